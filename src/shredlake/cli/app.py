@@ -1,0 +1,34 @@
+"""The command line: one module per verb, all listed here."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import typer
+
+from shredlake.errors import ShredlakeError
+
+app = typer.Typer(
+    name="shredlake",
+    help="Semi-structured data at the speed of relational tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(show_version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+    if show_version:
+        typer.echo(f"shredlake {version('shredlake')}")
+        raise typer.Exit()
+
+
+def main() -> None:
+    """Runs the command line; an error of ours is one line on stderr and exit code 2, not a traceback."""
+    try:
+        app()
+    except ShredlakeError as error:
+        typer.echo(f"shredlake: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,138 @@
+"""Every error that shredlake raises.
+
+```
+ShredlakeError
+├── MalformedVariant        bytes that are not a Variant: offset and path
+├── InvalidJson             text that is not JSON we take: row, line, column, position
+├── InvalidPath             a path that can't be parsed: points at the character
+├── InvalidSchema           a shredding schema, or a table schema, that can't exist: names the node
+├── ShreddingConflict       typed_value and value contradict each other: row and path
+├── CastError               strict reading met a value that does not cast: row, path, value, type
+├── InvalidExpression       an expression that can't be parsed or has the wrong types
+│   └── UnsupportedExpression   valid Spark SQL that only Spark can evaluate
+├── InvalidFile             a Parquet file that can't be read: names the file and what is wrong
+├── TableError              a Delta table that can't be read or written
+│   ├── NotATable           no log at the address
+│   ├── TableExists         create() met a table
+│   ├── VersionNotFound     time travel to a version that is not there
+│   ├── CorruptLog          a log that contradicts itself
+│   ├── UnsupportedFeature  a protocol feature we do not know: names it
+│   ├── CommitConflict      another writer got there first and the two can't both stand
+│   └── ConstraintViolation a row breaks NOT NULL, a CHECK or an invariant: names it, shows the row
+└── PipelineError           a Spark or local job that can't go on
+    ├── TooManyRejects      more bad rows than max_rejects allows
+    ├── MissingDependency   no Java, no Spark, or too old: says what to install
+    └── VerificationFailed  counts or checksums differ; nothing was committed
+```
+
+A message says where (file, row, path), what was found, what was expected, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class ShredlakeError(Exception):
+    """The root of all errors raised by shredlake."""
+
+
+class MalformedVariant(ShredlakeError):
+    """Bytes that are not a Variant.
+
+    `offset` counts bytes from the start of the buffer named by `part` ("metadata" or "value");
+    `path` is where in the value the damage lies, as a normalised JSON path.
+    """
+
+    def __init__(self, problem: str, *, part: str = "value", offset: int = 0, path: str = "$") -> None:
+        super().__init__(f"{problem} ({part} byte {offset}, at {path})")
+        self.problem = problem
+        self.part = part
+        self.offset = offset
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _malformed, (self.problem, self.part, self.offset, self.path)
+
+
+def _malformed(problem: str, part: str, offset: int, path: str) -> MalformedVariant:
+    """Rebuilds the error on the other side of a process boundary (Spark workers raise it)."""
+    return MalformedVariant(problem, part=part, offset=offset, path=path)
+
+
+class InvalidJson(ShredlakeError):
+    """Text that is not JSON, or JSON that a Variant can't hold."""
+
+
+class InvalidPath(ShredlakeError):
+    """A path that can't be parsed."""
+
+
+class InvalidSchema(ShredlakeError):
+    """A schema that can't exist."""
+
+
+class ShreddingConflict(ShredlakeError):
+    """A shredded column whose `value` and `typed_value` contradict each other."""
+
+
+class CastError(ShredlakeError):
+    """A value that does not cast to the type asked for."""
+
+
+class InvalidExpression(ShredlakeError):
+    """An expression that can't be parsed, or whose types do not fit."""
+
+
+class UnsupportedExpression(InvalidExpression):
+    """Valid Spark SQL that the local evaluator does not know."""
+
+
+class InvalidFile(ShredlakeError):
+    """A Parquet file that can't be read as what it claims to be."""
+
+
+class TableError(ShredlakeError):
+    """A Delta table that can't be read or written."""
+
+
+class NotATable(TableError):
+    """No Delta log at this address."""
+
+
+class TableExists(TableError):
+    """There is a table here already."""
+
+
+class VersionNotFound(TableError):
+    """The table has no such version, or no longer."""
+
+
+class CorruptLog(TableError):
+    """A log that contradicts itself or the protocol."""
+
+
+class UnsupportedFeature(TableError):
+    """The table's protocol asks for a feature that shredlake does not have."""
+
+
+class CommitConflict(TableError):
+    """Another writer committed something that this commit can't stand beside."""
+
+
+class ConstraintViolation(TableError):
+    """A row breaks NOT NULL, a CHECK constraint or an invariant of the table."""
+
+
+class PipelineError(ShredlakeError):
+    """A job that can't go on."""
+
+
+class TooManyRejects(PipelineError):
+    """More bad rows than `max_rejects` allows; nothing was committed."""
+
+
+class MissingDependency(PipelineError):
+    """Something that the job needs is not installed, or too old."""
+
+
+class VerificationFailed(PipelineError):
+    """Row counts or checksums differ from what they must be; nothing was committed."""
