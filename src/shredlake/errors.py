@@ -5,6 +5,9 @@ ShredlakeError
 ├── MalformedVariant        bytes that are not a Variant: offset and path
 ├── InvalidJson             text that is not JSON we take: row, line, column, position
 ├── InvalidPath             a path that can't be parsed: points at the character
+├── InvalidValue            a Python object that a Variant can't hold: names the path (also a ValueError)
+├── NoSuchElement           v["key"] or v[0] that is not there (also a KeyError and an IndexError)
+├── WrongType               an object asked for what only an array has, and the like (also a TypeError)
 ├── InvalidSchema           a shredding schema, or a table schema, that can't exist: names the node
 ├── ShreddingConflict       typed_value and value contradict each other: row and path
 ├── CastError               strict reading met a value that does not cast: row, path, value, type
@@ -59,11 +62,61 @@ def _malformed(problem: str, part: str, offset: int, path: str) -> MalformedVari
 
 
 class InvalidJson(ShredlakeError):
-    """Text that is not JSON, or JSON that a Variant can't hold."""
+    """Text that is not JSON, or JSON that a Variant can't hold.
+
+    `position` counts bytes of the UTF-8 text from 0, `line` and `column` count from 1 (a column is a
+    character); `row` is the row of a column of texts, None for a single text.
+    """
+
+    def __init__(
+        self, problem: str, *, position: int = 0, line: int = 1, column: int = 1, row: int | None = None
+    ) -> None:
+        where = f"line {line}, column {column} (byte {position})"
+        super().__init__(f"{problem}, at {where}" if row is None else f"{problem}, at row {row}, {where}")
+        self.problem = problem
+        self.position = position
+        self.line = line
+        self.column = column
+        self.row = row
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _invalid_json, (self.problem, self.position, self.line, self.column, self.row)
+
+
+def _invalid_json(problem: str, position: int, line: int, column: int, row: int | None) -> InvalidJson:
+    return InvalidJson(problem, position=position, line=line, column=column, row=row)
 
 
 class InvalidPath(ShredlakeError):
-    """A path that can't be parsed."""
+    """A path that can't be parsed; `position` is the index of the offending character in `path`."""
+
+    def __init__(self, problem: str, *, path: str, position: int) -> None:
+        super().__init__(f"{problem}\n  {path}\n  {' ' * position}^")
+        self.problem = problem
+        self.path = path
+        self.position = position
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _invalid_path, (self.problem, self.path, self.position)
+
+
+def _invalid_path(problem: str, path: str, position: int) -> InvalidPath:
+    return InvalidPath(problem, path=path, position=position)
+
+
+class InvalidValue(ShredlakeError, ValueError):
+    """A Python object that a Variant can't hold."""
+
+
+class NoSuchElement(ShredlakeError, KeyError, IndexError):
+    """A key or an index that the value does not have."""
+
+    def __str__(self) -> str:  # KeyError would quote the message
+        return str(self.args[0])
+
+
+class WrongType(ShredlakeError, TypeError):
+    """A value asked for what its type does not have."""
 
 
 class InvalidSchema(ShredlakeError):
