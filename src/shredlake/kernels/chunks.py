@@ -1,0 +1,112 @@
+"""From a column to the contiguous pieces that a kernel works on, and back.
+
+```
+column ── pieces() ─▶ Array, Array, Array ── kernel, on threads ─▶ Array, Array, Array ──▶ same container
+```
+
+A kernel takes one pa.Array (slices and nulls included) and returns one pa.Array. `map_pieces` does the rest:
+it cuts the column so that every thread has work and no output can outgrow Arrow's 32-bit offsets, runs the
+pieces on a thread pool (kernels release the GIL), and puts the results together in order. An error is raised
+for the first bad row of the column, whichever thread met its own first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import pyarrow as pa
+
+# Below this a second thread costs more than it saves.
+SMALL_BYTES = 1 << 20
+# A kernel's output is at most a few times its input, and must stay below 2 GiB.
+LARGEST_PIECE_BYTES = 256 << 20
+# Results of one Array become one Array again while that stays possible; beyond it they stay chunks.
+LARGEST_ARRAY_BYTES = (1 << 31) - (1 << 20)
+
+Column = pa.Array | pa.ChunkedArray
+Result = TypeVar("Result")
+
+
+def thread_count(threads: int | None) -> int:
+    """How many threads to use: as asked, or one per core that this process may run on."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+    return threads
+
+
+def chunks_of(column: Column) -> list[pa.Array]:
+    """The column's contiguous arrays; at least one, so that the result has a type."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunks or [pa.array([], column.type)]
+    return [column]
+
+
+def pieces(column: Column, threads: int) -> list[tuple[int, pa.Array]]:
+    """Cuts the column into (number of the first row, array), in order."""
+    total = sum(chunk.nbytes for chunk in chunks_of(column))
+    largest = LARGEST_PIECE_BYTES
+    if threads > 1:
+        # Four pieces per thread, so that one slow piece does not keep the others waiting at the end.
+        largest = min(largest, max(SMALL_BYTES, total // (4 * threads)))
+    cut: list[tuple[int, pa.Array]] = []
+    row = 0
+    for chunk in chunks_of(column):
+        for piece in _split(chunk, largest):
+            cut.append((row, piece))
+            row += len(piece)
+    return cut
+
+
+def _split(array: pa.Array, largest: int) -> Iterator[pa.Array]:
+    """Halves until each part is small enough, so that a few huge rows among small ones are met as well."""
+    if array.nbytes <= largest * 3 // 2 or len(array) < 2:
+        yield array
+        return
+    parts = min(len(array), -(-array.nbytes // largest))
+    rows = -(-len(array) // parts)
+    for start in range(0, len(array), rows):
+        yield from _split(array.slice(start, rows), largest)
+
+
+def run(
+    work: Callable[[int, pa.Array], Result], cut: list[tuple[int, pa.Array]], threads: int
+) -> list[Result]:
+    """Calls work(first row, piece) for each piece; on threads if there is more than one of both."""
+    if threads == 1 or len(cut) == 1:
+        return [work(row, piece) for row, piece in cut]
+    with ThreadPoolExecutor(min(threads, len(cut)), thread_name_prefix="shredlake") as pool:
+        futures = [pool.submit(work, row, piece) for row, piece in cut]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def assemble(column: Column, results: list[pa.Array]) -> Column:
+    """The results in the container that `column` came in; an Array too large for that becomes chunks."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array(results)
+    if len(results) == 1:
+        return results[0]
+    if sum(result.nbytes for result in results) > LARGEST_ARRAY_BYTES:
+        return pa.chunked_array(results)
+    return pa.concat_arrays(results)
+
+
+def map_pieces(
+    work: Callable[[int, pa.Array], pa.Array], column: Column, *, threads: int | None = None
+) -> Column:
+    """Applies a kernel to a column: work(first row, piece) returns as many rows as the piece has.
+
+    >>> import pyarrow as pa, pyarrow.compute as pc
+    >>> map_pieces(lambda row, piece: pc.add(piece, row), pa.chunked_array([[1, 2], [3]])).to_pylist()
+    [1, 2, 5]
+    """
+    count = thread_count(threads)
+    return assemble(column, run(work, pieces(column, count), count))
