@@ -1,0 +1,193 @@
+"""Paths into a value: `$.a.b[0]`, `$['odd key']`, `$["x"]`, and Spark's `v:a.b[0]`.
+
+```
+path     = "$" step*  |  [column ":"] name step*        the second form is Spark's
+step     = "." name  |  "[" index "]"  |  "[" quoted "]"
+name     = any characters but  . [ ] ' " : *  and control characters
+quoted   = 'text' or "text", with the escapes \\b \\f \\n \\r \\t \\/ \\\\ \\' \\" \\uXXXX
+index    = 0 | 1..9 digits*
+```
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from shredlake.errors import InvalidPath
+
+_NAME: Final = re.compile(r"""[^.\[\]'":*\x00-\x1f]+""")
+_COLUMN: Final = re.compile(r"(?:[^\W\d]\w*|`(?:[^`]|``)+`):")
+_INDEX: Final = re.compile(r"(?:0|[1-9][0-9]*)(?=\])", re.ASCII)
+_PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
+
+_ESCAPES: Final = {
+    "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", "'": "'", '"': '"',
+}  # fmt: skip
+_NORMAL_ESCAPES: Final = str.maketrans(
+    {chr(code): f"\\u{code:04x}" for code in range(32)}
+    | {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "'": "\\'", "\\": "\\\\"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way into a value: keys (str) and indexes (int), from the outside in.
+
+    >>> path = Path.parse("$.user['first name'][0]")
+    >>> path.steps
+    ('user', 'first name', 0)
+    >>> str(path)
+    "$.user['first name'][0]"
+    >>> path.normalized()
+    "$['user']['first name'][0]"
+    """
+
+    steps: tuple[str | int, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Path:
+        """Reads a path; a column in front, as in `v:a.b`, is dropped (`parse_column` keeps it).
+
+        >>> Path.parse("a.b[0]") == Path.parse("$.a.b[0]") == Path.parse("v:a.b[0]")
+        True
+        >>> Path.parse("$.a..b")
+        Traceback (most recent call last):
+        ...
+        shredlake.errors.InvalidPath: expected a name after the point
+          $.a..b
+              ^
+        """
+        return _parse(text)[1]
+
+    @classmethod
+    def parse_column(cls, text: str) -> tuple[str, Path]:
+        """Reads Spark's `column:path`.
+
+        >>> Path.parse_column("`my col`:a[0]")
+        ('my col', Path(steps=('a', 0)))
+        """
+        column, path = _parse(text)
+        if column is None:
+            raise InvalidPath("expected a column and a colon, as in v:a.b[0]", path=text, position=0)
+        return column, path
+
+    def normalized(self) -> str:
+        """The one text that RFC 9535 gives each path; Delta's statistics are named by it.
+
+        >>> Path(("it's", 0, "\\x1f")).normalized()
+        "$['it\\\\'s'][0]['\\\\u001f']"
+        """
+        return "$" + "".join(map(_bracketed, self.steps))
+
+    def child(self, step: str | int) -> Path:
+        """The path one step further in.
+
+        >>> str(Path().child("a").child(0))
+        '$.a[0]'
+        """
+        return Path((*self.steps, step))
+
+    def __str__(self) -> str:
+        return "$" + "".join(
+            f".{step}" if isinstance(step, str) and _PLAIN_NAME.fullmatch(step) else _bracketed(step)
+            for step in self.steps
+        )
+
+
+def _bracketed(step: str | int) -> str:
+    return f"[{step}]" if isinstance(step, int) else f"['{step.translate(_NORMAL_ESCAPES)}']"
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> tuple[str | None, Path]:
+    column = None
+    steps: list[str | int] = []
+    if text.startswith("$"):
+        at = 1
+    else:
+        at = 0
+        if prefix := _COLUMN.match(text):
+            column = prefix.group()[:-1]
+            column = column[1:-1].replace("``", "`") if column[0] == "`" else column
+            at = prefix.end()
+        if not text.startswith("[", at):
+            name, at = _name(text, at, "expected a path: $.key, $['key'], $[0] or key.key[0]")
+            steps.append(name)
+    while at < len(text):
+        if text[at] == ".":
+            step, at = _name(text, at + 1, "expected a name after the point")
+        elif text[at] == "[":
+            step, at = _bracket(text, at + 1)
+        else:
+            raise InvalidPath(_hint(text, at, "expected '.' or '['"), path=text, position=at)
+        steps.append(step)
+    return column, Path(tuple(steps))
+
+
+def _name(text: str, at: int, problem: str) -> tuple[str, int]:
+    match = _NAME.match(text, at)
+    if match is None:
+        raise InvalidPath(_hint(text, at, problem), path=text, position=at)
+    return match.group(), match.end()
+
+
+def _hint(text: str, at: int, problem: str) -> str:
+    if text.startswith(("*", "[*"), at):
+        return f"{problem}: a path leads to one value, it has no wildcards"
+    if at < len(text) and text[at] in ":*'\"]":
+        return f"{problem}: quote a key with odd characters, as in $['odd key']"
+    return problem
+
+
+def _bracket(text: str, at: int) -> tuple[str | int, int]:
+    """The step whose '[' ends at `at`, and the position after its ']'."""
+    if text[at : at + 1] in ("'", '"'):
+        step, at = _quoted(text, at)
+        if not text.startswith("]", at):
+            raise InvalidPath("expected ']' after the quoted key", path=text, position=at)
+        return step, at + 1
+    match = _INDEX.match(text, at)
+    if match is None:
+        if text.startswith("-", at):
+            problem = "an index counts from 0 and is never negative"
+        else:
+            problem = _hint(text, at, "expected an index or a quoted key")
+        raise InvalidPath(problem, path=text, position=at)
+    return int(match.group()[:20]), match.end() + 1
+
+
+def _quoted(text: str, at: int) -> tuple[str, int]:
+    """The key whose opening quote is at `at`, and the position after its closing quote."""
+    quote = text[at]
+    opening = at
+    at += 1
+    parts: list[str] = []
+    while True:
+        if at >= len(text):
+            raise InvalidPath("this quote is never closed", path=text, position=opening)
+        character = text[at]
+        if character == quote:
+            return "".join(parts), at + 1
+        if character == "\\":
+            part, at = _escape(text, at)
+        else:
+            part, at = character, at + 1
+        parts.append(part)
+
+
+def _escape(text: str, at: int) -> tuple[str, int]:
+    letter = text[at + 1 : at + 2]
+    if letter in _ESCAPES and letter:
+        return _ESCAPES[letter], at + 2
+    match = re.compile(r"\\u([0-9A-Fa-f]{4})(?:\\u([dD][c-fC-F][0-9A-Fa-f]{2}))?").match(text, at)
+    if match is None:
+        raise InvalidPath("not an escape: use \\\\ for a backslash", path=text, position=at)
+    code = int(match[1], 16)
+    if 0xD800 <= code < 0xDC00 and match[2]:
+        return chr(0x10000 + (code - 0xD800 << 10) + int(match[2], 16) - 0xDC00), match.end()
+    if 0xD800 <= code < 0xE000:
+        raise InvalidPath("half of a surrogate pair is not a character", path=text, position=at)
+    return chr(code), at + 6
