@@ -1,0 +1,276 @@
+"""What is ingested: files of JSON text, found by address and cut into splits that tasks read by themselves.
+
+```
+events/*.ndjson.gz ──▶ SourceFile, SourceFile, ... ──▶ Split(file, start, end), ...
+                        address, size, when changed      plain text: byte ranges; compressed: whole files
+```
+
+A split owns the lines that *begin* inside its byte range, wherever they end, so every line has one owner and
+no task needs to know its neighbours.
+"""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import hashlib
+import io
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, cast
+from urllib.parse import urlsplit
+
+import obstore
+import zstandard
+from obstore.store import from_url
+
+from shredlake.errors import PipelineError
+from shredlake.kernels.documents import is_array
+
+CODECS: Final[Mapping[str, str]] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".bz2": "bz2",
+}
+"""Compression by the ending of the file's name."""
+
+LINES: Final = (".ndjson", ".jsonl", ".log", ".txt")
+"""Endings of files that hold one document a line; any other is looked into."""
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+READ_SIZE: Final = 4 << 20
+"""How much is asked of a store at a time."""
+
+PACKED_SIZE: Final = 64 << 10
+"""How much compressed data is opened at a time: small, because a kilobyte of it may hold a megabyte."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of text, as it was when the job was planned."""
+
+    uri: str
+    size: int
+    changed: str
+    """A time of change or an entity tag: together with address and size it says which text this was."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Credentials and the like for the object store."""
+
+    @property
+    def codec(self) -> str | None:
+        return CODECS.get(os.path.splitext(self.uri)[1].lower())
+
+
+@dataclass(frozen=True)
+class Split:
+    """A byte range of one file, read by one task; all of the file if it is compressed or one big array."""
+
+    file: SourceFile
+    start: int
+    end: int
+    number: int
+    """Its place among the splits of its file, counted from 0: line numbers are put together by it."""
+    array: bool = False
+    """The file is one JSON array, whose elements are the documents."""
+
+
+def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = None) -> list[SourceFile]:
+    """The files at an address: a file, a glob, a directory (searched to its depths), or a list of such.
+
+    Names that start with `_` or `.` are passed over in directories, as Spark does.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.ndjson").write_text('{"a": 1}\\n'), (folder / "_note").write_text("x")
+    >>> [os.path.basename(file.uri) for file in find_files(str(folder))]
+    ['a.ndjson']
+    """
+    sources = [source] if isinstance(source, (str, Path)) else list(source)
+    found: dict[str, SourceFile] = {}
+    for one in sources:
+        remote = "://" in str(one) and not str(one).startswith("file://")
+        files = (
+            _find_remote(str(one), options or {}) if remote else _find_local(str(one).removeprefix("file://"))
+        )
+        matched = {file.uri: file for file in files}
+        if not matched:
+            raise PipelineError(
+                f"nothing to ingest at {one}: no file matches. Check the address and its wildcards."
+            )
+        found.update(matched)
+    return sorted(found.values(), key=lambda file: file.uri)
+
+
+def _find_local(pattern: str) -> Iterator[SourceFile]:
+    paths = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
+    for path in paths:
+        if os.path.isdir(path):
+            for folder, folders, names in os.walk(path):
+                folders[:] = sorted(name for name in folders if name[0] not in "._")
+                yield from (
+                    _local(os.path.join(folder, name)) for name in sorted(names) if name[0] not in "._"
+                )
+        else:
+            yield _local(path)
+
+
+def _local(path: str) -> SourceFile:
+    facts = os.stat(path)
+    return SourceFile(os.path.abspath(path), facts.st_size, str(facts.st_mtime_ns))
+
+
+def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFile]:
+    from fnmatch import fnmatchcase
+
+    parts = urlsplit(address)
+    root = f"{parts.scheme}://{parts.netloc}"
+    pattern = parts.path.lstrip("/")
+    # A store lists by prefix: everything up to the first wildcard.
+    prefix = pattern[: min((pattern.find(mark) for mark in "*?[" if mark in pattern), default=len(pattern))]
+    wild = prefix != pattern
+    store = from_url(root, **cast("dict[str, Any]", dict(options)))
+    for page in obstore.list(store, prefix.rsplit("/", 1)[0] if "/" in prefix else None):
+        for entry in page:
+            path = entry["path"]
+            inside = path == pattern or path.startswith(pattern.rstrip("/") + "/")
+            if fnmatchcase(path, pattern) if wild else inside:
+                if path != pattern and any(
+                    part[0] in "._" for part in path[len(prefix) :].split("/") if part
+                ):
+                    continue
+                tag = entry.get("e_tag") or entry["last_modified"].isoformat()
+                yield SourceFile(f"{root}/{path}", entry["size"], tag, dict(options))
+
+
+def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
+    """Cuts plain files of lines into ranges of about `split_size` bytes; any other file is one split.
+
+    >>> plain, packed = SourceFile("a.ndjson", 25, ""), SourceFile("b.ndjson.gz", 25, "")
+    >>> [(split.file.uri, split.start, split.end) for split in cut([plain, packed], 10)]
+    [('a.ndjson', 0, 10), ('a.ndjson', 10, 20), ('a.ndjson', 20, 25), ('b.ndjson.gz', 0, 25)]
+    """
+    listed = list(files)
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        arrays = list(pool.map(_holds_array, listed))
+    splits: list[Split] = []
+    for file, array in zip(listed, arrays, strict=True):
+        step = split_size if file.codec is None and not array else max(file.size, 1)
+        for number, start in enumerate(range(0, max(file.size, 1), step)):
+            splits.append(Split(file, start, min(start + step, file.size), number, array))
+    return splits
+
+
+def _holds_array(file: SourceFile) -> bool:
+    """Looks into the file unless its name already says that it holds lines."""
+    name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.codec else "")
+    if file.size == 0 or name.endswith(LINES):
+        return False
+    text = open_at(file)
+    try:
+        return is_array(text.read(1 << 16).removeprefix(BYTE_ORDER_MARK))
+    finally:
+        text.close()
+
+
+def fingerprint(files: Iterable[SourceFile]) -> str:
+    """Which text this is, in 32 characters: the same files, unchanged, give the same answer."""
+    digest = hashlib.sha256()
+    for file in sorted(files, key=lambda one: one.uri):
+        digest.update(f"{file.uri}\0{file.size}\0{file.changed}\n".encode())
+    return digest.hexdigest()[:32]
+
+
+class Readable(Protocol):
+    """What a split is read through."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+def open_at(file: SourceFile, start: int = 0) -> Readable:
+    """The file's text, decompressed, from byte `start` on (always 0 for compressed files)."""
+    plain: BinaryIO = _open_plain(file, start)
+    if file.codec == "gzip":
+        return _Inflater(plain, lambda: zlib.decompressobj(wbits=31), file.uri)
+    if file.codec == "bz2":
+        return _Inflater(plain, bz2.BZ2Decompressor, file.uri)
+    if file.codec == "zstd":
+        return zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True, closefd=True)
+    return plain
+
+
+def _open_plain(file: SourceFile, start: int) -> BinaryIO:
+    if "://" not in file.uri:
+        local = open(file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        local.seek(start)
+        return cast(BinaryIO, local)
+    parts = urlsplit(file.uri)
+    store = from_url(f"{parts.scheme}://{parts.netloc}", **cast("dict[str, Any]", dict(file.options)))
+    return cast(
+        BinaryIO, io.BufferedReader(_Remote(store, parts.path.lstrip("/"), start, file.size), READ_SIZE)
+    )
+
+
+class _Remote(io.RawIOBase):
+    """A range of an object, asked for piece by piece."""
+
+    def __init__(self, store: Any, path: str, position: int, size: int) -> None:
+        self._store, self._path, self._position, self._size = store, path, position, size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        wanted = min(len(target), self._size - self._position)
+        if wanted <= 0:
+            return 0
+        piece = obstore.get_range(self._store, self._path, start=self._position, length=wanted)
+        target[:wanted] = memoryview(piece)
+        self._position += wanted
+        return wanted
+
+
+class _Inflater:
+    """gzip and bz2, members one after another as parallel compressors write them."""
+
+    def __init__(self, plain: BinaryIO, fresh: Any, uri: str) -> None:
+        self._plain, self._fresh, self._uri = plain, fresh, uri
+        self._member = fresh()
+        self._pending = b""
+        self._started = False
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self._member.eof:
+                self._pending = self._member.unused_data or self._pending
+                self._member = self._fresh()
+                self._started = False
+            packed, self._pending = self._pending or self._plain.read(PACKED_SIZE), b""
+            if not packed:
+                if self._started:
+                    raise PipelineError(
+                        f"{self._uri}: the compressed data breaks off before its end. "
+                        "Copy the file again; nothing of it was committed."
+                    )
+                return b""
+            self._started = True
+            try:
+                text: bytes = self._member.decompress(packed)
+            except (zlib.error, OSError, ValueError) as error:
+                raise PipelineError(
+                    f"{self._uri}: not the compressed data that its name promises ({error}). "
+                    "Rename the file, or copy it again; nothing of it was committed."
+                ) from error
+            if text:
+                return text
+
+    def close(self) -> None:
+        self._plain.close()

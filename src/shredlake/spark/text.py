@@ -1,0 +1,127 @@
+"""The documents of a split: read by the task itself, in pieces of a few megabytes, each row with its place.
+
+```
+split 0                          split 1
+{"a":1}⏎{"a":2}⏎{"a":┊3}⏎{"a":4}⏎
+└─ owned by split 0 ────────┘└─ split 1: starts behind the first newline it meets
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import PipelineError
+from shredlake.kernels.documents import split_elements, split_lines
+from shredlake.spark.sources import BYTE_ORDER_MARK, READ_SIZE, Readable, Split, open_at
+
+MAX_DOCUMENT: Final = 128 << 20
+"""The longest document that is held in memory; a longer one ends the job with its place."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some documents of a split, in the order of the text."""
+
+    rows: pa.BinaryArray
+    first_line: int
+    """The number of the first row, counted from 0 at the start of the split."""
+    offsets: pa.Int64Array
+    """Where each row begins, in bytes from the start of the (decompressed) file."""
+
+
+def pieces(split: Split, *, max_document: int = MAX_DOCUMENT) -> Iterator[Piece]:
+    """Reads a split piece by piece; memory stays at a few times READ_SIZE unless one document is longer.
+
+    >>> import tempfile, pathlib
+    >>> from shredlake.spark.sources import cut, find_files
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.ndjson"
+    >>> _ = file.write_text('{"a": 1}\\n{"a": 2}\\n{"a": 3}\\n')
+    >>> first, second = cut(find_files(str(file)), split_size=12)[:2]
+    >>> [piece.rows.to_pylist() for piece in pieces(first)]
+    [[b'{"a": 1}\\n', b'{"a": 2}\\n']]
+    >>> [(piece.rows.to_pylist(), piece.offsets.to_pylist()) for piece in pieces(second)]
+    [([b'{"a": 3}\\n'], [18])]
+    """
+    text = open_at(split.file, max(split.start - 1, 0))
+    try:
+        yield from _elements(text, split, max_document) if split.array else _lines(text, split, max_document)
+    finally:
+        text.close()
+
+
+def _lines(text: Readable, split: Split, max_document: int) -> Iterator[Piece]:
+    whole_file = split.file.codec is not None
+    position = max(split.start - 1, 0)  # of the first byte in `held`, within the file
+    held = text.read(READ_SIZE)
+    if split.start == 0:
+        if held.startswith(BYTE_ORDER_MARK):
+            held, position = held[len(BYTE_ORDER_MARK) :], len(BYTE_ORDER_MARK)
+    else:
+        # The line that crosses into this split belongs to the one before.
+        while (newline := held.find(b"\n")) < 0:
+            position += len(held)
+            if not (held := text.read(READ_SIZE)):
+                return
+        held, position = held[newline + 1 :], position + newline + 1
+    line = 0
+    final = False
+    while not final and (whole_file or position < split.end):
+        more = text.read(READ_SIZE)
+        final = not more
+        held += more
+        documents = split_lines(held, final=final)
+        rows, starts = documents.rows, pc.add(documents.starts, position)
+        if not whole_file:
+            owned = _count_below(starts, split.end)
+            rows, starts = rows.slice(0, owned), starts.slice(0, owned)
+        if len(rows):
+            yield Piece(rows, line, starts)
+        line += len(rows)
+        held, position = held[documents.taken :], position + documents.taken
+        _check_length(held, max_document, split, position)
+
+
+def _elements(text: Readable, split: Split, max_document: int) -> Iterator[Piece]:
+    held = text.read(READ_SIZE)
+    before = held.find(b"[") + 1
+    held, position = held[before:], before
+    line = 0
+    final = closed = False
+    while not final and not closed:
+        more = text.read(READ_SIZE)
+        final = not more
+        held += more
+        documents = split_elements(held, final=final)
+        if len(documents.rows):
+            yield Piece(documents.rows, line, pc.add(documents.starts, position))
+        line += len(documents.rows)
+        closed = documents.closed
+        held, position = held[documents.taken :], position + documents.taken
+        _check_length(held, max_document, split, position)
+    while closed and (rest := held or text.read(READ_SIZE)):
+        # Nothing may follow the array; what does is handed on, so that it ends among the rejects.
+        if rest.strip():
+            yield Piece(pa.array([rest.strip()], pa.binary()), line, pa.array([position], pa.int64()))
+            line += 1
+        held, position = b"", position + len(rest)
+
+
+def _count_below(ascending: pa.Int64Array, limit: int) -> int:
+    """How many of the ascending numbers are below the limit."""
+    if not len(ascending) or ascending[-1].as_py() < limit:
+        return len(ascending)
+    return int(pc.sum(pc.less(ascending, limit)).as_py())
+
+
+def _check_length(held: bytes, max_document: int, split: Split, position: int) -> None:
+    if len(held) > max_document:
+        raise PipelineError(
+            f"{split.file.uri}: the document at byte {position} is longer than {max_document:,} bytes. "
+            "Is this JSON with one document a line? Raise max_document if it is."
+        )

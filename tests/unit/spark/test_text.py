@@ -1,0 +1,151 @@
+"""Every line of a file has exactly one owner, wherever the splits and the reads happen to fall."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shredlake.errors import PipelineError
+from shredlake.spark import text as text_module
+from shredlake.spark.sources import cut, find_files, fingerprint
+from shredlake.spark.text import pieces
+
+LINES = st.lists(
+    st.sampled_from([b"", b"1", b'{"a": "x"}', b'"\xc3\xa9"', b"[1,\r", b"7\r", b" "]), max_size=12
+)
+
+
+def read_back(path: Path, split_size: int) -> list[tuple[int, int, bytes]]:
+    """(line number, byte offset, text) of every row, line numbers put together over the splits."""
+    rows: list[tuple[int, int, bytes]] = []
+    for split in cut(find_files(str(path)), split_size):
+        before = len(rows)
+        for piece in pieces(split):
+            for index, (offset, row) in enumerate(
+                zip(piece.offsets.to_pylist(), piece.rows.to_pylist(), strict=True)
+            ):
+                rows.append((before + piece.first_line + index, offset, row))
+    return rows
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lines=LINES, ends_with_newline=st.booleans(), split_size=st.integers(1, 40), read_size=st.integers(1, 30)
+)
+def test_each_line_is_read_once(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes],
+    ends_with_newline: bool,
+    split_size: int,
+    read_size: int,
+) -> None:
+    path = tmp_path_factory.mktemp("text") / "a.ndjson"
+    content = b"\n".join(lines) + (b"\n" if ends_with_newline else b"")
+    path.write_bytes(content)
+    expected = content.splitlines(keepends=True) if b"\r" not in content else None
+    cut_by_newline = [line + b"\n" for line in content.split(b"\n")]
+    cut_by_newline[-1] = cut_by_newline[-1][:-1]
+    if not cut_by_newline[-1]:
+        cut_by_newline.pop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "READ_SIZE", read_size)
+        rows = read_back(path, split_size)
+    assert [row for _, _, row in rows] == cut_by_newline
+    assert [number for number, _, _ in rows] == list(range(len(rows)))
+    for _, offset, row in rows:
+        assert content[offset : offset + len(row)] == row
+    if expected is not None:
+        assert cut_by_newline == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    documents=st.lists(
+        st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists, max_leaves=5), max_size=6
+    ),
+    indent=st.sampled_from([None, 0, 2]),
+    read_size=st.integers(1, 30),
+)
+def test_elements_of_an_array(
+    tmp_path_factory: pytest.TempPathFactory, documents: list[object], indent: int | None, read_size: int
+) -> None:
+    path = tmp_path_factory.mktemp("text") / "a.json"
+    path.write_text(json.dumps(documents, indent=indent))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "READ_SIZE", max(read_size, 2))
+        rows = read_back(path, 10)
+    assert [json.loads(row) for _, _, row in rows] == documents
+    for _, offset, row in rows:
+        assert path.read_bytes()[offset : offset + len(row)] == row
+
+
+def test_text_behind_an_array_is_handed_on(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[1,\n 2]\n oops")
+    assert [row for _, _, row in read_back(tmp_path / "a.json", 5)] == [b"1", b"2", b"oops"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_compressed_files_in_several_members(tmp_path: Path, ending: str, pack: object) -> None:
+    path = tmp_path / f"a.ndjson{ending}"
+    path.write_bytes(pack(b'{"a": 1}\n{"a"') + pack(b": 2}\n"))  # type: ignore[operator]
+    assert [row for _, _, row in read_back(path, 3)] == [b'{"a": 1}\n', b'{"a": 2}\n']
+
+
+def test_a_compressed_file_that_breaks_off(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(b'{"a": 1}\n' * 1000)[:-20])
+    with pytest.raises(PipelineError, match=r"a\.ndjson\.gz: the compressed data breaks off"):
+        read_back(tmp_path / "a.ndjson.gz", 10)
+
+
+def test_a_file_that_is_not_what_its_name_promises(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson.gz").write_bytes(b'{"a": 1}\n')
+    with pytest.raises(PipelineError, match="not the compressed data that its name promises"):
+        read_back(tmp_path / "a.ndjson.gz", 10)
+
+
+def test_byte_order_mark_and_first_line(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_bytes(b'\xef\xbb\xbf{"a": 1}\n2\n')
+    assert read_back(tmp_path / "a.ndjson", 100) == [(0, 3, b'{"a": 1}\n'), (1, 12, b"2\n")]
+
+
+def test_a_document_without_end(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_bytes(b"1\n" + b"x" * 100)
+    [split] = cut(find_files(str(tmp_path / "a.ndjson")), 1000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "READ_SIZE", 10)
+        with pytest.raises(PipelineError, match="document at byte 2 is longer than 20 bytes"):
+            list(pieces(split, max_document=20))
+
+
+def test_finding_files(tmp_path: Path) -> None:
+    for name in ["b/y.ndjson", "a/x.ndjson", "a/.hidden", "_log/z.ndjson", "a/w.json"]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    everything = find_files(str(tmp_path))
+    assert [str(Path(file.uri).relative_to(tmp_path)) for file in everything] == [
+        "a/w.json",
+        "a/x.ndjson",
+        "b/y.ndjson",
+    ]
+    assert len(find_files(str(tmp_path / "*" / "*.ndjson"))) == 3
+    assert len(find_files([str(tmp_path / "a"), str(tmp_path / "a/x.ndjson")])) == 2
+    with pytest.raises(PipelineError, match="no file matches"):
+        find_files(str(tmp_path / "*.nothing"))
+
+
+def test_a_fingerprint_is_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("1\n")
+    before = fingerprint(find_files(str(tmp_path)))
+    assert before == fingerprint(find_files(str(tmp_path / "a.ndjson")))
+    (tmp_path / "a.ndjson").write_text("12\n")
+    assert before != fingerprint(find_files(str(tmp_path)))
