@@ -1,1 +1,1 @@
-"""The kernels on the row-at-a-time reference, for where nothing is compiled; named as the compiled modules."""
+"""The kernels on the row-at-a-time reference, where nothing is compiled; named as the compiled modules."""
