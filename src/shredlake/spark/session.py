@@ -1,0 +1,140 @@
+"""A Spark session that shredlake can work in: settings, the right Python for the workers, clear errors."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from shredlake.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA: Final = 17
+SPARK_VERSIONS: Final = ((4, 1), (4, 3))
+"""The first and the last Spark that is tested; others are refused by name."""
+
+RUNTIME_SETTINGS: Final[Mapping[str, str]] = {
+    # Shredded Variants are read as the plain columns they are: pruned to the leaf, filters pushed down.
+    "spark.sql.parquet.ignoreVariantAnnotation": "true",
+    # Batches go to and from the Python workers as Arrow.
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What a session must say while a query of ours runs; can be set on a running session."""
+
+LOCAL_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.memory": "2g",
+    # A laptop's name often resolves to an address it does not have.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""Comfort for a Spark inside this process, unless the caller says otherwise."""
+
+
+def session(
+    app: str = "shredlake",
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The running session, made fit, or a new one: local, or on `master`, or over Connect at `remote`.
+
+    Under `spark-submit` the cluster's own settings hold: nothing but what shredlake needs is added.
+
+    >>> spark = session(master="local[1]")                              # doctest: +SKIP
+    >>> spark.conf.get("spark.sql.parquet.ignoreVariantAnnotation")     # doctest: +SKIP
+    'true'
+    """
+    check_spark()
+    from pyspark.sql import SparkSession
+
+    if remote is not None:
+        spark = SparkSession.builder.remote(remote).getOrCreate()
+        return fit(spark)
+    active = SparkSession.getActiveSession()
+    if active is not None and master is None:
+        return fit(active)
+    check_java()
+    builder = configure(SparkSession.builder.appName(app))
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_ENV_LOADED" in os.environ
+    where = master or (None if submitted else os.environ.get("SPARK_MASTER", "local[*]"))
+    if where is not None:
+        builder = builder.master(where)
+        if where.startswith("local"):
+            for name, value in LOCAL_SETTINGS.items():
+                builder = builder.config(name, value)
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def configure(builder: Any) -> Any:
+    """Adds what shredlake needs to a `SparkSession.builder` of one's own.
+
+    >>> from pyspark.sql import SparkSession                            # doctest: +SKIP
+    >>> spark = configure(SparkSession.builder).getOrCreate()           # doctest: +SKIP
+    """
+    for name, value in RUNTIME_SETTINGS.items():
+        builder = builder.config(name, value)
+    # Workers on this machine run in the driver's environment; a cluster that ships its own says so itself.
+    if "PYSPARK_PYTHON" not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        builder = builder.config("spark.pyspark.python", sys.executable)
+        builder = builder.config("spark.pyspark.driver.python", sys.executable)
+    return builder
+
+
+def fit(spark: SparkSession) -> SparkSession:
+    """Makes a running session fit for our queries; refuses a Spark that is too old or too new."""
+    found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
+    first, last = SPARK_VERSIONS
+    if not first <= found <= last:
+        raise MissingDependency(
+            f"Spark {spark.version} is not supported: shredlake runs on "
+            f"{first[0]}.{first[1]} to {last[0]}.{last[1]}. Install one of these: pip install 'pyspark>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
+        )
+    for name, value in RUNTIME_SETTINGS.items():
+        if spark.conf.get(name, "") != value:
+            spark.conf.set(name, value)
+    return spark
+
+
+def check_spark() -> None:
+    """One clear line where PySpark is missing or of a version that is not supported."""
+    first, last = SPARK_VERSIONS
+    wanted = f"pip install 'shredlake[spark]' (PySpark {first[0]}.{first[1]} to {last[0]}.{last[1]})"
+    try:
+        import pyspark
+    except ImportError:
+        raise MissingDependency(f"PySpark is not installed: {wanted}, or use --engine local") from None
+    found = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
+    if not first <= found <= last:
+        raise MissingDependency(f"PySpark {pyspark.__version__} is not supported: {wanted}")
+
+
+def check_java() -> None:
+    """One clear line where Java is missing or too old."""
+    advice = f"install Java {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless)"
+    version = java_version()
+    if version is None:
+        raise MissingDependency(f"no Java found: {advice}, set JAVA_HOME, or use --engine local")
+    if version < OLDEST_JAVA:
+        raise MissingDependency(f"Java {version} is too old for Spark 4: {advice}, or use --engine local")
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would start, or None."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if not java or not os.path.exists(java):
+        return None
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(found.group(1)) if found else None
