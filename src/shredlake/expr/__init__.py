@@ -1,1 +1,60 @@
-"""."""
+"""Spark SQL expressions over columns and Variant paths: parsed once, used by every scan."""
+
+from shredlake.expr.ast import (
+    And,
+    Arithmetic,
+    Cast,
+    Column,
+    Compare,
+    Expr,
+    Get,
+    In,
+    IsNan,
+    IsNull,
+    IsVariantNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Or,
+    Projection,
+    conjuncts,
+    join_name,
+    name_parts,
+    references,
+)
+from shredlake.expr.parse import parse_columns, parse_predicate
+from shredlake.expr.prune import Bounds, StatsSource, may_match
+from shredlake.expr.types import DataType, from_arrow, parse_type
+
+__all__ = [
+    "And",
+    "Arithmetic",
+    "Bounds",
+    "Cast",
+    "Column",
+    "Compare",
+    "DataType",
+    "Expr",
+    "Get",
+    "In",
+    "IsNan",
+    "IsNull",
+    "IsVariantNull",
+    "Like",
+    "Literal",
+    "Negate",
+    "Not",
+    "Or",
+    "Projection",
+    "StatsSource",
+    "conjuncts",
+    "from_arrow",
+    "join_name",
+    "may_match",
+    "name_parts",
+    "parse_columns",
+    "parse_predicate",
+    "parse_type",
+    "references",
+]

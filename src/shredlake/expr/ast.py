@@ -1,0 +1,217 @@
+"""Expressions as frozen trees: what the parser makes, what pruning and evaluation walk.
+
+Sugar is gone by the time a tree exists: BETWEEN is two comparisons, NOT IN and IS NOT NULL are `Not` of the
+plain form. A path into a Variant, with its cast, is one node (`Get`), because a scan serves it as one column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from typing import Literal as OneOf
+
+from shredlake.expr.types import DataType
+from shredlake.variant.path import Path
+
+ComparisonOp = OneOf["=", "<>", "<", "<=", ">", ">=", "<=>"]
+ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
+
+MIRRORED: dict[ComparisonOp, ComparisonOp] = {
+    "=": "=", "<>": "<>", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
+}  # fmt: skip
+"""`a op b` means the same as `b MIRRORED[op] a`."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A plain column; `s.a` is field `a` of struct `s` (see `name_parts`)."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Get:
+    """A path into a Variant column, cast to `type` (None: stays a Variant).
+
+    `strict` says what a value that does not cast does: True raises (`variant_get`), False gives null
+    (`try_variant_get`), None leaves it to whoever evaluates (`v:a::int`).
+    """
+
+    column: str
+    path: Path
+    type: DataType | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant as a Python object: a timestamp is an aware datetime in UTC, NULL is None."""
+
+    value: Any
+    type: DataType
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A cast of something that is no path; `strict` as in `Get`."""
+
+    value: Expr
+    type: DataType
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class Compare:
+    op: ComparisonOp
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class In:
+    value: Expr
+    options: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Like:
+    """LIKE with a constant pattern: `%` any characters, `_` one, `escape` makes the next one plain."""
+
+    value: Expr
+    pattern: str
+    escape: str = "\\"
+
+
+@dataclass(frozen=True)
+class IsNull:
+    value: Expr
+
+
+@dataclass(frozen=True)
+class IsVariantNull:
+    """True where there is a Variant and it is the Variant null; false everywhere else, never null."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class IsNan:
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Not:
+    value: Expr
+
+
+@dataclass(frozen=True)
+class And:
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Negate:
+    value: Expr
+
+
+Expr = (
+    Column | Get | Literal | Cast | Compare | In | Like | IsNull | IsVariantNull | IsNan | Not | And | Or
+    | Arithmetic | Negate
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Projection:
+    """One output column: its name and what is in it."""
+
+    name: str
+    expr: Expr
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct parts of an expression."""
+    match expr:
+        case Column() | Get() | Literal():
+            return ()
+        case Compare(_, left, right) | Arithmetic(_, left, right):
+            return (left, right)
+        case And(operands) | Or(operands):
+            return operands
+        case In(value, options):
+            return (value, *options)
+        case _:
+            return (expr.value,)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and every part of it, outside in."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def references(expr: Expr) -> set[Column | Get]:
+    """The columns and paths that an expression reads.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> sorted(map(str, references(parse_predicate("id > 5 and id < 9"))))
+    ["Column(name='id')"]
+    """
+    return {node for node in walk(expr) if isinstance(node, Column | Get)}
+
+
+def conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """The parts that must all be true for the predicate to be true.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> len(conjuncts(parse_predicate("a > 5 and b < 9 and (c = 1 or d = 2)")))
+    3
+    """
+    if not isinstance(expr, And):
+        return (expr,)
+    return tuple(part for operand in expr.operands for part in conjuncts(operand))
+
+
+_NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """A column's name split at its dots; a part that contains a dot or a backtick stands in backticks.
+
+    >>> name_parts("s.a"), name_parts("`a.b`.c"), name_parts("user id")
+    (('s', 'a'), ('a.b', 'c'), ('user id',))
+    """
+    parts, at = [], 0
+    while at <= len(name):
+        match = _NAME_PART.match(name, at)
+        if match is None or (match.end() < len(name) and name[match.end()] != "."):
+            return (name,)  # an odd name that nobody quoted: one part
+        parts.append(match[2] if match[1] is None else match[1].replace("``", "`"))
+        at = match.end() + 1
+    return tuple(parts)
+
+
+def join_name(parts: tuple[str, ...]) -> str:
+    """The opposite of `name_parts`.
+
+    >>> join_name(("s", "a")), join_name(("a.b", "c"))
+    ('s.a', '`a.b`.c')
+    """
+    return ".".join(
+        "`" + part.replace("`", "``") + "`" if "." in part or "`" in part or not part else part
+        for part in parts
+    )

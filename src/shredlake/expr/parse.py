@@ -1,0 +1,455 @@
+"""Spark SQL text to expression trees, by way of sqlglot's Databricks dialect (it takes `v:a.b::t`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, NoReturn, cast
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from shredlake.errors import InvalidExpression, InvalidPath, UnsupportedExpression
+from shredlake.expr.ast import (
+    And,
+    Arithmetic,
+    ArithmeticOp,
+    Cast,
+    Column,
+    Compare,
+    ComparisonOp,
+    Expr,
+    Get,
+    In,
+    IsNan,
+    IsNull,
+    IsVariantNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Or,
+    Projection,
+    join_name,
+    name_parts,
+)
+from shredlake.expr.constants import fold_cast, number
+from shredlake.expr.types import (
+    BINARY,
+    BOOLEAN,
+    STRING,
+    VARIANT,
+    VOID,
+    DataType,
+    from_sqlglot,
+    parse_type,
+)
+from shredlake.variant.path import Path
+
+_DIALECT = "databricks"
+
+_COMPARISONS: dict[type[exp.Expr], ComparisonOp] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
+}  # fmt: skip
+_ARITHMETIC: dict[type[exp.Expr], ArithmeticOp] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
+}  # fmt: skip
+
+
+def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
+    """A WHERE condition as a tree. `timezone` is that of TIMESTAMP literals without one.
+
+    >>> parse_predicate("v:user.id::bigint > 5").op
+    '>'
+    >>> parse_predicate("v:user.id::bigint >")
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.InvalidExpression: an operand is missing
+      v:user.id::bigint >
+                        ^
+    """
+    return _Reader(sql, timezone).predicate()
+
+
+def parse_columns(columns: Iterable[str], *, timezone: str = "UTC") -> list[Projection]:
+    """A SELECT list as named trees; without `AS`, a path is named by its last key, a column by itself.
+
+    >>> columns = parse_columns(["v:user.id::bigint", "v:tags[0]::string AS tag", "v"])
+    >>> [projection.name for projection in columns]
+    ['id', 'tag', 'v']
+    """
+    projections = [_Reader(sql, timezone).projection() for sql in columns]
+    seen: set[str] = set()
+    for projection in projections:
+        if projection.name in seen:
+            raise InvalidExpression(f"two columns are named {projection.name!r}: rename one with AS")
+        seen.add(projection.name)
+    return projections
+
+
+class _Reader:
+    """One text being read; it knows the text so that errors can point into it."""
+
+    def __init__(self, sql: str, timezone: str) -> None:
+        self.sql = sql
+        self.timezone = timezone
+
+    def predicate(self) -> Expr:
+        tree = self.tree()
+        if isinstance(tree, exp.Alias):
+            self.invalid("a condition takes no alias", tree.args["alias"])
+        return self.expr(tree)
+
+    def projection(self) -> Projection:
+        tree = self.tree()
+        if isinstance(tree, exp.Star) or tree.find(exp.Star):
+            self.invalid("name the columns, or give no `columns` at all to get them all", tree)
+        if isinstance(tree, exp.Alias):
+            return Projection(tree.alias, self.expr(tree.this))
+        expr = self.expr(tree)
+        return Projection(self.default_name(expr), expr)
+
+    def default_name(self, expr: Expr) -> str:
+        while isinstance(expr, Cast):
+            expr = expr.value
+        match expr:
+            case Column(name):
+                return name_parts(name)[-1]
+            case Get(column, path):
+                keys = [step for step in path.steps if isinstance(step, str)]
+                return keys[-1] if keys else name_parts(column)[-1]
+            case _:
+                return self.sql.strip()
+
+    # Errors
+
+    def invalid(self, problem: str, node: exp.Expr | int) -> NoReturn:
+        raise InvalidExpression(self.pointed(problem, node))
+
+    def unsupported(self, node: exp.Expr, advice: str = "") -> NoReturn:
+        text = node.sql(_DIALECT)
+        advice = advice or "evaluate it in Spark (shredlake.spark.sql), or filter the result"
+        raise UnsupportedExpression(self.pointed(f"{text} is not supported here: {advice}", node))
+
+    def pointed(self, problem: str, node: exp.Expr | int) -> str:
+        """The problem, the line of SQL it is in, and a caret under it."""
+        at = node if isinstance(node, int) else _start(node)
+        line_start = self.sql.rfind("\n", 0, at) + 1
+        line = self.sql[line_start:].partition("\n")[0]
+        return f"{problem}\n  {line}\n  {' ' * (at - line_start)}^"
+
+    # Trees
+
+    def tree(self) -> exp.Expr:
+        try:
+            tokens = sqlglot.tokenize(self.sql, dialect=_DIALECT)
+            for token in tokens:
+                if token.token_type == TokenType.PARAMETER:  # sqlglot would drop it: v:$type is not v:type
+                    self.invalid(f"{token.text!r} needs backticks here, as in v:`$type`", token.start)
+            trees = sqlglot.parse(self.sql, dialect=_DIALECT)
+        except ParseError as error:
+            raise InvalidExpression(self.parse_problem(error)) from None
+        except SqlglotError as error:
+            raise InvalidExpression(f"{self.sql!r} can't be read: {error}") from None
+        if len(trees) != 1 or trees[0] is None:
+            self.invalid("expected one expression", 0)
+        return trees[0]
+
+    def parse_problem(self, error: ParseError) -> str:
+        if not error.errors:
+            return self.pointed("expected an expression", 0)
+        first = error.errors[0]
+        lines = self.sql.split("\n")
+        line = cast(int, first["line"] or 1) - 1
+        end = sum(len(text) + 1 for text in lines[:line]) + cast(int, first["col"] or 1)
+        at = max(end - len(cast(str, first["highlight"] or " ")), 0)
+        problem = cast(str, first["description"])
+        if problem.startswith("Required keyword"):
+            problem = "an operand is missing"
+        elif problem.startswith("Expected type"):
+            problem = "there is no such type: use one like bigint, double, decimal(10,2), string or timestamp"
+        return self.pointed(problem, at)
+
+    def expr(self, node: exp.Expr) -> Expr:
+        if type(node) in _COMPARISONS:
+            return Compare(_COMPARISONS[type(node)], self.expr(node.this), self.expr(node.expression))
+        if type(node) in _ARITHMETIC:
+            return Arithmetic(_ARITHMETIC[type(node)], self.expr(node.this), self.expr(node.expression))
+        reader = _READERS.get(type(node))
+        if reader is None:
+            self.unsupported(node)
+        return reader(self, node)
+
+    def paren(self, node: exp.Expr) -> Expr:
+        return self.expr(node.this)
+
+    def conjunction(self, node: exp.Expr) -> Expr:
+        return And(self.operands(node, exp.And))
+
+    def disjunction(self, node: exp.Expr) -> Expr:
+        return Or(self.operands(node, exp.Or))
+
+    def operands(self, node: exp.Expr, kind: type[exp.Connector]) -> tuple[Expr, ...]:
+        """A chain of the same connector as one list; walked by hand, since a chain may be thousands long."""
+        found: list[exp.Expr] = []
+        pending = [node]
+        while pending:
+            part = pending.pop()
+            inner = part.unnest()
+            if isinstance(inner, kind):
+                pending += [inner.expression, inner.this]
+            else:
+                found.append(inner)
+        return tuple(self.expr(part) for part in found)
+
+    def negation(self, node: exp.Expr) -> Expr:
+        return Not(self.expr(node.this))
+
+    def is_(self, node: exp.Expr) -> Expr:
+        value, what = self.expr(node.this), node.expression
+        if isinstance(what, exp.Null):
+            return IsNull(value)
+        if isinstance(what, exp.Boolean):
+            return Compare("<=>", value, Literal(bool(what.this), BOOLEAN))
+        return self.unsupported(node)
+
+    def distinct(self, node: exp.Expr) -> Expr:
+        return Not(Compare("<=>", self.expr(node.this), self.expr(node.expression)))
+
+    def in_(self, node: exp.Expr) -> Expr:
+        if node.args.get("query") is not None or node.args.get("unnest") is not None:
+            self.unsupported(node)
+        if not node.expressions:
+            self.invalid("IN needs at least one value", node)
+        value = self.expr(node.this)
+        options = [self.expr(option) for option in node.expressions]
+        constants = tuple(option for option in options if isinstance(option, Literal))
+        if len(constants) == len(options):
+            return In(value, constants)
+        return Or(tuple(Compare("=", value, option) for option in options))
+
+    def between(self, node: exp.Expr) -> Expr:
+        value = self.expr(node.this)
+        low, high = self.expr(node.args["low"]), self.expr(node.args["high"])
+        return And((Compare(">=", value, low), Compare("<=", value, high)))
+
+    def like(self, node: exp.Expr, escape: str = "\\") -> Expr:
+        pattern = self.expr(node.expression)
+        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+            self.unsupported(node, "the pattern of LIKE must be a text constant")
+        like = Like(self.expr(node.this), pattern.value, escape)
+        self.check_pattern(like, node)
+        return Not(like) if node.args.get("negate") else like
+
+    def escaped_like(self, node: exp.Expr) -> Expr:
+        escape = self.expr(node.expression)
+        if not isinstance(escape, Literal) or not isinstance(escape.value, str) or len(escape.value) != 1:
+            self.invalid("ESCAPE takes one character", node.expression)
+        if not isinstance(node.this, exp.Like):
+            self.unsupported(node)
+        return self.like(node.this, escape.value)
+
+    def check_pattern(self, like: Like, node: exp.Expr) -> None:
+        at = 0
+        while at < len(like.pattern):
+            if like.pattern[at] == like.escape:
+                at += 1
+                if like.pattern[at : at + 1] not in ("%", "_", like.escape):
+                    self.invalid(f"{like.escape!r} may only stand before %, _ or itself", node.expression)
+            at += 1
+
+    def starts_with(self, node: exp.Expr) -> Expr:
+        prefix = self.expr(node.expression)
+        if not isinstance(prefix, Literal) or not isinstance(prefix.value, str):
+            self.unsupported(node, "the prefix must be a text constant")
+        escaped = "".join("\\" + char if char in "%_\\" else char for char in prefix.value)
+        return Like(self.expr(node.this), escaped + "%")
+
+    # Columns and paths
+
+    def column(self, node: exp.Expr) -> Expr:
+        return Column(self.column_name(node))
+
+    def column_name(self, node: exp.Expr) -> str:
+        parts: list[exp.Expr] = []
+        while isinstance(node, exp.Dot):
+            parts.insert(0, node.expression)
+            node = node.this
+        if not isinstance(node, exp.Column):
+            self.unsupported(node, "a path starts at a column")
+        parts = [*node.parts, *parts]
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            self.unsupported(node)
+        return join_name(tuple(part.name for part in parts))
+
+    def extraction(self, node: exp.Expr) -> Expr:
+        steps: list[str | int] = []
+        for part in node.expression.expressions:
+            if isinstance(part, exp.JSONPathRoot):
+                continue
+            step = part.this
+            kind = str if isinstance(part, exp.JSONPathKey) else int
+            if not isinstance(part, exp.JSONPathKey | exp.JSONPathSubscript) or type(step) is not kind:
+                self.unsupported(node, "a path has names and indexes only")
+            if kind is int and step < 0:
+                self.unsupported(node, "an index counts from 0 up")
+            steps.append(step)
+        return Get(self.column_name(node.this), Path(tuple(steps)))
+
+    def bracket(self, node: exp.Expr) -> Expr:
+        """`v['a']` and `v[0]`: a step into whatever is left of the bracket."""
+        base = self.expr(node.this)
+        index = self.expr(node.expressions[0]) if len(node.expressions) == 1 else None
+        if (
+            not isinstance(base, Get)
+            or base.type is not None
+            or not isinstance(index, Literal)
+            or not (isinstance(index.value, str) or (type(index.value) is int and index.value >= 0))
+        ):
+            self.unsupported(node, "write a path as v:a[0].b, with constant keys and indexes")
+        return Get(base.column, Path((*base.path.steps, index.value)))
+
+    def function(self, node: exp.Expr) -> Expr:
+        name = node.name.lower()
+        arguments = node.expressions
+        if name in ("variant_get", "try_variant_get"):
+            return self.variant_get(node, strict=name == "variant_get")
+        wrap = _FUNCTIONS.get(name)
+        if wrap is None or len(arguments) != 1:
+            self.unsupported(node)
+        return wrap(self.expr(arguments[0]))
+
+    def variant_get(self, node: exp.Expr, strict: bool) -> Expr:
+        if len(node.expressions) not in (2, 3):
+            self.invalid(f"{node.name} takes a column, a path and a type", node)
+        column, path, *rest = node.expressions
+        texts = [self.expr(argument) for argument in (path, *rest)]
+        constants = _texts(texts)
+        if len(constants) < len(texts):
+            self.unsupported(node, "path and type must be text constants")
+        target = self.type_named(constants[1], rest[0]) if rest else None
+        try:
+            steps = Path.parse(constants[0]).steps
+        except InvalidPath as error:
+            self.invalid(str(error), path)
+        base = self.expr(column)
+        if isinstance(base, Get) and base.type is None:  # variant_get(v:a, '$.b')
+            return Get(base.column, Path((*base.path.steps, *steps)), target, strict)
+        if not isinstance(base, Column):
+            self.unsupported(node, f"{node.name} takes a Variant column")
+        return Get(base.name, Path(steps), target, strict)
+
+    def type_named(self, name: str, node: exp.Expr) -> DataType | None:
+        try:
+            named = parse_type(name)
+        except InvalidExpression as error:
+            self.invalid(str(error), node)
+        return None if named == VARIANT else named
+
+    # Constants and casts
+
+    def null(self, node: exp.Expr) -> Expr:
+        return Literal(None, VOID)
+
+    def boolean(self, node: exp.Expr) -> Expr:
+        return Literal(bool(node.this), BOOLEAN)
+
+    def literal(self, node: exp.Expr) -> Expr:
+        if node.is_string:
+            return Literal(node.this, STRING)
+        constant = number(node.this)
+        if constant is None:
+            self.invalid(f"{node.this} has more digits than any number type", node)
+        return constant
+
+    def raw_string(self, node: exp.Expr) -> Expr:
+        return Literal(node.this, STRING)
+
+    def adjacent_strings(self, node: exp.Expr) -> Expr:
+        parts = [self.expr(part) for part in node.expressions]
+        texts = _texts(parts)
+        if len(texts) < len(parts):
+            self.unsupported(node)
+        return Literal("".join(texts), STRING)
+
+    def hex_string(self, node: exp.Expr) -> Expr:
+        digits = node.this
+        try:
+            return Literal(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits), BINARY)
+        except ValueError:
+            self.invalid(f"X'{digits}' has characters that are no hex digits", node)
+
+    def minus(self, node: exp.Expr) -> Expr:
+        value = self.expr(node.this)
+        if isinstance(value, Literal) and isinstance(value.value, int | float | Decimal):
+            sign = number(f"-{node.this.this}") if isinstance(node.this, exp.Literal) else None
+            return sign or Literal(-value.value, value.type)
+        return Negate(value)
+
+    def cast(self, node: exp.Expr) -> Expr:
+        try:
+            target = from_sqlglot(node.args["to"])
+        except InvalidExpression as error:
+            self.invalid(str(error), node)
+        strict = False if isinstance(node, exp.TryCast) else None
+        value = self.expr(node.this)
+        if isinstance(value, Get) and value.type is None:
+            if target == VARIANT:
+                return value
+            return Get(value.column, value.path, target, strict if value.strict is None else value.strict)
+        if isinstance(value, Literal):
+            folded = fold_cast(value, target, self.timezone)
+            if folded is not None:
+                return folded
+            if strict is None:
+                self.invalid(f"{node.this.sql(_DIALECT)} is no {target}", node)
+            return Literal(None, target)
+        return Cast(value, target, strict)
+
+
+def _texts(parts: list[Expr]) -> list[str]:
+    return [part.value for part in parts if isinstance(part, Literal) and isinstance(part.value, str)]
+
+
+def _start(node: exp.Expr) -> int:
+    """Where a node starts in the text: the first of its tokens that sqlglot noted the place of."""
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    return min(starts, default=0)
+
+
+_FUNCTIONS: dict[str, Callable[[Expr], Expr]] = {
+    "is_variant_null": IsVariantNull,
+    "isnull": IsNull,
+    "isnotnull": lambda value: Not(IsNull(value)),
+}
+
+_READERS: dict[type[exp.Expr], Callable[[_Reader, Any], Expr]] = {
+    exp.Paren: _Reader.paren,
+    exp.And: _Reader.conjunction,
+    exp.Or: _Reader.disjunction,
+    exp.Not: _Reader.negation,
+    exp.Is: _Reader.is_,
+    exp.NullSafeNEQ: _Reader.distinct,
+    exp.In: _Reader.in_,
+    exp.Between: _Reader.between,
+    exp.Like: _Reader.like,
+    exp.Escape: _Reader.escaped_like,
+    exp.StartsWith: _Reader.starts_with,
+    exp.IsNan: lambda reader, node: IsNan(reader.expr(node.this)),
+    exp.Column: _Reader.column,
+    exp.Dot: _Reader.column,
+    exp.JSONExtract: _Reader.extraction,
+    exp.Bracket: _Reader.bracket,
+    exp.Anonymous: _Reader.function,
+    exp.Null: _Reader.null,
+    exp.Boolean: _Reader.boolean,
+    exp.Literal: _Reader.literal,
+    exp.RawString: _Reader.raw_string,
+    exp.Concat: _Reader.adjacent_strings,
+    exp.HexString: _Reader.hex_string,
+    exp.Neg: _Reader.minus,
+    exp.Cast: _Reader.cast,
+    exp.TryCast: _Reader.cast,
+}

@@ -1,0 +1,189 @@
+"""The types of expressions: a Spark SQL name and the Arrow type that carries it.
+
+| Spark SQL | Arrow | | Spark SQL | Arrow |
+|---|---|---|---|---|
+| boolean | bool | | string | string |
+| tinyint, smallint, int, bigint | int8 to int64 | | binary | binary |
+| float, double | float32, float64 | | date | date32 |
+| decimal(p,s) | decimal128(p, s) | | timestamp | timestamp(us, UTC) |
+| struct, array, map | struct, list, map | | timestamp_ntz | timestamp(us) |
+| variant | struct(metadata, value) | | void | null |
+
+Three names are ours, since Spark has no such types: `uuid`, `timestamp_nanos`, `timestamp_ntz_nanos`;
+`time` is microseconds since midnight (Spark's `time(6)`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from shredlake.errors import InvalidExpression
+from shredlake.kernels.layout import is_variant, variant
+
+MAX_PRECISION = 38
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A type by its Spark SQL name, with the Arrow type of its columns."""
+
+    name: str
+    arrow: pa.DataType
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOLEAN = DataType("boolean", pa.bool_())
+TINYINT = DataType("tinyint", pa.int8())
+SMALLINT = DataType("smallint", pa.int16())
+INT = DataType("int", pa.int32())
+BIGINT = DataType("bigint", pa.int64())
+FLOAT = DataType("float", pa.float32())
+DOUBLE = DataType("double", pa.float64())
+STRING = DataType("string", pa.string())
+BINARY = DataType("binary", pa.binary())
+DATE = DataType("date", pa.date32())
+TIMESTAMP = DataType("timestamp", pa.timestamp("us", "UTC"))
+TIMESTAMP_NTZ = DataType("timestamp_ntz", pa.timestamp("us"))
+TIME = DataType("time", pa.time64("us"))
+TIMESTAMP_NANOS = DataType("timestamp_nanos", pa.timestamp("ns", "UTC"))
+TIMESTAMP_NTZ_NANOS = DataType("timestamp_ntz_nanos", pa.timestamp("ns"))
+UUID = DataType("uuid", pa.uuid())
+VOID = DataType("void", pa.null())
+VARIANT = DataType("variant", variant())
+
+INTEGRALS = (TINYINT, SMALLINT, INT, BIGINT)  # narrow to wide
+
+_BY_SQLGLOT = {
+    exp.DType.BOOLEAN: BOOLEAN,
+    exp.DType.TINYINT: TINYINT,
+    exp.DType.SMALLINT: SMALLINT,
+    exp.DType.INT: INT,
+    exp.DType.BIGINT: BIGINT,
+    exp.DType.FLOAT: FLOAT,
+    exp.DType.DOUBLE: DOUBLE,
+    exp.DType.TEXT: STRING,
+    exp.DType.BINARY: BINARY,
+    exp.DType.DATE: DATE,
+    exp.DType.TIMESTAMPTZ: TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
+    exp.DType.TIME: TIME,
+    exp.DType.UUID: UUID,
+    exp.DType.NULL: VOID,
+    exp.DType.VARIANT: VARIANT,
+}
+_OURS = {kind.name: kind for kind in (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)}
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def decimal(precision: int, scale: int = 0) -> DataType:
+    """The decimal type of this precision and scale."""
+    return DataType(f"decimal({precision},{scale})", pa.decimal128(precision, scale))
+
+
+def quote_name(name: str) -> str:
+    """A name as Spark SQL takes it: in backticks unless it is a plain identifier.
+
+    >>> quote_name("id"), quote_name("user id")
+    ('id', '`user id`')
+    """
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def parse_type(text: str) -> DataType:
+    """The type that a Spark DDL name stands for.
+
+    >>> parse_type("decimal(9, 2)")
+    DataType(name='decimal(9,2)', arrow=Decimal128Type(decimal128(9, 2)))
+    """
+    ours = _OURS.get(text.strip().lower())
+    if ours is not None:
+        return ours
+    try:
+        node = exp.DataType.build(text, dialect="databricks")
+    except SqlglotError:
+        raise InvalidExpression(f"{text!r} is not a type: expected one like {_EXAMPLES}") from None
+    return from_sqlglot(node)
+
+
+_EXAMPLES = "bigint, double, decimal(10,2), string, timestamp, array<string> or struct<a int>"
+
+
+def from_sqlglot(node: exp.DataType) -> DataType:
+    """Our type for a parsed one."""
+    kind = node.this
+    if kind == exp.DType.DECIMAL:
+        return _decimal([int(parameter.name) for parameter in node.expressions])
+    if kind == exp.DType.ARRAY and node.expressions:
+        element = from_sqlglot(node.expressions[0])
+        return DataType(f"array<{element}>", pa.list_(pa.field("element", element.arrow)))
+    if kind == exp.DType.MAP and len(node.expressions) == 2:
+        key, value = (from_sqlglot(part) for part in node.expressions)
+        return DataType(f"map<{key},{value}>", pa.map_(key.arrow, value.arrow))
+    if kind == exp.DType.STRUCT and node.expressions:
+        fields = [(field.name, from_sqlglot(field.args["kind"])) for field in node.expressions]
+        inner = ",".join(f"{quote_name(name)}:{field}" for name, field in fields)
+        return DataType(f"struct<{inner}>", pa.struct([(name, field.arrow) for name, field in fields]))
+    plain = _BY_SQLGLOT.get(kind)
+    if plain is None:
+        raise InvalidExpression(f"the type {node.sql('databricks')} can't be used here: use {_EXAMPLES}")
+    return plain
+
+
+def _decimal(parameters: list[int]) -> DataType:
+    precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
+    if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
+        raise InvalidExpression(
+            f"decimal({precision},{scale}) can't exist: precision is 1 to {MAX_PRECISION}, scale 0 to precision"
+        )
+    return decimal(precision, scale)
+
+
+_BY_ARROW: dict[pa.DataType, DataType] = {
+    **{
+        kind.arrow: kind
+        for kind in (*_BY_SQLGLOT.values(), TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)
+        if kind is not VARIANT
+    },
+    pa.uint8(): SMALLINT,
+    pa.uint16(): INT,
+    pa.uint32(): BIGINT,
+    pa.uint64(): decimal(20, 0),
+    pa.float16(): FLOAT,
+    pa.large_string(): STRING,
+    pa.string_view(): STRING,
+    pa.large_binary(): BINARY,
+    pa.binary_view(): BINARY,
+    pa.date64(): DATE,
+    pa.timestamp("s"): TIMESTAMP_NTZ,
+    pa.timestamp("ms"): TIMESTAMP_NTZ,
+    pa.time32("s"): TIME,
+    pa.time32("ms"): TIME,
+}
+
+
+def from_arrow(arrow: pa.DataType) -> DataType:
+    """The type that expressions see in an Arrow column; what Spark has no name for keeps Arrow's.
+
+    >>> from_arrow(pa.large_string()).name, from_arrow(pa.dictionary(pa.int8(), pa.int32())).name
+    ('string', 'int')
+    """
+    if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
+        return from_arrow(arrow.value_type)
+    if pa.types.is_decimal(arrow):
+        return DataType(f"decimal({arrow.precision},{arrow.scale})", arrow)
+    if pa.types.is_timestamp(arrow) and arrow.tz is not None:
+        return TIMESTAMP_NANOS if arrow.unit == "ns" else TIMESTAMP
+    if pa.types.is_fixed_size_binary(arrow) and not isinstance(arrow, pa.UuidType):
+        return BINARY
+    if is_variant(arrow):
+        return VARIANT
+    return _BY_ARROW.get(arrow, DataType(str(arrow), arrow))
