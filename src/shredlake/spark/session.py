@@ -84,10 +84,9 @@ def configure(builder: Any) -> Any:
     """
     for name, value in RUNTIME_SETTINGS.items():
         builder = builder.config(name, value)
-    # Workers on this machine run in the driver's environment; a cluster that ships its own says so itself.
-    if "PYSPARK_PYTHON" not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        builder = builder.config("spark.pyspark.python", sys.executable)
-        builder = builder.config("spark.pyspark.driver.python", sys.executable)
+    # Classic PySpark takes the workers' Python from this variable alone, when the context starts. Workers on
+    # this machine need the driver's environment; a cluster that ships its own has set the variable itself.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return builder
 
 
@@ -97,8 +96,8 @@ def fit(spark: SparkSession) -> SparkSession:
     first, last = SPARK_VERSIONS
     if not first <= found <= last:
         raise MissingDependency(
-            f"Spark {spark.version} is not supported: shredlake runs on "
-            f"{first[0]}.{first[1]} to {last[0]}.{last[1]}. Install one of these: pip install 'pyspark>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
+            f"Spark {spark.version} is not supported, only {first[0]}.{first[1]} to {last[0]}.{last[1]}: "
+            f"pip install 'pyspark>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
         )
     for name, value in RUNTIME_SETTINGS.items():
         if spark.conf.get(name, "") != value:
