@@ -202,9 +202,9 @@ def _field_json(item: Field) -> dict[str, Any]:
 def schema_json(schema: Struct) -> str:
     """The `schemaString` of a schema.
 
-    >>> schema_json(Struct((Field("a", Array("variant")),)))
-    '{"type":"struct","fields":[{"name":"a","type":{"type":"array","elementType":"variant","containsNull":true},"nullable":true,"metadata":{}}]}'
-    """  # noqa: E501
+    >>> schema_json(Struct((Field("v", "variant"),)))
+    '{"type":"struct","fields":[{"name":"v","type":"variant","nullable":true,"metadata":{}}]}'
+    """
     return json.dumps(_type_json(schema), separators=(",", ":"), ensure_ascii=False)
 
 

@@ -1,0 +1,231 @@
+"""One version of a table: the log replayed.
+
+The newest reference to a logical file wins, and so does the newest protocol, metadata, transaction and
+domain. Commits are read newest first; what they leave open is looked up in the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.actions import (
+    Action,
+    DeletionVector,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Transaction,
+    raw_lines,
+)
+from shredlake.delta.checkpoint_read import CheckpointPart, open_checkpoint
+from shredlake.delta.features import require_readable
+from shredlake.delta.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, key_of, keys_of
+from shredlake.delta.log import LogSegment, find_segment
+from shredlake.delta.schema import Struct, arrow_schema, parse_schema
+from shredlake.delta.storage import Storage
+from shredlake.errors import CorruptLog
+
+TOMBSTONE_SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("deletionTimestamp", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("extendedFileMetadata", pa.bool_()),
+        ("partitionValues", FILE_SCHEMA.field("partitionValues").type),
+        ("size", pa.int64()),
+        ("deletionVector", VECTOR_TYPE),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table at one version."""
+
+    storage: Storage
+    segment: LogSegment
+    protocol: Protocol
+    metadata: Metadata
+    transactions: Mapping[str, Transaction]
+    domains: Mapping[str, DomainMetadata]
+    files: Files = field(repr=False)
+    recent_tombstones: pa.Table = field(repr=False)
+
+    @property
+    def version(self) -> int:
+        return self.segment.version
+
+    @cached_property
+    def schema(self) -> Struct:
+        return parse_schema(self.metadata.schema_string)
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return arrow_schema(self.schema)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.configuration
+
+    def is_true(self, name: str) -> bool:
+        """Whether a property says `true`."""
+        return self.properties.get(name, "").lower() == "true"
+
+    def tombstones(self) -> pa.Table:
+        """Files removed and not yet forgotten: recent ones, and those that the checkpoint keeps."""
+        pieces = [self.recent_tombstones]
+        for part in self.files.parts:
+            found = part.read_tombstones(TOMBSTONE_SCHEMA.names)
+            if found.num_rows == 0:
+                continue
+            columns = [_column(found, item) for item in TOMBSTONE_SCHEMA]
+            table = pa.Table.from_arrays(columns, schema=TOMBSTONE_SCHEMA)
+            keys = keys_of(table.column("path"), table.column("deletionVector"))
+            known = pc.is_in(keys, value_set=self.files.superseded)
+            pieces.append(table.filter(pc.invert(known)))
+        return pa.concat_tables(pieces)
+
+
+def _column(table: pa.Table, item: pa.Field) -> Any:
+    if item.name not in table.column_names:
+        return pa.nulls(table.num_rows, item.type)
+    return table.column(item.name).cast(item.type)
+
+
+class _Replay:
+    """Collects the newest of everything while the log is read backwards."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.protocol: Protocol | None = None
+        self.metadata: Metadata | None = None
+        self.transactions: dict[str, Transaction] = {}
+        self.domains: dict[str, DomainMetadata] = {}
+        self.seen: set[str] = set()
+        self.adds: list[pa.Table] = []
+        self.removes: list[dict[str, Any]] = []
+
+    def commit(self, file: str, actions: Iterator[tuple[str, dict[str, Any]]]) -> None:
+        """Takes over the actions of one commit, older than all before."""
+        adds: dict[str, dict[str, Any]] = {}
+        removes: dict[str, dict[str, Any]] = {}
+        once: dict[str, dict[str, Any]] = {}
+        for name, fields in actions:
+            if name in ("add", "remove"):
+                target = adds if name == "add" else removes
+                key = self._file_key(fields, file)
+                if key in target:
+                    raise CorruptLog(f"{file} has two {name} actions for {fields['path']}")
+                target[key] = fields
+            elif name in ("protocol", "metaData"):
+                if name in once:
+                    raise CorruptLog(f"{file} has two {name} actions; a commit may hold one")
+                once[name] = fields
+            else:
+                self.small(name, fields, file)
+        both = adds.keys() & removes.keys()
+        if both:
+            raise CorruptLog(f"{file} both adds and removes {sorted(both)[0]!r}: the order is not defined")
+        for name, fields in once.items():
+            self.small(name, fields, file)
+        fresh = [fields for key, fields in adds.items() if key not in self.seen]
+        if fresh:
+            try:
+                self.adds.append(file_rows(fresh))
+            except (pa.ArrowException, TypeError, AttributeError) as error:
+                raise CorruptLog(f"{file}: an add action has a field of the wrong type ({error})") from None
+        self.removes.extend(fields for key, fields in removes.items() if key not in self.seen)
+        self.seen.update(adds, removes)
+
+    def small(self, name: str, fields: dict[str, Any], file: str) -> None:
+        """Takes over an action that is not a file, unless a newer one is known."""
+        try:
+            match name:
+                case "protocol" if self.protocol is None:
+                    self.protocol = Protocol.from_json(fields)
+                case "metaData" if self.metadata is None:
+                    self.metadata = Metadata.from_json(fields)
+                case "txn":
+                    self.transactions.setdefault(fields["appId"], Transaction.from_json(fields))
+                case "domainMetadata":
+                    self.domains.setdefault(fields["domain"], DomainMetadata.from_json(fields))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptLog(f"{file}: a {name} action lacks or garbles the field {error}") from None
+
+    def _file_key(self, fields: dict[str, Any], file: str) -> str:
+        try:
+            vector = fields.get("deletionVector")
+            return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptLog(f"{file}: a file action lacks or garbles the field {error}") from None
+
+
+def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
+    """Replays the log up to a version, the latest where none is named."""
+    return replay(storage, find_segment(storage, version))
+
+
+def replay(storage: Storage, segment: LogSegment) -> Snapshot:
+    """Builds the snapshot that the files of a segment describe."""
+    state = _Replay(storage.uri)
+    for commit in reversed(segment.commits):
+        path = commit.entry.path
+        state.commit(path, raw_lines(storage.get(path), path))
+    superseded = set(state.seen)
+    parts: list[CheckpointPart] = []
+    if segment.checkpoint is not None:
+        parts = _replay_checkpoint(storage, segment, state)
+    if state.protocol is None or state.metadata is None:
+        missing = "protocol" if state.protocol is None else "metaData"
+        raise CorruptLog(f"{storage.uri}: the log up to version {segment.version} has no {missing} action")
+    require_readable(state.protocol, storage.uri)
+    recent = pa.concat_tables(state.adds) if state.adds else FILE_SCHEMA.empty_table()
+    return Snapshot(
+        storage=storage,
+        segment=segment,
+        protocol=state.protocol,
+        metadata=state.metadata,
+        transactions=state.transactions,
+        domains={name: domain for name, domain in state.domains.items() if not domain.removed},
+        files=Files(parts, recent, superseded),
+        recent_tombstones=_tombstone_rows(state.removes),
+    )
+
+
+def _replay_checkpoint(storage: Storage, segment: LogSegment, state: _Replay) -> list[CheckpointPart]:
+    checkpoint = segment.checkpoint
+    assert checkpoint is not None
+    path = checkpoint.files[0].path
+    if not checkpoint.is_json:
+        small, parts = open_checkpoint(storage, checkpoint)
+    else:
+        content = list(raw_lines(storage.get(path), path))
+        small, parts = open_checkpoint(storage, checkpoint, iter(content))
+        state.commit(path, ((name, fields) for name, fields in content if name in ("add", "remove")))
+    for name, fields in small:
+        state.small(name, fields, path)
+    return parts
+
+
+def _tombstone_rows(removes: list[dict[str, Any]]) -> pa.Table:
+    columns = []
+    for item in TOMBSTONE_SCHEMA:
+        values = [remove.get(item.name) for remove in removes]
+        if item.name == "partitionValues":
+            values = [None if value is None else list(value.items()) for value in values]
+        columns.append(pa.array(values, type=item.type))
+    return pa.Table.from_arrays(columns, schema=TOMBSTONE_SCHEMA)
+
+
+def actions_of(snapshot: Snapshot) -> Iterator[Action]:
+    """The actions of a snapshot that are not files, as a checkpoint keeps them."""
+    yield snapshot.protocol
+    yield snapshot.metadata
+    yield from snapshot.transactions.values()
+    yield from snapshot.domains.values()
