@@ -1,0 +1,132 @@
+"""Where a file goes: whole or not at all.
+
+A file is first written under another name: beside the final one on a local disk, in the temporary directory
+for object stores. Only a finished file gets its name, by one rename, or one put.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import obstore
+import pyarrow.fs as pafs
+
+from shredlake.errors import InvalidFile
+
+
+class Destination(Protocol):
+    """A place for one file. `draft` is the local file to fill before `commit()`."""
+
+    name: str
+    draft: Path
+
+    def commit(self) -> None:
+        """Gives the finished draft its final name."""
+
+    def abort(self) -> None:
+        """Leaves nothing behind."""
+
+
+def destination(where: str | os.PathLike[str], store: Any = None) -> Destination:
+    """The destination for a path or URL; `store` is an obstore store or a pyarrow filesystem.
+
+    >>> destination("/tmp/f.parquet").name
+    '/tmp/f.parquet'
+    """
+    path = os.fspath(where)
+    if isinstance(store, pafs.LocalFileSystem):
+        return LocalDestination(path)
+    if isinstance(store, pafs.FileSystem):
+        return ArrowDestination(path, store)
+    if store is not None:
+        return StoreDestination(path, store)
+    parts = urlsplit(path)
+    if parts.scheme == "file":
+        return LocalDestination(url2pathname(parts.path))
+    if "://" not in path:
+        return LocalDestination(path)
+    directory, _, name = path.rpartition("/")
+    return StoreDestination(name, obstore.store.from_url(directory), path)
+
+
+class LocalDestination:
+    """A file on this machine: a hidden neighbour, synced, then renamed."""
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        final = Path(path)
+        if not final.parent.is_dir():
+            raise InvalidFile(f"{path}: there is no directory {final.parent}; create it first")
+        # Hidden from Spark and Hive, which pass over names that start with a dot.
+        self.draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
+
+    def commit(self) -> None:
+        _sync(self.draft)
+        os.replace(self.draft, self.name)
+        _sync(Path(self.name).parent)
+
+    def abort(self) -> None:
+        self.draft.unlink(missing_ok=True)
+
+
+class StoreDestination:
+    """An object in an obstore store: one put (in parts where it is large), which shows all or nothing."""
+
+    def __init__(self, path: str, store: Any, name: str | None = None) -> None:
+        self.name = name or path
+        self.path = path
+        self.store = store
+        self.draft = _temporary_file()
+
+    def commit(self) -> None:
+        obstore.put(self.store, self.path, self.draft)
+        self.abort()
+
+    def abort(self) -> None:
+        self.draft.unlink(missing_ok=True)
+
+
+class ArrowDestination:
+    """A file on a pyarrow filesystem: copied under a hidden name, then moved."""
+
+    def __init__(self, path: str, filesystem: pafs.FileSystem) -> None:
+        self.name = self.path = path
+        self.filesystem = filesystem
+        self.draft = _temporary_file()
+
+    def commit(self) -> None:
+        directory, slash, name = self.path.rpartition("/")
+        hidden = f"{directory}{slash}.{name}.{uuid.uuid4().hex}.tmp"
+        try:
+            pafs.copy_files(str(self.draft), hidden, destination_filesystem=self.filesystem)
+            self.filesystem.move(hidden, self.path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.filesystem.delete_file(hidden)
+            raise
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        self.draft.unlink(missing_ok=True)
+
+
+def _temporary_file() -> Path:
+    handle, path = tempfile.mkstemp(suffix=".parquet", prefix="shredlake-")
+    os.close(handle)
+    return Path(path)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

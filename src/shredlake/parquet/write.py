@@ -1,0 +1,342 @@
+"""Writing Parquet files of Variants: shredded, annotated, whole or not at all.
+
+```
+batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─ pyarrow ─▶ draft file
+                                                     footer: VARIANT(1) ─ fsync ─ rename ─▶ final name
+```
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shredlake.errors import InvalidSchema
+from shredlake.parquet.arrange import Names, arrange, arranged_type, plan_shredding
+from shredlake.parquet.destination import Destination, destination
+from shredlake.parquet.encodings import Encodings, choose_encodings
+from shredlake.parquet.footer import annotate, footer_bytes, read_footer
+from shredlake.parquet.layout import ColumnLayout, VariantColumn, layout_json, variant_columns
+from shredlake.parquet.schema import SchemaNode
+from shredlake.parquet.statistics import LeafStatistics, leaf_statistics, nan_leaves
+from shredlake.shredding.schema import ShreddingSchema
+
+Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """How a file is written. The defaults suit files that are filtered by path and read by Spark.
+
+    >>> WriteOptions(compression_level=9).compression
+    'zstd'
+    """
+
+    compression: str = "zstd"
+    compression_level: int | None = 3
+    row_group_rows: int = 1 << 17
+    """Rows of a row group: the unit that readers without a page index skip."""
+    row_group_bytes: int = 128 << 20
+    """Arrow bytes of a row group before it is written, however few its rows: bounds the writer's memory."""
+    page_rows: int = 8192
+    """Rows of a data page: the unit that the page index skips."""
+    page_bytes: int = 1 << 20
+    bloom_filters: tuple[str, ...] = ()
+    """Leaf columns that get a Bloom filter, by dotted name: `id`, `v.typed_value.user_id.typed_value`."""
+    bloom_filter_fpp: float = 0.05
+    encodings: Mapping[str, str] = field(default_factory=dict)
+    """Encodings of leaf columns by dotted name, where the choice made from the data is not wanted."""
+
+
+@dataclass(frozen=True)
+class VariantFacts:
+    """What a written file holds of one Variant column."""
+
+    schema: ShreddingSchema | None
+    """How it is shredded; None for not at all."""
+    residual: frozenset[str]
+    """Normalised paths of the levels whose `value` holds data, `[*]` for array elements."""
+    null_count: int
+    """How many of its Variants are NULL."""
+    leaves: Mapping[str, LeafStatistics]
+    """Statistics of `typed_value`, by normalised path, of every scalar level."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """A finished file: where it is, how large, and exact statistics of every leaf."""
+
+    path: str
+    size: int
+    num_rows: int
+    variants: Mapping[str, VariantFacts]
+    """By the column's dotted name: `v`, `s.v`, `l.list.element`."""
+    leaves: Mapping[str, LeafStatistics]
+    """Statistics of every leaf column, by dotted name."""
+
+    def layout_json(self) -> str:
+        """The layout of the shredded columns, as a table's log keeps it."""
+        return layout_json(
+            {
+                name: ColumnLayout(facts.schema, facts.residual)
+                for name, facts in self.variants.items()
+                if facts.schema is not None
+            }
+        )
+
+
+class ParquetWriter:
+    """Writes batches to one file. The file appears under its name when `close()` succeeds, and not before.
+
+    >>> import pyarrow as pa, shredlake as sl, tempfile
+    >>> batch = pa.record_batch({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))})
+    >>> path = tempfile.mkdtemp() + "/f.parquet"
+    >>> with ParquetWriter(path, batch.schema, shredding={"v": "struct<a bigint>"}) as writer:
+    ...     writer.write(batch)
+    ...     writer.write(batch)
+    >>> writer.facts.num_rows, writer.facts.variants["v"].leaves["$['a']"].maximum.as_py()
+    (4, 2)
+    """
+
+    facts: FileFacts
+    """Set by `close()`."""
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str],
+        schema: pa.Schema,
+        *,
+        shredding: Shredding = None,
+        options: WriteOptions | None = None,
+        store: Any = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self.options = options or WriteOptions()
+        self._schema = schema
+        self._shredding = shredding
+        self._plan = plan_shredding(schema, None if shredding == "infer" else shredding)
+        self._metadata = dict(metadata or {})
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
+        self._nan: set[int] = set()
+        self._destination: Destination = destination(where, store)
+        self._file: pq.ParquetWriter | None = None
+        self._closed = False
+
+    def write(self, data: pa.Table | pa.RecordBatch) -> None:
+        """Takes a batch or a table with the writer's schema; writes a row group when enough have come."""
+        if self._closed:
+            raise ValueError("the writer is closed")
+        try:
+            for batch in self._checked(data).to_batches(max_chunksize=self.options.row_group_rows):
+                self._take(batch)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _checked(self, data: pa.Table | pa.RecordBatch) -> pa.Table:
+        table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        if table.schema.equals(self._schema):
+            return table
+        if set(table.column_names) != set(self._schema.names):
+            raise InvalidSchema(
+                f"the batch has the columns {table.column_names}, the file {self._schema.names}"
+            )
+        try:
+            return table.select(self._schema.names).cast(self._schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, TypeError) as error:
+            raise InvalidSchema(f"the batch does not fit the file's schema: {error}") from error
+
+    def _take(self, batch: pa.RecordBatch) -> None:
+        options = self.options
+        while batch.num_rows:
+            room = options.row_group_rows - self._waiting_rows
+            part, batch = batch.slice(0, room), batch.slice(room)
+            self._waiting.append(part)
+            self._waiting_rows += part.num_rows
+            self._waiting_bytes += part.nbytes
+            if self._waiting_rows >= options.row_group_rows or self._waiting_bytes >= options.row_group_bytes:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Writes what waits as one row group."""
+        table = pa.Table.from_batches(self._waiting, self._schema)
+        self._waiting.clear()
+        self._waiting_rows = self._waiting_bytes = 0
+        if self._file is None and self._shredding == "infer":
+            self._plan = infer_plan(table, self._plan)
+        arranged = self._arranged(table)
+        self._nan |= nan_leaves(arranged)
+        if self._file is None:
+            self._file = self._open(arranged)
+        self._file.write_table(arranged, row_group_size=max(arranged.num_rows, 1))
+
+    def _arranged(self, table: pa.Table) -> pa.Table:
+        touched = {names[0] for names in self._plan}
+        columns, fields = [], []
+        for column_field in self._schema:
+            column = table.column(column_field.name)
+            type_ = column_field.type
+            if column_field.name in touched:
+                type_ = arranged_type(type_, (column_field.name,), self._plan)
+                chunks = [arrange(chunk, (column_field.name,), self._plan) for chunk in column.chunks]
+                column = pa.chunked_array(chunks, type_)
+            columns.append(column)
+            fields.append(column_field.with_type(type_))
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+        options = self.options
+        encodings: Encodings = choose_encodings(first, options.encodings)
+        writer = pq.ParquetWriter(
+            str(self._destination.draft),
+            first.schema,
+            version="2.6",
+            compression=options.compression,
+            compression_level=options.compression_level,
+            use_dictionary=encodings.dictionary,
+            column_encoding=encodings.others,
+            data_page_size=options.page_bytes,
+            max_rows_per_page=options.page_rows,
+            write_batch_size=min(1024, options.page_rows),
+            write_page_index=True,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            bloom_filter_options={
+                name: {"ndv": options.row_group_rows, "fpp": options.bloom_filter_fpp}
+                for name in options.bloom_filters
+            }
+            or None,
+        )
+        if self._metadata:
+            writer.add_key_value_metadata(self._metadata)
+        return writer
+
+    def close(self) -> FileFacts:
+        """Finishes the file, gives it its name, and returns what is in it."""
+        if self._closed:
+            return self.facts
+        try:
+            if self._waiting or self._file is None:
+                self._flush()
+            assert self._file is not None
+            self._file.close()
+            draft = self._destination.draft
+            _annotate_file(draft, list(self._plan))
+            self.facts = _facts(self._destination.name, draft, self._nan)
+            self._destination.commit()
+        except BaseException:
+            self.abort()
+            raise
+        self._closed = True
+        return self.facts
+
+    def abort(self) -> None:
+        """Gives the file up: nothing stays behind."""
+        if self._closed:
+            return
+        self._closed = True
+        self._waiting.clear()
+        try:
+            if self._file is not None and self._file.is_open:
+                self._file.close()
+        except Exception:  # the disk may be full: the draft goes all the same
+            pass
+        finally:
+            self._destination.abort()
+
+    def __enter__(self) -> ParquetWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.abort()
+
+
+def write_parquet(
+    table: pa.Table,
+    where: str | os.PathLike[str],
+    *,
+    shredding: Shredding = None,
+    options: WriteOptions | None = None,
+    store: Any = None,
+    metadata: Mapping[str, str] | None = None,
+) -> FileFacts:
+    """Writes a table to one Parquet file, its Variant columns annotated and, where asked for, shredded.
+
+    `shredding` maps the dotted name of a Variant column (`v`, `s.v`, `l.list.element`) to a schema or its
+    DDL; "infer" chooses for all of them; a column not named stays as it comes. `where` is a path or a URL,
+    or a path within `store`, an obstore store or a pyarrow filesystem. A failed write leaves no file.
+
+    >>> import pyarrow as pa, shredlake as sl, tempfile
+    >>> table = pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": "x"}', None]))})
+    >>> facts = write_parquet(table, tempfile.mkdtemp() + "/f.parquet", shredding={"v": "struct<a bigint>"})
+    >>> facts.num_rows, facts.variants["v"].null_count, facts.variants["v"].residual
+    (3, 1, frozenset({"$['a']"}))
+    """
+    writer = ParquetWriter(
+        where, table.schema, shredding=shredding, options=options, store=store, metadata=metadata
+    )
+    with writer:
+        writer.write(table)
+    return writer.facts
+
+
+def infer_plan(
+    table: pa.Table, plan: Mapping[Names, ShreddingSchema | None]
+) -> dict[Names, ShreddingSchema | None]:
+    """A schema for each Variant column that comes unshredded, inferred from the first row group."""
+    raise NotImplementedError
+
+
+def _annotate_file(draft: Any, groups: list[Names]) -> None:
+    """Replaces the footer of a finished file by one with the VARIANT annotation."""
+    with open(draft, "r+b") as file:
+        footer = read_footer(file, str(draft))
+        file.seek(footer.start)
+        file.write(footer_bytes(annotate(footer.raw, groups)))
+        file.truncate()
+
+
+def _facts(name: str, draft: Any, with_nan: set[int]) -> FileFacts:
+    with open(draft, "rb") as file:
+        columns = variant_columns(read_footer(file, name).schema)
+        size = file.seek(0, os.SEEK_END)
+    with pq.ParquetFile(draft) as opened:
+        metadata = opened.metadata
+        leaves = leaf_statistics(metadata, opened.schema_arrow, with_nan)
+        names = [opened.schema.column(i).path for i in range(len(leaves))]
+    return FileFacts(
+        path=name,
+        size=size,
+        num_rows=metadata.num_rows,
+        variants={column.name: _variant_facts(column, leaves) for column in columns},
+        leaves=dict(zip(names, leaves, strict=True)),
+    )
+
+
+def _variant_facts(column: VariantColumn, leaves: list[LeafStatistics]) -> VariantFacts:
+    def statistics(leaf: SchemaNode | None) -> LeafStatistics | None:
+        return None if leaf is None or leaf.column is None else leaves[leaf.column]
+
+    residual, typed = set(), {}
+    for level in column.levels():
+        value = statistics(level.value)
+        if column.schema is not None and value is not None and value.value_count:
+            residual.add(level.path)
+        scalar = statistics(level.typed)
+        if scalar is not None:
+            typed[level.path] = scalar
+    metadata = statistics(column.metadata)
+    assert metadata is not None
+    return VariantFacts(column.schema, frozenset(residual), metadata.null_count, typed)
