@@ -49,8 +49,8 @@ def session(
 
     Under `spark-submit` the cluster's own settings hold: nothing but what shredlake needs is added.
 
-    >>> spark = session(master="local[1]")                              # doctest: +SKIP
-    >>> spark.conf.get("spark.sql.parquet.ignoreVariantAnnotation")     # doctest: +SKIP
+    >>> spark = session(master="local[1]")
+    >>> spark.conf.get("spark.sql.parquet.ignoreVariantAnnotation")
     'true'
     """
     check_spark()
@@ -79,8 +79,8 @@ def session(
 def configure(builder: Any) -> Any:
     """Adds what shredlake needs to a `SparkSession.builder` of one's own.
 
-    >>> from pyspark.sql import SparkSession                            # doctest: +SKIP
-    >>> spark = configure(SparkSession.builder).getOrCreate()           # doctest: +SKIP
+    >>> from pyspark.sql import SparkSession
+    >>> spark = configure(SparkSession.builder).getOrCreate()
     """
     for name, value in RUNTIME_SETTINGS.items():
         builder = builder.config(name, value)
