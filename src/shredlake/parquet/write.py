@@ -23,8 +23,8 @@ from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.layout import ColumnLayout, VariantColumn, layout_json, variant_columns
+from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, nan_leaves
 from shredlake.parquet.schema import SchemaNode
-from shredlake.parquet.statistics import LeafStatistics, leaf_statistics, nan_leaves
 from shredlake.shredding.schema import ShreddingSchema
 
 Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None

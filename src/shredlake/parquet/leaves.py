@@ -1,0 +1,159 @@
+"""What a finished file's footer says of each leaf column, as Arrow scalars.
+
+Bounds come from the row groups' statistics, which Arrow writes exactly; a string of more than 4 kB leaves
+them out, and then they are unknown here too. Parquet's bounds pass over NaN, so whether there is one is
+looked up in the data while it is written.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class LeafStatistics:
+    """Statistics of one leaf column over a whole file."""
+
+    minimum: pa.Scalar | None
+    """The exact smallest value; None where it is unknown or there are no values. NaN does not count."""
+    maximum: pa.Scalar | None
+    value_count: int
+    """How many values are there; a leaf below a list may have more than the file has rows."""
+    null_count: int
+    """How many places hold none, those under a null or missing parent included."""
+    has_nan: bool
+    compressed_size: int
+    uncompressed_size: int
+
+
+def leaf_types(type_: pa.DataType | pa.Schema) -> Iterator[pa.DataType]:
+    """The types of the leaves, in the order of Parquet's columns.
+
+    >>> schema = pa.schema([("a", pa.struct([("x", pa.int8()), ("y", pa.string())]))])
+    >>> [str(leaf) for leaf in leaf_types(schema)]
+    ['int8', 'string']
+    """
+    children = _child_types(type_)
+    if children is None:
+        yield type_
+    else:
+        for child in children:
+            yield from leaf_types(child)
+
+
+def _child_types(type_: pa.DataType | pa.Schema) -> list[pa.DataType] | None:
+    if isinstance(type_, pa.Schema) or pa.types.is_struct(type_):
+        return [field.type for field in type_]
+    if pa.types.is_map(type_):
+        return [type_.key_type, type_.item_type]
+    if pa.types.is_nested(type_):
+        return [type_.value_type]
+    return None
+
+
+def leaf_arrays(array: pa.Array) -> Iterator[pa.Array]:
+    """The leaves' arrays, in the order of Parquet's columns."""
+    if pa.types.is_struct(array.type):
+        for i in range(array.type.num_fields):
+            yield from leaf_arrays(array.field(i))
+    elif pa.types.is_map(array.type):
+        yield from leaf_arrays(array.keys)
+        yield from leaf_arrays(array.items)
+    elif pa.types.is_nested(array.type):
+        yield from leaf_arrays(array.flatten())
+    else:
+        yield array
+
+
+def nan_leaves(table: pa.Table) -> set[int]:
+    """The positions of the leaf columns that hold a NaN."""
+    found = set()
+    position = 0
+    for column in table.columns:
+        count = sum(1 for _ in leaf_types(column.type))
+        for chunk in column.chunks:
+            for leaf, array in enumerate(leaf_arrays(chunk), start=position):
+                if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
+                    found.add(leaf)
+        position += count
+    return found
+
+
+def leaf_statistics(metadata: pq.FileMetaData, schema: pa.Schema, with_nan: set[int]) -> list[LeafStatistics]:
+    """The statistics of every leaf column, in order; `schema` is the Arrow schema of the file."""
+    return [
+        _leaf(metadata, position, type_, position in with_nan)
+        for position, type_ in enumerate(leaf_types(schema))
+    ]
+
+
+def _leaf(metadata: pq.FileMetaData, position: int, type_: pa.DataType, has_nan: bool) -> LeafStatistics:
+    comparable, scalar = _physical(type_)
+    bounds: list[tuple[Any, Any]] = []
+    known = True
+    values = nulls = compressed = uncompressed = 0
+    for index in range(metadata.num_row_groups):
+        chunk = metadata.row_group(index).column(position)
+        statistics = chunk.statistics
+        compressed += chunk.total_compressed_size
+        uncompressed += chunk.total_uncompressed_size
+        if statistics is None or not statistics.has_null_count:
+            known = False
+            values += chunk.num_values
+            continue
+        present = chunk.num_values - statistics.null_count
+        values += present
+        nulls += statistics.null_count
+        if statistics.has_min_max:
+            bounds.append((comparable(statistics.min_raw), comparable(statistics.max_raw)))
+        elif present and not has_nan:
+            known = False
+    exact = known and bool(bounds)
+    return LeafStatistics(
+        minimum=scalar(min(low for low, _ in bounds)) if exact else None,
+        maximum=scalar(max(high for _, high in bounds)) if exact else None,
+        value_count=values,
+        null_count=nulls,
+        has_nan=has_nan,
+        compressed_size=compressed,
+        uncompressed_size=uncompressed,
+    )
+
+
+def _physical(type_: pa.DataType) -> tuple[Callable[[Any], Any], Callable[[Any], pa.Scalar]]:
+    """How a raw bound of this type is compared, and how it becomes a scalar."""
+    if pa.types.is_decimal(type_):
+        return _integer, lambda raw: pa.scalar(_EXACT.scaleb(raw, -type_.scale), type_)
+    if pa.types.is_unsigned_integer(type_):
+        mask = (1 << type_.bit_width) - 1
+        return lambda raw: raw & mask, lambda raw: pa.scalar(raw, type_)
+    if pa.types.is_date(type_) or pa.types.is_time(type_) or pa.types.is_timestamp(type_):
+        storage = pa.int32() if type_.bit_width == 32 else pa.int64()
+        return _same, lambda raw: pa.array([raw], storage).view(type_)[0]
+    if isinstance(type_, pa.BaseExtensionType):
+        return _same, lambda raw: pa.ExtensionArray.from_storage(type_, pa.array([raw], type_.storage_type))[
+            0
+        ]
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return _same, lambda raw: pa.scalar(raw.decode(), type_)
+    if pa.types.is_dictionary(type_):
+        return _physical(type_.value_type)
+    return _same, lambda raw: pa.scalar(raw, type_)
+
+
+_EXACT = decimal.Context(prec=80)
+
+
+def _same(raw: Any) -> Any:
+    return raw
+
+
+def _integer(raw: Any) -> decimal.Decimal:
+    return decimal.Decimal(int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw)
