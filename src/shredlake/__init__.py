@@ -1,9 +1,59 @@
 """Semi-structured data at the speed of relational tables."""
 
-from shredlake.errors import ShredlakeError
+from shredlake.errors import (
+    InvalidJson,
+    InvalidPath,
+    InvalidValue,
+    MalformedVariant,
+    NoSuchElement,
+    ShredlakeError,
+    WrongType,
+)
+from shredlake.variant.builder import VariantBuilder
+from shredlake.variant.path import Path
+from shredlake.variant.scalars import (
+    Date,
+    Decimal4,
+    Decimal8,
+    Decimal16,
+    Float32,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Timestamp,
+    TimestampNanos,
+    TimestampNtz,
+    TimestampNtzNanos,
+)
+from shredlake.variant.types import VariantType
+from shredlake.variant.value import Variant
 
 __all__ = [
+    "Date",
+    "Decimal16",
+    "Decimal4",
+    "Decimal8",
+    "Float32",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Int8",
+    "InvalidJson",
+    "InvalidPath",
+    "InvalidValue",
+    "MalformedVariant",
+    "NoSuchElement",
+    "Path",
     "ShredlakeError",
+    "Timestamp",
+    "TimestampNanos",
+    "TimestampNtz",
+    "TimestampNtzNanos",
+    "Variant",
+    "VariantBuilder",
+    "VariantType",
+    "WrongType",
 ]
 
 __version__ = "0.1.0"

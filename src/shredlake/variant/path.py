@@ -5,7 +5,7 @@ path     = "$" step*  |  [column ":"] name step*        the second form is Spark
 step     = "." name  |  "[" index "]"  |  "[" quoted "]"
 name     = any characters but  . [ ] ' " : *  and control characters
 quoted   = 'text' or "text", with the escapes \\b \\f \\n \\r \\t \\/ \\\\ \\' \\" \\uXXXX
-index    = 0 | 1..9 digits*
+index    = 0 | 1..9 and up to nine digits more
 ```
 """
 
@@ -20,7 +20,7 @@ from shredlake.errors import InvalidPath
 
 _NAME: Final = re.compile(r"""[^.\[\]'":*\x00-\x1f]+""")
 _COLUMN: Final = re.compile(r"(?:[^\W\d]\w*|`(?:[^`]|``)+`):")
-_INDEX: Final = re.compile(r"(?:0|[1-9][0-9]*)(?=\])", re.ASCII)
+_INDEX: Final = re.compile(r"(?:0|[1-9][0-9]{0,9})(?=\])", re.ASCII)
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 _ESCAPES: Final = {
@@ -116,6 +116,7 @@ def _parse(text: str) -> tuple[str | None, Path]:
         if not text.startswith("[", at):
             name, at = _name(text, at, "expected a path: $.key, $['key'], $[0] or key.key[0]")
             steps.append(name)
+    step: str | int
     while at < len(text):
         if text[at] == ".":
             step, at = _name(text, at + 1, "expected a name after the point")
@@ -156,7 +157,7 @@ def _bracket(text: str, at: int) -> tuple[str | int, int]:
         else:
             problem = _hint(text, at, "expected an index or a quoted key")
         raise InvalidPath(problem, path=text, position=at)
-    return int(match.group()[:20]), match.end() + 1
+    return int(match.group()), match.end() + 1
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:

@@ -1,0 +1,53 @@
+"""Full validation: every byte that a value can reach."""
+
+from __future__ import annotations
+
+from shredlake.errors import MalformedVariant
+from shredlake.variant.metadata import Dictionary
+from shredlake.variant.walk import Event, Walk
+
+
+def validate(dictionary: Dictionary, walk: Walk) -> None:
+    """Goes through dictionary and value; returns only if a reader can rely on all of this:
+
+    - dictionary: version 1, offsets from 0 upward within the buffer, names in UTF-8, sorted and unique if
+      the header says so;
+    - containers: counts, ids and offsets within bounds, values that neither overlap nor leave their parent,
+      array offsets that increase;
+    - objects: ids in the dictionary, names in unsigned UTF-8 order, no name twice;
+    - scalars: a known type, all its bytes there, strings in UTF-8, decimals within their digits and a scale
+      of at most 38, times of day within a day.
+
+    The constructor of `Variant` guarantees only the two headers, the version, and that the buffers end where
+    they say. Reserved bits are ignored, gaps between values are allowed: the specification has it so.
+
+    >>> from shredlake.variant.value import Variant
+    >>> Variant(b"\\x01\\x02\\x00\\x01\\x02ab", b"\\x02\\x02\\x01\\x00\\x00\\x01\\x02\\x00\\x00").validate()
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.MalformedVariant: the keys 'b' and 'a' are not in order (value byte 0, at $)
+    """
+    dictionary.validate()
+    ranks = dictionary.ranks()
+    last_ids: list[int | None] = []  # of each open object: the id of its latest key
+    for event, detail in walk:
+        if event is Event.KEY:
+            dictionary.check_id(detail)
+            previous = last_ids[-1]
+            if previous is not None and ranks[previous] >= ranks[detail]:
+                raise _misplaced(dictionary.name(previous), dictionary.name(detail), walk)
+            last_ids[-1] = detail
+        elif event is Event.OBJECT:
+            last_ids.append(None)
+        elif event is Event.END and detail:
+            last_ids.pop()
+
+
+def _misplaced(before: str, after: str, walk: Walk) -> MalformedVariant:
+    where = walk.parent_path().normalized()
+    if before == after:
+        return MalformedVariant(f"two fields named {after!r}", offset=walk.container_start, path=where)
+    problem = f"the keys {before!r} and {after!r} are not in order"
+    if before.encode("utf-16-be") < after.encode("utf-16-be"):
+        problem += ": they are in UTF-16 order, as Spark 4.3 sorts them, not in UTF-8 order"
+    return MalformedVariant(problem, offset=walk.container_start, path=where)

@@ -1,0 +1,312 @@
+"""The value itself: a frozen, lazy view over its two byte strings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from shredlake.errors import MalformedVariant, NoSuchElement, WrongType
+from shredlake.variant.builder import VariantBuilder
+from shredlake.variant.decode import meaning, python_value
+from shredlake.variant.layout import Container, basic_type, container_at, type_at, value_end
+from shredlake.variant.metadata import Dictionary
+from shredlake.variant.path import Path
+from shredlake.variant.types import ARRAY, OBJECT, PRIMITIVE, PRIMITIVES, VariantType
+from shredlake.variant.validate import validate
+from shredlake.variant.walk import Walk
+
+_REPR_LENGTH = 100
+
+
+class Variant:
+    """One Variant: the dictionary of names and the value, as bytes.
+
+    A view: nothing is decoded before it is asked for, and a nested value shares its parent's bytes.
+    Equal by meaning: int8 1 equals decimal 1.00, a short string equals a long one, the order of fields and
+    the dictionary's layout do not matter; float, double and exact numbers stay apart. A Variant is always
+    true: `if v.get(path):` asks whether the path leads anywhere.
+
+    The constructor checks the headers, the version, and that both buffers end where they say
+    (`validate()` checks the rest).
+
+    >>> v = Variant.of({"a": 1, "b": [True, None]})
+    >>> v["b"][0], v.get("$.b[7]")
+    (Variant(true), None)
+    >>> Variant(v.metadata, v.value) == v
+    True
+    """
+
+    __slots__ = ("_dictionary", "_end", "_start", "buffer")
+
+    _dictionary: Dictionary
+    buffer: bytes
+    _start: int
+    _end: int
+
+    def __init__(self, metadata: bytes, value: bytes) -> None:
+        dictionary = Dictionary(bytes(metadata))
+        buffer = bytes(value)
+        end = value_end(buffer, 0, len(buffer))
+        if end != len(buffer):
+            raise MalformedVariant(f"{len(buffer) - end} bytes follow the value", offset=end)
+        self._fill(dictionary, buffer, 0, end)
+
+    @classmethod
+    def of(cls, value: object) -> Variant:
+        """A Variant from Python objects: see docs/value.md for which type becomes which.
+
+        >>> from decimal import Decimal
+        >>> Variant.of({"price": Decimal("1.10"), "sizes": (1, 2)}).to_json()
+        '{"price":1.10,"sizes":[1,2]}'
+        """
+        return VariantBuilder().append(value).build()
+
+    @classmethod
+    def from_json(cls, text: str | bytes, **options: Any) -> Variant:
+        """A Variant from JSON text; the options are those of `shredlake.json.parse`.
+
+        >>> Variant.from_json('{"a": 1.10}')["a"].to_python()
+        Decimal('1.10')
+        """
+        from shredlake.json import parse
+
+        return parse(text, **options)
+
+    @classmethod
+    def _view(cls, dictionary: Dictionary, buffer: bytes, start: int, end: int) -> Variant:
+        view = object.__new__(cls)
+        view._fill(dictionary, buffer, start, end)
+        return view
+
+    def _fill(self, dictionary: Dictionary, buffer: bytes, start: int, end: int) -> None:
+        object.__setattr__(self, "_dictionary", dictionary)
+        object.__setattr__(self, "buffer", buffer)
+        object.__setattr__(self, "_start", start)
+        object.__setattr__(self, "_end", end)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Variant is frozen")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a Variant is frozen")
+
+    def __reduce__(self) -> tuple[type[Variant], tuple[bytes, bytes]]:
+        return Variant, (self.metadata, self.value)
+
+    # The bytes
+
+    @property
+    def metadata(self) -> bytes:
+        """The dictionary of names; nested values share it whole."""
+        return self._dictionary.metadata
+
+    @property
+    def value(self) -> bytes:
+        """The value's own bytes."""
+        if self._start == 0 and self._end == len(self.buffer):
+            return self.buffer
+        return self.buffer[self._start : self._end]
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The names, read on demand."""
+        return self._dictionary
+
+    @property
+    def type(self) -> VariantType:
+        """The physical type.
+
+        >>> Variant.of(300).type
+        <VariantType.INT16: 'int16'>
+        """
+        return type_at(self.buffer, self._start, self._end)
+
+    # Navigation
+
+    def get(self, path: str | Path) -> Variant | None:
+        """The value at a path, or None where there is none. Variant null is a value.
+
+        >>> Variant.of({"a": [{"b": None}]}).get("$.a[0].b")
+        Variant(null)
+        """
+        value = self
+        path = Path.parse(path) if isinstance(path, str) else path
+        for depth, step in enumerate(path.steps):
+            try:
+                found = value._step(step)
+            except MalformedVariant as error:
+                where = Path(path.steps[: depth + 1]).normalized()
+                raise MalformedVariant(
+                    error.problem, part=error.part, offset=error.offset, path=where
+                ) from None
+            if found is None:
+                return None
+            value = found
+        return value
+
+    def __getitem__(self, step: str | int) -> Variant:
+        """The field named `step` or the element at `step`, which may count from the end.
+
+        >>> Variant.of([1, 2])[-1]
+        Variant(2)
+        """
+        if isinstance(step, int) and step < 0 and self.type is VariantType.ARRAY:
+            step += len(self)
+        found = self._step(step)
+        if found is None:
+            kind = self.type.value
+            if isinstance(step, str):
+                what = f"no key {step!r}" if kind == "object" else f"a value of type {kind} has no keys"
+            else:
+                what = f"no index {step}" if kind == "array" else f"a value of type {kind} has no indexes"
+            raise NoSuchElement(what)
+        return found
+
+    def __len__(self) -> int:
+        """Number of fields or elements."""
+        return self._container("length").count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        """Keys of an object, elements of an array: as Python's own dict and list do.
+
+        >>> list(Variant.of({"b": 1, "a": 2})), list(Variant.of([3]))
+        (['a', 'b'], [Variant(3)])
+        """
+        container = self._container("elements")
+        if container.is_object:
+            return iter(self.keys())
+        return (self._child(container, index) for index in range(container.count))
+
+    def keys(self) -> list[str]:
+        """The names of an object's fields, in the order they are listed: sorted.
+
+        >>> Variant.of({"b": 1, "a": 2}).keys()
+        ['a', 'b']
+        """
+        container = self._container("keys", kinds=(OBJECT,))
+        return [
+            self._dictionary.name(container.field_id(self.buffer, index)) for index in range(container.count)
+        ]
+
+    def items(self) -> Iterator[tuple[str, Variant]]:
+        """Names and values of an object's fields.
+
+        >>> dict(Variant.of({"a": 2}).items())
+        {'a': Variant(2)}
+        """
+        container = self._container("items", kinds=(OBJECT,))
+        for index in range(container.count):
+            name = self._dictionary.name(container.field_id(self.buffer, index))
+            yield name, self._child(container, index)
+
+    def walk(self, *, decode: bool = True, by_name: bool = False) -> Walk:
+        """The events of the whole value, for code that goes through all of it (see variant/walk.py)."""
+        return Walk(self._dictionary, self.buffer, self._start, self._end, decode=decode, by_name=by_name)
+
+    # Conversion
+
+    def to_python(self, *, exact: bool = False) -> Any:
+        """Plain Python objects; with `exact`, numbers as Int8, Float32, Decimal4 and so on.
+
+        >>> Variant.of([1, 1.5]).to_python(), Variant.of([1, 1.5]).to_python(exact=True)
+        ([1, 1.5], [Int8(1), 1.5])
+        """
+        return python_value(self.walk(), exact=exact)
+
+    def to_json(self, *, pretty: bool = False) -> str:
+        """JSON text; see `shredlake.json.render` for how each type is written.
+
+        >>> Variant.of({"a": b"hi"}).to_json()
+        '{"a":"aGk="}'
+        """
+        from shredlake.json import render
+
+        return render(self, pretty=pretty)
+
+    def validate(self) -> Variant:
+        """Checks every byte, and returns the Variant itself; MalformedVariant names offset and path.
+
+        >>> Variant.of([1]).validate()
+        Variant([1])
+        """
+        validate(self._dictionary, self.walk())
+        return self
+
+    # Meaning
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Variant):
+            return NotImplemented
+        names: dict[str, str] = {}
+        return meaning(self.walk(by_name=True), names) == meaning(other.walk(by_name=True), names)
+
+    def __hash__(self) -> int:
+        return hash(tuple(meaning(self.walk(by_name=True), {})))
+
+    def __repr__(self) -> str:
+        from shredlake.json.render import beginning
+
+        try:
+            return f"Variant({beginning(self, _REPR_LENGTH)})"
+        except MalformedVariant as error:
+            return f"Variant(<malformed: {error}>)"
+
+    # Steps
+
+    def _container(self, what: str, *, kinds: tuple[int, ...] = (OBJECT, ARRAY)) -> Container:
+        if basic_type(self.buffer, self._start, self._end) in kinds:
+            return container_at(self.buffer, self._start, self._end)
+        raise WrongType(f"a value of type {self.type.value} has no {what}")
+
+    def _step(self, step: str | int) -> Variant | None:
+        """The child at a key or an index, or None."""
+        basic = basic_type(self.buffer, self._start, self._end)
+        if basic != (OBJECT if isinstance(step, str) else ARRAY):
+            return None
+        container = container_at(self.buffer, self._start, self._end)
+        index = self._find(container, step) if isinstance(step, str) else step
+        return self._child(container, index) if index is not None and 0 <= index < container.count else None
+
+    def _find(self, container: Container, name: str) -> int | None:
+        """The field of this name: binary search, in UTF-8 order and, where that can matter, in UTF-16 order.
+
+        Spark sorts keys by their UTF-16 units, which puts U+10000 and above before U+E000 to U+FFFF. A name
+        without characters from U+E000 on compares alike in both orders, so most misses end here.
+        """
+        found = self._bisect(container, name.encode(errors="surrogatepass"), _as_is)
+        if found is None and name and max(name) >= "\ue000":
+            return self._bisect(container, name.encode(errors="surrogatepass"), _utf16_order)
+        return found
+
+    def _bisect(self, container: Container, name: bytes, order: Any) -> int | None:
+        wanted = order(name)
+        low, high = 0, container.count
+        while low < high:
+            middle = (low + high) // 2
+            probe = self._dictionary.name_bytes(container.field_id(self.buffer, middle))
+            if probe == name:
+                return middle
+            if order(probe) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+    def _child(self, container: Container, index: int) -> Variant:
+        start = container.child_start(self.buffer, index)
+        limit = container.end
+        if self.buffer[start] & 0b11 == PRIMITIVE and self.buffer[start] >> 2 >= len(PRIMITIVES):
+            limit = container.child_limit(self.buffer, index)  # only its neighbours say where it ends
+        end = value_end(self.buffer, start, limit)
+        return Variant._view(self._dictionary, self.buffer, start, end)
+
+
+def _as_is(name: bytes) -> bytes:
+    return name
+
+
+def _utf16_order(name: bytes) -> bytes:
+    return name.decode(errors="replace").encode("utf-16-be")
