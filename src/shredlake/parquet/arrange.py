@@ -132,7 +132,12 @@ def arrange_variant(array: pa.Array, schema: ShreddingSchema | None, name: str) 
         array = kernels.shred(array, schema)
     elif found != schema:
         array = kernels.reshred(array, schema)
-    return _conform(array, shredded_type(schema))
+    array = _conform(array, shredded_type(schema))
+    metadata = array.field("metadata")
+    if metadata.null_count == 0:
+        return array
+    parts = [_filled(metadata), *(array.field(i) for i in range(1, array.type.num_fields))]
+    return pa.StructArray.from_arrays(parts, fields=list(array.type), mask=pc.is_null(array))
 
 
 def _unshredded(array: pa.Array, name: str) -> pa.Array:
@@ -146,7 +151,12 @@ def _unshredded(array: pa.Array, name: str) -> pa.Array:
             f"{name}, row {row}: neither NULL nor a Variant, its metadata or value is null; "
             "a Variant null is the value 00"
         )
-    return pa.StructArray.from_arrays(parts, fields=list(type_), mask=mask)
+    return pa.StructArray.from_arrays([_filled(part) for part in parts], fields=list(type_), mask=mask)
+
+
+def _filled(array: pa.Array) -> pa.Array:
+    """A required column without nulls: pyarrow refuses them even where the parent is null."""
+    return array.fill_null(b"") if array.null_count else array
 
 
 def _conform(array: pa.Array, type_: pa.DataType) -> pa.Array:
