@@ -31,14 +31,14 @@ from shredlake.variant.value import Variant
 
 __all__ = [
     "Date",
-    "Decimal16",
     "Decimal4",
     "Decimal8",
+    "Decimal16",
     "Float32",
+    "Int8",
     "Int16",
     "Int32",
     "Int64",
-    "Int8",
     "InvalidJson",
     "InvalidPath",
     "InvalidValue",

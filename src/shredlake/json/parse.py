@@ -23,7 +23,8 @@ DuplicateKeys = Literal["error", "last_wins"]
 MAX_DEPTH: Final = 1000
 MAX_SIZE: Final = 128 << 20
 
-_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_SPACES: Final = frozenset(" \t\n\r")
+_MORE_SPACE: Final = re.compile(r"[ \t\n\r]*")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?([eE][+-]?[0-9]+)?")
 _PLAIN_TEXT: Final = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
 _HEX4: Final = re.compile(r"[0-9A-Fa-f]{4}")
@@ -100,7 +101,7 @@ class _Parser:
                 if closer == "}":
                     self._keys.pop()
                 self._builder.end()
-                self._check_size()
+                self._check_size(self._builder.value_size)
                 continue
             if character != ",":
                 self._fail(f"{self._found()}, expected ',' or '{closer}'")
@@ -135,7 +136,7 @@ class _Parser:
                 self._fail(f"{self._found()}, expected a value")
             if not self._open(character):
                 break
-        self._check_size()
+        self._check_size(self._builder.value_size)
 
     def _open(self, bracket: str) -> bool:
         """Opens a container; True if a value follows, False if it was empty and is closed again."""
@@ -168,6 +169,7 @@ class _Parser:
                 self._fail(f"the key {name!r} occurs twice (see duplicate_keys)", start)
             self._keys[-1].add(name)
         self._builder.key(name)
+        self._check_size(self._builder.metadata_size)
         self._skip_space()
         if self._peek() != ":":
             self._fail(f"{self._found()}, expected ':'")
@@ -251,15 +253,16 @@ class _Parser:
             self._fail("\\u without four hexadecimal digits", at)
         return int(match.group(), 16)
 
-    def _check_size(self) -> None:
-        if self._builder.size > self._max_size:
+    def _check_size(self, size: int) -> None:
+        if size > self._max_size:
             self._fail(f"the Variant grows over {self._max_size} bytes (see max_size)")
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
 
     def _skip_space(self) -> None:
-        self._at = cast("re.Match[str]", _SPACE.match(self._text, self._at)).end()
+        if self._peek() in _SPACES:
+            self._at = cast("re.Match[str]", _MORE_SPACE.match(self._text, self._at)).end()
 
     def _found(self) -> str:
         character = self._peek()

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
+from shredlake.errors import InvalidValue
 from shredlake.variant.types import VariantType
 from shredlake.variant.value import Variant
 from shredlake.variant.walk import Event
@@ -30,11 +31,15 @@ _ESCAPES: Final = str.maketrans(
     | {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 )
 _FLOAT: Final = struct.Struct("<f")
+MAX_LENGTH: Final = 1 << 30
 _INDENT: Final = "  "
 
 
-def render(variant: Variant, *, pretty: bool = False) -> str:
+def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENGTH) -> str:
     """The value as JSON text, on one line or indented.
+
+    A name is stored once and printed wherever it is used, so a small hostile value can have a huge text:
+    one of more than `max_length` characters is an InvalidValue.
 
     >>> print(render(Variant.of({"b": [1, 2.5], "a": None})))
     {"a":null,"b":[1,2.5]}
@@ -45,7 +50,14 @@ def render(variant: Variant, *, pretty: bool = False) -> str:
       ]
     }
     """
-    return "".join(_pieces(variant, pretty=pretty))
+    parts: list[str] = []
+    length = 0
+    for piece in _pieces(variant, pretty=pretty):
+        parts.append(piece)
+        length += len(piece)
+        if length > max_length:
+            raise InvalidValue(f"the text grows over {max_length} characters (see max_length)")
+    return "".join(parts)
 
 
 def beginning(variant: Variant, length: int) -> str:

@@ -18,6 +18,7 @@ from uuid import UUID
 from shredlake.errors import InvalidValue
 from shredlake.variant.layout import value_end
 from shredlake.variant.metadata import byte_width, encode_metadata
+from shredlake.variant.path import Path
 from shredlake.variant.scalars import Count, Float32, SizedDecimal, SizedInt, unscaled_and_scale
 from shredlake.variant.types import (
     ARRAY,
@@ -127,11 +128,15 @@ class VariantBuilder:
         return _variant_class()(encode_metadata(self._names), b"".join(self._chunks))
 
     @property
-    def size(self) -> int:
-        """Bytes so far of the value or of the metadata, whichever is larger: what a limit looks at."""
-        count = len(self._names)
-        width = byte_width(max(self._names_size, count))
-        return max(self._size, 1 + (count + 2) * width + self._names_size)
+    def value_size(self) -> int:
+        """Bytes of the value so far, without the headers of open containers."""
+        return self._size
+
+    @property
+    def metadata_size(self) -> int:
+        """Bytes of the metadata so far."""
+        width = byte_width(max(self._names_size, len(self._names)))
+        return 1 + (len(self._names) + 2) * width + self._names_size
 
     # Values
 
@@ -185,8 +190,6 @@ class VariantBuilder:
 
     def append_variant(self, variant: Variant) -> Self:
         """Adds a Variant's value under this builder's dictionary; scalars keep their physical types."""
-        if not self._frames and self._root_size is not None:
-            self._put(b"")  # refuses, before anything is added
         buffer = variant.buffer
         for event, detail in variant.walk(decode=False):
             if event is Event.SCALAR:
@@ -266,10 +269,10 @@ class VariantBuilder:
                     self.start_array()
                     children = iter(value)
                 else:
-                    self._append_scalar(value)
+                    self._append_scalar_at_path(value)
                     continue
                 if id(value) in inside:
-                    raise InvalidValue("the object contains itself")
+                    raise InvalidValue(f"the object contains itself, at {self._path()}")
                 inside.add(id(value))
                 open_.append((id(value), children))
             if not open_:
@@ -283,11 +286,29 @@ class VariantBuilder:
             elif self._frames[-1].is_object:
                 name, child = child
                 if not isinstance(name, str):
-                    raise InvalidValue(f"the key {name!r} is a {type(name).__name__}; keys are str")
+                    raise InvalidValue(
+                        f"the key {name!r} is a {type(name).__name__}, at {self._path()}; keys are str"
+                    )
                 self.key(name)
                 pending.append(child)
             else:
                 pending.append(child)
+
+    def _append_scalar_at_path(self, value: object) -> None:
+        try:
+            self._append_scalar(value)
+        except InvalidValue as error:
+            raise InvalidValue(f"{error}, at {self._path()}") from None
+
+    def _path(self) -> Path:
+        """Where the next value goes; inside an object, under the latest key."""
+        return Path(
+            tuple(
+                frame.keys[-1] if frame.is_object else len(frame.sizes)
+                for frame in self._frames
+                if frame.keys or not frame.is_object
+            )
+        )
 
     # Chunks: every scalar is one; a container's header is one, kept empty until the container ends.
 
@@ -361,6 +382,7 @@ class VariantBuilder:
         ends = [*frame.firsts[1:], len(self._chunks)]
         for index, name in enumerate(frame.keys):
             if last[name] != index:
+                self._size -= frame.sizes[index]
                 for chunk in range(frame.firsts[index], ends[index]):
                     self._chunks[chunk] = b""
         kept = sorted(last.values())

@@ -44,8 +44,8 @@ class Variant:
     _end: int
 
     def __init__(self, metadata: bytes, value: bytes) -> None:
-        dictionary = Dictionary(bytes(metadata))
-        buffer = bytes(value)
+        dictionary = Dictionary(_as_bytes(metadata))
+        buffer = _as_bytes(value)
         end = value_end(buffer, 0, len(buffer))
         if end != len(buffer):
             raise MalformedVariant(f"{len(buffer) - end} bytes follow the value", offset=end)
@@ -150,9 +150,8 @@ class Variant:
         >>> Variant.of([1, 2])[-1]
         Variant(2)
         """
-        if isinstance(step, int) and step < 0 and self.type is VariantType.ARRAY:
-            step += len(self)
-        found = self._step(step)
+        from_end = isinstance(step, int) and step < 0 and self.type is VariantType.ARRAY
+        found = self._step(step + len(self) if from_end else step)  # type: ignore[operator]
         if found is None:
             kind = self.type.value
             if isinstance(step, str):
@@ -302,6 +301,10 @@ class Variant:
             limit = container.child_limit(self.buffer, index)  # only its neighbours say where it ends
         end = value_end(self.buffer, start, limit)
         return Variant._view(self._dictionary, self.buffer, start, end)
+
+
+def _as_bytes(buffer: bytes) -> bytes:
+    return buffer if type(buffer) is bytes else bytes(memoryview(buffer))
 
 
 def _as_is(name: bytes) -> bytes:
