@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any, Final
 
 from shredlake.expr.ast import Literal
-from shredlake.expr.types import BIGINT, DATE, DOUBLE, INT, MAX_PRECISION, TIMESTAMP, DataType, decimal
+from shredlake.expr.types import BIGINT, DOUBLE, INT, MAX_PRECISION, DataType, decimal
+from shredlake.kernels.cast import cast_scalar
+from shredlake.kernels.datetime_text import session_zone
+from shredlake.kernels.targets import scalar_of
+from shredlake.variant.types import VariantType
+
+_EPOCH: Final = dt.datetime(1970, 1, 1)
+_UTC_EPOCH: Final = _EPOCH.replace(tzinfo=dt.UTC)
+_MICRO: Final = dt.timedelta(microseconds=1)
 
 
 def number(text: str) -> Literal | None:
@@ -30,10 +41,57 @@ def number(text: str) -> Literal | None:
 
 
 def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | None:
-    if literal.value is None:
-        return Literal(None, target)
-    if target == DATE:
-        return Literal(dt.date.fromisoformat(literal.value), DATE)
-    if target == TIMESTAMP:
-        return Literal(dt.datetime.fromisoformat(literal.value).replace(tzinfo=dt.UTC), TIMESTAMP)
-    return Literal(literal.value, target)
+    """The constant cast to another type; None where it does not cast, or Python can't hold the result.
+
+    >>> from shredlake.expr.types import DATE, STRING
+    >>> fold_cast(Literal("2024-02-29", STRING), DATE, "UTC").value
+    datetime.date(2024, 2, 29)
+    """
+    if literal.value is None or literal.type == target:
+        return Literal(literal.value, target)
+    source, wanted = scalar_of(literal.type.arrow), scalar_of(target.arrow)
+    if source is None or wanted is None:
+        return None
+    raw = _to_raw(literal.value, source.type)
+    cast = cast_scalar(source.type, raw, wanted, session_zone(timezone))
+    try:
+        return None if cast is None else Literal(_FROM_RAW.get(wanted.type, _decimal_or_same)(cast), target)
+    except OverflowError:  # a date outside years 1 to 9999
+        return None
+
+
+def _to_raw(value: Any, kind: VariantType) -> Any:
+    """A Python object as the raw content that casts work on."""
+    if isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        unscaled = int("".join(map(str, digits)))
+        return (-unscaled if sign else unscaled, -int(exponent))
+    if isinstance(value, dt.datetime):
+        micros = (value - (_UTC_EPOCH if value.tzinfo else _EPOCH)) // _MICRO
+        return (
+            micros * 1000
+            if kind in (VariantType.TIMESTAMP_NANOS, VariantType.TIMESTAMP_NTZ_NANOS)
+            else micros
+        )
+    if isinstance(value, dt.date):
+        return value.toordinal() - _EPOCH.toordinal()
+    if isinstance(value, dt.time):
+        return (dt.datetime.combine(_EPOCH, value) - _EPOCH) // _MICRO
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    return value
+
+
+def _decimal_or_same(raw: Any) -> Any:
+    return Decimal(raw[0]).scaleb(-raw[1]) if isinstance(raw, tuple) else raw
+
+
+_FROM_RAW: Final[dict[VariantType, Callable[[Any], Any]]] = {
+    VariantType.DATE: lambda days: dt.date.fromordinal(days + _EPOCH.toordinal()),
+    VariantType.TIME: lambda micros: (_EPOCH + micros * _MICRO).time(),
+    VariantType.TIMESTAMP: lambda micros: _UTC_EPOCH + micros * _MICRO,
+    VariantType.TIMESTAMP_NTZ: lambda micros: _EPOCH + micros * _MICRO,
+    VariantType.TIMESTAMP_NANOS: lambda nanos: _UTC_EPOCH + nanos // 1000 * _MICRO,
+    VariantType.TIMESTAMP_NTZ_NANOS: lambda nanos: _EPOCH + nanos // 1000 * _MICRO,
+    VariantType.UUID: lambda raw: uuid.UUID(bytes=raw),
+}

@@ -290,11 +290,9 @@ class _Reader:
             if isinstance(part, exp.JSONPathRoot):
                 continue
             step = part.this
-            kind = str if isinstance(part, exp.JSONPathKey) else int
-            if not isinstance(part, exp.JSONPathKey | exp.JSONPathSubscript) or type(step) is not kind:
-                self.unsupported(node, "a path has names and indexes only")
-            if kind is int and step < 0:
-                self.unsupported(node, "an index counts from 0 up")
+            is_name = isinstance(part, exp.JSONPathKey) and isinstance(step, str)
+            if not is_name and not (isinstance(step, int) and step >= 0):
+                self.unsupported(node, "a path has names, and indexes from 0 up")
             steps.append(step)
         return Get(self.column_name(node.this), Path(tuple(steps)))
 

@@ -142,7 +142,7 @@ def _decimal(parameters: list[int]) -> DataType:
     precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         raise InvalidExpression(
-            f"decimal({precision},{scale}) can't exist: precision is 1 to {MAX_PRECISION}, scale 0 to precision"
+            f"decimal({precision},{scale}) can't exist: 1 <= precision <= {MAX_PRECISION}, 0 <= scale <= precision"
         )
     return decimal(precision, scale)
 
