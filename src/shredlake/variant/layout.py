@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from shredlake.errors import MalformedVariant
@@ -91,22 +92,17 @@ class Container:
 
     def children(self, buffer: bytes) -> list[tuple[int, int]]:
         """Start and limit of every child; children never overlap, so reading all of them is linear."""
-        offsets = [self.offset(buffer, index) for index in range(self.count + 1)]
-        total = offsets.pop()
-        ordered = sorted(offsets) if self.is_object else offsets
-        for before, after in zip(ordered, [*ordered[1:], total], strict=True):
-            if before >= after:
-                index = offsets.index(before)
+        offsets = [self.offset(buffer, index) for index in range(self.count)]
+        total = self.offset(buffer, self.count)
+        bounds = [*(sorted(offsets) if self.is_object else offsets), total]
+        for start, limit in pairwise(bounds):
+            if start >= limit:
+                index = offsets.index(start)
                 raise MalformedVariant(
-                    f"child {index}, at offset {before}, overlaps the next or the end",
+                    f"child {index}, at offset {start}, overlaps the next or the end",
                     offset=self.offsets_at + index * self.offset_size,
                 )
-        if not self.is_object:
-            return [
-                (self.data_at + start, self.data_at + limit)
-                for start, limit in zip(offsets, [*offsets[1:], total], strict=True)
-            ]
-        limits = dict(zip(ordered, [*ordered[1:], total], strict=True))
+        limits = dict(pairwise(bounds))
         return [(self.data_at + start, self.data_at + limits[start]) for start in offsets]
 
 
