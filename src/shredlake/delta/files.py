@@ -108,7 +108,7 @@ class Files:
 
     def __len__(self) -> int:
         live = self.live
-        return int(self.places if live is None else live.sum())
+        return int(self.places if live is None else np.count_nonzero(live))
 
     def column(self, name: str, keep: np.ndarray[Any, Any] | None = None) -> pa.ChunkedArray:
         """One field of the actions over all places, or over those in `keep`."""

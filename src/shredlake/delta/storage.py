@@ -249,9 +249,20 @@ class Storage:
         except BaseError as error:
             raise self._failed("read", path, error) from error
 
-    def open_output(self, path: str) -> Any:
-        """A writable file for pyarrow; what is written appears when it is closed."""
-        return pa.PythonFile(obstore.open_writer(self._connected(), self._prefix + path), mode="w")
+    def source(self, path: str) -> tuple[str, Any]:
+        """Where the Parquet layer finds a file: a path or key, and the store it is in."""
+        if is_absolute(path):
+            storage, key = locate(path, self.options)
+            return storage.source(key)
+        if self.is_local:
+            return str(self.local_root / path), None
+        return self._prefix + path, self._connected()
+
+    def destination(self, path: str) -> tuple[str, Any]:
+        """Where the Parquet layer puts a new file; local directories are made."""
+        if self.is_local:
+            (self.local_root / path).parent.mkdir(parents=True, exist_ok=True)
+        return self.source(path)
 
     def _failed(self, verb: str, path: str, error: Exception) -> TableError:
         return TableError(f"{self.uri}/{path} could not be {verb}: {_first_line(error)}")

@@ -1,0 +1,159 @@
+"""Making Arrow data fit a table: order, types, missing columns, physical names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.delta.schema import Array, DeltaType, Map, Struct, arrow_field, arrow_type
+from shredlake.errors import InvalidSchema
+from shredlake.kernels import unshred
+from shredlake.kernels.layout import is_variant, variant
+
+
+def conform(table: pa.Table, schema: Struct, given: Mapping[str, pa.Array] | None = None) -> pa.Table:
+    """The table with exactly the columns of the schema, in its order and types.
+
+    Columns that are not there come from `given` (defaults, generated values), else they are null. A column
+    that the schema lacks, or a value that does not fit its type, is an error that says so.
+    """
+    given = given or {}
+    folded = {name.casefold(): name for name in table.column_names}
+    known = {item.name.casefold() for item in schema.fields}
+    extra = [name for key, name in folded.items() if key not in known]
+    if extra:
+        raise InvalidSchema(
+            f"the data has the column{'s' if len(extra) > 1 else ''} {', '.join(sorted(extra))}, which the table "
+            f"lacks; it has {', '.join(schema.names)}. Add columns with add_column first"
+        )
+    columns = []
+    for item in schema.fields:
+        source = folded.get(item.name.casefold())
+        if source is not None:
+            columns.append(fit(table.column(source), item.type, item.name))
+        elif item.name in given:
+            columns.append(fit(pa.chunked_array([given[item.name]]), item.type, item.name))
+        else:
+            columns.append(pa.chunked_array([pa.nulls(table.num_rows, arrow_type(item.type))]))
+    # Nullability is checked as a constraint, with rows to show; here every field may be null.
+    fields = [arrow_field(item).with_nullable(True) for item in schema.fields]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def fit(column: pa.ChunkedArray, kind: DeltaType, where: str) -> pa.ChunkedArray:
+    """A column cast to the Arrow type of a Delta type; Variants may come shredded."""
+    target = arrow_type(kind)
+    if column.type.equals(target):
+        return column
+    try:
+        chunks = [_fit_array(chunk, kind) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, InvalidSchema) as error:
+        raise InvalidSchema(
+            f"column {where}: {column.type} does not fit the table's {target}: {error}"
+        ) from None
+
+
+def _fit_array(array: pa.Array, kind: DeltaType) -> pa.Array:
+    target = arrow_type(kind)
+    if array.type.equals(target):
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), target)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    match kind:
+        case "variant":
+            if not is_variant(array.type):
+                raise InvalidSchema(
+                    "a Variant column is a struct of metadata and value; use sl.from_json for text"
+                )
+            return unshred(array).cast(variant())
+        case Struct():
+            return _fit_struct(array, kind, target)
+        case Array():
+            values = _fit_array(array.flatten(), kind.element)
+            return pa.ListArray.from_arrays(_dense_offsets(array), values, type=target, mask=_nulls(array))
+        case Map():
+            return array.cast(target) if not _has_variant(kind) else _fit_map(array, kind, target)
+        case _:
+            return array.cast(target)
+
+
+def _fit_struct(array: pa.Array, kind: Struct, target: pa.DataType) -> pa.Array:
+    have = {item.name.casefold(): item.name for item in array.type}
+    unknown = set(have) - {item.name.casefold() for item in kind.fields}
+    if unknown:
+        raise InvalidSchema(f"the struct has the unknown field {have[sorted(unknown)[0]]}")
+    children = [
+        _fit_array(array.field(have[item.name.casefold()]), item.type)
+        if item.name.casefold() in have
+        else pa.nulls(len(array), arrow_type(item.type))
+        for item in kind.fields
+    ]
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=_nulls(array))
+
+
+def _fit_map(array: pa.MapArray, kind: Map, target: pa.DataType) -> pa.Array:
+    dense = pa.concat_arrays([array.take(pa.array(range(len(array)), pa.int64()))])
+    keys, items = _fit_array(dense.keys, kind.key), _fit_array(dense.items, kind.value)
+    return pa.MapArray.from_arrays(dense.offsets, keys, items, type=target, mask=_nulls(dense))
+
+
+def _has_variant(kind: Map) -> bool:
+    return not isinstance(kind.value, str) or kind.value == "variant"
+
+
+def _nulls(array: pa.Array) -> Any:
+    return array.is_null() if array.null_count else None
+
+
+def _dense_offsets(array: Any) -> pa.Array:
+    """Offsets that match `flatten()`, which leaves out what lies under nulls."""
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
+    total = pc.cumulative_sum(lengths)
+    return pa.concat_arrays([pa.array([0], pa.int64()), total]).cast(pa.int32())
+
+
+def physical(table: pa.Table, schema: Struct) -> pa.Table:
+    """The conformed table under the names that data files use, with column ids where the schema has them.
+
+    Only names and nullability change; the data is the same.
+    """
+    columns, fields = [], []
+    for item in schema.fields:
+        if item.name not in table.column_names:
+            continue
+        field = arrow_field(item, physical=True)
+        columns.append(renamed(table.column(item.name), field.type))
+        fields.append(field)
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def renamed(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    """The same data under a type that differs in field names, ids and nullability only."""
+    if column.type.equals(target, check_metadata=True):
+        return column
+    return pa.chunked_array([renamed_array(chunk, target) for chunk in column.chunks], type=target)
+
+
+def renamed_array(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """`renamed` for one array."""
+    if array.type.equals(target, check_metadata=True):
+        return array
+    if pa.types.is_struct(target):
+        children = [renamed_array(array.field(index), item.type) for index, item in enumerate(target)]
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=_nulls(array))
+    if pa.types.is_map(target):
+        dense = array.take(pa.array(range(len(array)), pa.int64())) if array.offset else array
+        keys = renamed_array(dense.keys, target.key_type)
+        items = renamed_array(dense.items, target.item_type)
+        return pa.MapArray.from_arrays(dense.offsets, keys, items, type=target, mask=_nulls(dense))
+    if pa.types.is_list(target):
+        values = renamed_array(array.flatten(), target.value_type)
+        return pa.ListArray.from_arrays(_dense_offsets(array), values, type=target, mask=_nulls(array))
+    return array.cast(target)

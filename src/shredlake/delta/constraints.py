@@ -1,0 +1,203 @@
+"""What the table demands of every row: NOT NULL, CHECK, invariants; and what it fills in: defaults,
+generated columns.
+
+All are Spark SQL texts in the log. The local evaluator knows a part of Spark SQL; a write to a table whose
+expression it does not know is refused before anything is written, never waved through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.conform import conform, fit
+from shredlake.delta.schema import DeltaType, Field, Struct, walk
+from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
+from shredlake.expr import Expr, parse_columns, parse_predicate
+from shredlake.expr.evaluate import evaluate
+
+CHECK_PREFIX = "delta.constraints."
+GENERATED = "delta.generationExpression"
+INVARIANT = "delta.invariants"
+DEFAULT = "CURRENT_DEFAULT"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A boolean expression that must be true, not merely not false, for every row."""
+
+    name: str
+    text: str
+    kind: str
+
+
+def checks_of(schema: Struct, properties: Mapping[str, str]) -> Iterator[Check]:
+    """CHECK constraints and invariants of a table."""
+    for key, text in properties.items():
+        if key.startswith(CHECK_PREFIX):
+            yield Check(key.removeprefix(CHECK_PREFIX), text, "CHECK constraint")
+    for name, item in walk(schema):
+        if INVARIANT in item.metadata:
+            yield Check(name, _invariant_text(item.metadata[INVARIANT], name), "invariant")
+
+
+def _invariant_text(raw: Any, name: str) -> str:
+    try:
+        return str(json.loads(raw)["expression"]["expression"])
+    except (ValueError, KeyError, TypeError):
+        raise InvalidSchema(f"the invariant of column {name} can't be read: {raw!r}") from None
+
+
+def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
+    """Refuses definitions that no engine would take: generated Variants, texts that do not parse."""
+    for name, item in walk(schema):
+        if GENERATED in item.metadata and item.type == "variant":
+            raise InvalidSchema(
+                f"column {name} is generated and of type variant; a generated column may read a variant but can't "
+                "be one. Give it the type of a path of the variant"
+            )
+    for check in checks_of(schema, properties):
+        try:
+            parse_predicate(check.text)
+        except UnsupportedExpression:
+            continue  # Spark will know it; our own writes will say that they do not
+        except InvalidExpression as error:
+            raise InvalidExpression(f"{check.kind} {check.name}: {error}") from None
+
+
+# ── Filling in ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def complete(table: pa.Table, schema: Struct) -> pa.Table:
+    """Rows as given, made to fit the table: defaults and generated columns filled in where absent.
+
+    Generated columns that are given must equal their expression.
+    """
+    present = {name.casefold() for name in table.column_names}
+    given = {
+        item.name: default_values(item, table.num_rows)
+        for item in schema.fields
+        if DEFAULT in item.metadata and item.name.casefold() not in present
+    }
+    full = conform(table, schema, given)
+    for item in schema.fields:
+        if GENERATED not in item.metadata:
+            continue
+        values = fit(
+            _evaluated(item.metadata[GENERATED], full, f"generated column {item.name}"), item.type, item.name
+        )
+        if item.name.casefold() in present:
+            _check_generated(full, item, values)
+        else:
+            full = full.set_column(full.schema.get_field_index(item.name), full.field(item.name), values)
+    return full
+
+
+def default_values(item: Field, count: int) -> pa.Array:
+    """A column of an item's default value."""
+    one = pa.table({"\0": pa.array([True])})
+    value = fit(
+        _evaluated(item.metadata[DEFAULT], one, f"default of column {item.name}"), item.type, item.name
+    )
+    indices = pa.array([0] * count, pa.int64())
+    return pa.chunked_array([value.combine_chunks().take(indices)]).combine_chunks()
+
+
+def _evaluated(text: str, table: pa.Table, what: str) -> pa.ChunkedArray:
+    try:
+        found = evaluate(parse_columns([text])[0].expr, table)
+    except InvalidExpression as error:
+        raise refused(what, text, error) from None
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
+def _check_generated(table: pa.Table, item: Field, expected: pa.ChunkedArray) -> None:
+    column = table.column(item.name)
+    both_null = pc.and_(pc.is_null(column), pc.is_null(expected))
+    same = pc.or_(both_null, pc.fill_null(pc.equal(column, expected), False))
+    row = _first_false(same)
+    if row is not None:
+        raise ConstraintViolation(
+            f"row {row}: generated column {item.name} is {column[row].as_py()!r}, but its expression "
+            f"{item.metadata[GENERATED]} gives {expected[row].as_py()!r}; leave the column out to have it filled in"
+        )
+
+
+def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
+    """The error for an expression that only Spark can evaluate."""
+    return UnsupportedExpression(
+        f"{what}: the local evaluator does not know {text!r} ({error}). Nothing was written; write through Spark "
+        "(shredlake.spark), which evaluates any expression"
+    )
+
+
+# ── Enforcing ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The demands of a table, parsed once per write."""
+
+    schema: Struct
+    checks: tuple[tuple[Check, Expr], ...]
+
+    @staticmethod
+    def of(schema: Struct, properties: Mapping[str, str]) -> Constraints:
+        parsed = []
+        for check in checks_of(schema, properties):
+            try:
+                parsed.append((check, parse_predicate(check.text)))
+            except InvalidExpression as error:
+                raise refused(f"{check.kind} {check.name}", check.text, error) from None
+        return Constraints(schema, tuple(parsed))
+
+    def enforce(self, table: pa.Table, first_row: int = 0) -> None:
+        """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one."""
+        for item in self.schema.fields:
+            self._not_null(table.column(item.name), item, item.name, first_row)
+        for check, expr in self.checks:
+            try:
+                held = pc.fill_null(evaluate(expr, table), False)
+            except InvalidExpression as error:
+                raise refused(f"{check.kind} {check.name}", check.text, error) from None
+            row = _first_false(held)
+            if row is not None:
+                raise ConstraintViolation(
+                    f"row {first_row + row} breaks the {check.kind} {check.name} ({check.text}): {_shown(table, row)}"
+                )
+
+    def _not_null(self, column: pa.ChunkedArray, item: Field, where: str, first_row: int) -> None:
+        if not item.nullable and column.null_count:
+            row = pc.index(pc.is_null(column), True).as_py()
+            raise ConstraintViolation(
+                f"row {first_row + row} has no value for {where}, which is NOT NULL; nothing was written"
+            )
+        if isinstance(item.type, Struct):
+            for child in item.type.fields:
+                if _demands(child.type) or not child.nullable:
+                    present = column.drop_null()
+                    inner = pc.struct_field(present, [child.name])
+                    self._not_null(inner, child, f"{where}.{child.name}", first_row)
+
+
+def _demands(kind: DeltaType) -> bool:
+    return isinstance(kind, Struct) and any(not c.nullable or _demands(c.type) for c in kind.fields)
+
+
+def _first_false(held: pa.Array | pa.ChunkedArray) -> int | None:
+    row = int(pc.index(held, False).as_py())
+    return None if row < 0 else row
+
+
+def _shown(table: pa.Table, row: int) -> str:
+    """A row for an error message, shortened."""
+    shown = []
+    for name in table.column_names:
+        text = repr(table.column(name)[row].as_py())
+        shown.append(f"{name}={text if len(text) <= 60 else text[:57] + '...'}")
+    return ", ".join(shown)

@@ -1,0 +1,145 @@
+"""A new table: its first commit."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from shredlake.delta import column_mapping
+from shredlake.delta.actions import Action, DomainMetadata, Metadata, Protocol
+from shredlake.delta.commit import NOTHING, Operation, commit_info, try_commit
+from shredlake.delta.constraints import check_definitions
+from shredlake.delta.features import required_by_properties, require_writable, with_features
+from shredlake.delta.log import list_log
+from shredlake.delta.schema import (
+    Array,
+    DeltaType,
+    Map,
+    Struct,
+    contains,
+    features_of,
+    from_arrow,
+    schema_json,
+)
+from shredlake.delta.storage import Storage
+from shredlake.errors import InvalidSchema, TableExists
+
+# Readers and writers of any age know these two.
+PLAIN_PROTOCOL = Protocol(1, 2)
+
+SHREDDING_PROPERTY = "delta.enableVariantShredding"
+
+
+def create(
+    storage: Storage,
+    schema: pa.Schema,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    *,
+    cluster_by: Sequence[str] = (),
+    name: str | None = None,
+    description: str | None = None,
+) -> None:
+    """Writes version 0 of a table that is not there yet."""
+    configuration = initial_properties(properties or {})
+    delta_schema = from_arrow(schema)
+    check_partitioning(delta_schema, partition_by, "partition")
+    check_partitioning(delta_schema, cluster_by, "clustering")
+    if partition_by and cluster_by:
+        raise InvalidSchema("a table is partitioned or clustered, not both; drop partition_by or cluster_by")
+    delta_schema, configuration = column_mapping.assign(delta_schema, configuration)
+    check_definitions(delta_schema, configuration)
+    needed = features_of(delta_schema) | required_by_properties(configuration)
+    actions: list[Action] = []
+    if cluster_by:
+        needed.add("clustering")
+        physical = [[_physical_name(delta_schema, column)] for column in cluster_by]
+        actions.append(DomainMetadata("delta.clustering", json.dumps({"clusteringColumns": physical})))
+    protocol = with_features(PLAIN_PROTOCOL, needed)
+    require_writable(protocol, storage.uri)
+    metadata = Metadata(
+        id=str(uuid.uuid4()),
+        schema_string=schema_json(delta_schema),
+        partition_columns=tuple(partition_by),
+        configuration={k: v for k, v in configuration.items() if not k.startswith("delta.feature.")},
+        name=name,
+        description=description,
+        created_time=int(time.time() * 1000),
+    )
+    operation = Operation(
+        "CREATE TABLE",
+        {
+            "partitionBy": list(partition_by),
+            "clusterBy": list(cluster_by),
+            "description": description,
+            "isManaged": "false",
+            "properties": dict(metadata.configuration),
+        },
+    )
+    actions = [protocol, metadata, *actions]
+    own_time = int(time.time() * 1000) if _records_time(configuration) else None
+    info = commit_info(
+        actions, operation, NOTHING, identity=str(uuid.uuid4()), read_version=-1, in_commit_time=own_time
+    )
+    if list_log(storage).latest is not None or not try_commit(storage, 0, [info, *actions]):
+        raise TableExists(f"{storage.uri} is a table already; open it with Table({storage.uri!r})")
+
+
+def _records_time(configuration: Mapping[str, str]) -> bool:
+    return configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
+
+
+def initial_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a new table: what is given, as text, and what shredding wants beside it.
+
+    >>> initial_properties({"delta.enableVariantShredding": True})
+    {'delta.enableVariantShredding': 'true', 'delta.checkpoint.writeStatsAsStruct': 'true'}
+    """
+    given = {key: property_text(value) for key, value in properties.items()}
+    if given.get(SHREDDING_PROPERTY) == "true":
+        # Pruning by path reads typed columns of the checkpoint rather than a JSON text per file.
+        given.setdefault("delta.checkpoint.writeStatsAsStruct", "true")
+    return given
+
+
+def property_text(value: object) -> str:
+    """A property's value as the log keeps it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check_partitioning(schema: Struct, columns: Sequence[str], role: str) -> None:
+    """Refuses columns that can't be partitioned or clustered by: unknown, Variant, nested."""
+    for column in columns:
+        field = schema.get(column)
+        if field is None or field.name != column:
+            raise InvalidSchema(
+                f"{role} column {column!r} is not a column of the table: {', '.join(schema.names)}"
+            )
+        if contains(field.type, "variant"):
+            where = "is" if field.type == "variant" else "contains"
+            raise InvalidSchema(
+                f"{role} column {column!r} {where} a variant; variants can't be compared, so a table can't be "
+                f"{'partitioned' if role == 'partition' else 'clustered'} by one. Extract a path of it into a "
+                "column of its own first"
+            )
+        if isinstance(field.type, Struct | Array | Map):
+            raise InvalidSchema(
+                f"{role} column {column!r} is a {_kind(field.type)}; only plain columns can be used"
+            )
+    if columns and set(columns) >= set(schema.names) and role == "partition":
+        raise InvalidSchema("all columns are partition columns; at least one must stay in the files")
+    if len(set(columns)) < len(columns):
+        raise InvalidSchema(f"a {role} column is named twice: {', '.join(columns)}")
+
+
+def _kind(kind: DeltaType) -> str:
+    return type(kind).__name__.lower()
+
+
+def _physical_name(schema: Struct, column: str) -> str:
+    field = schema.get(column)
+    return column if field is None else field.physical_name

@@ -1,0 +1,107 @@
+"""Partition values: text in the log, typed in queries, directories on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.schema import Struct, arrow_type
+from shredlake.errors import CorruptLog
+
+# What a file name may not hold on some system, beside control characters; percent-escaped in directories.
+_UNSAFE = set("\"#%'*/:=?\\\x7f{}[]^ ")
+_DEFAULT_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+
+
+def serialize(value: Any) -> str | None:
+    """A partition value as the log spells it.
+
+    >>> serialize(date(2026, 1, 31)), serialize(True), serialize(None)
+    ('2026-01-31', 'true', None)
+    """
+    match value:
+        case None | "":
+            return None  # an empty string reads back as null, in every engine
+        case bool():
+            return "true" if value else "false"
+        case datetime() if value.tzinfo is not None:
+            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
+        case datetime():
+            return value.strftime("%Y-%m-%d %H:%M:%S.%f") if value.microsecond else str(value)
+        case date():
+            return value.isoformat()
+        case bytes():
+            return value.decode("latin-1")
+        case Decimal():
+            return format(value, "f")
+        case float():
+            return repr(value)
+        case _:
+            return str(value)
+
+
+def parse_values(texts: pa.Array | pa.ChunkedArray, kind: str) -> pa.Array | pa.ChunkedArray:
+    """A column of partition values from their texts.
+
+    >>> parse_values(pa.array(["2026-01-31", "", None]), "date").to_pylist()
+    [datetime.date(2026, 1, 31), None, None]
+    """
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    target = arrow_type(kind)
+    try:
+        if kind == "string":
+            return texts
+        if kind == "binary":
+            return pa.array([None if v is None else v.encode("latin-1") for v in texts.to_pylist()], target)
+        if kind == "boolean":
+            return pc.cast(pc.utf8_lower(texts), target)
+        if kind.startswith("timestamp"):
+            return _parse_timestamps(texts, target)
+        return pc.cast(texts, target)
+    except (pa.ArrowException, ValueError) as error:
+        raise CorruptLog(f"a partition value does not read as {kind}: {error}") from None
+
+
+def _parse_timestamps(texts: Any, target: pa.DataType) -> Any:
+    """ISO text with T or a blank, with or without Z; a time without a zone is taken as UTC."""
+    bare = pc.replace_substring_regex(texts, r"(Z|\+00:?00)$", "")
+    parsed = pc.cast(pc.replace_substring(bare, "T", " "), pa.timestamp("us"))
+    return parsed if target.tz is None else pc.assume_timezone(parsed, "UTC")
+
+
+def directory(values: Mapping[str, str | None]) -> str:
+    """The directory that files of a partition go to, by convention.
+
+    >>> directory({"day": "2026-01-31", "city": "a/b", "x": None})
+    'day=2026-01-31/city=a%2Fb/x=__HIVE_DEFAULT_PARTITION__/'
+    """
+    return "".join(
+        f"{_escape(name)}={_DEFAULT_DIRECTORY if text is None else _escape(text)}/"
+        for name, text in values.items()
+    )
+
+
+def _escape(text: str) -> str:
+    return "".join(quote(c, safe="") if c in _UNSAFE or ord(c) < 32 else c for c in text)
+
+
+def split(
+    table: pa.Table, schema: Struct, columns: tuple[str, ...]
+) -> Iterator[tuple[dict[str, Any], pa.Table]]:
+    """The rows of each partition, with its values by logical name; partition columns taken out."""
+    if not columns:
+        yield {}, table
+        return
+    keys = table.select(list(columns))
+    numbered = keys.append_column("\0row", pa.array(range(table.num_rows), pa.int64()))
+    groups = numbered.group_by(list(columns), use_threads=False).aggregate([("\0row", "list")])
+    rest = table.drop_columns(list(columns))
+    for row in groups.to_pylist():
+        indices = pa.array(row["\0row_list"], pa.int64())
+        yield {name: row[name] for name in columns}, rest.take(indices)
