@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema
-from shredlake.shredding.schema import ShreddingSchema
+from shredlake.shredding.schema import ShreddingSchema, Untyped
 
 Names: TypeAlias = tuple[str, ...]
 """The names on the way to a Variant column, as Parquet will spell them."""
@@ -127,11 +127,8 @@ def arrange_variant(array: pa.Array, schema: ShreddingSchema | None, name: str) 
     """One Variant column in its layout: unshredded where `schema` is None."""
     if schema is None:
         return _unshredded(array, name)
-    found = shredding_schema(array.type)
-    if found is None:
+    if shredding_schema(array.type) != schema:
         array = kernels.shred(array, schema)
-    elif found != schema:
-        array = kernels.reshred(array, schema)
     array = _conform(array, shredded_type(schema))
     metadata = array.field("metadata")
     if metadata.null_count == 0:
@@ -200,8 +197,9 @@ def plan_shredding(
             raise InvalidSchema(
                 f"there is no Variant column {name!r} to shred; there are: {', '.join(known) or 'none'}"
             )
-        if wanted is not None:
-            plan[known[name]] = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
+        parsed = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
+        if parsed is not None and not isinstance(parsed.root, Untyped):
+            plan[known[name]] = parsed
         elif plan[known[name]] is not None:
             raise InvalidSchema(f"{name} is shredded already: unshred it first to write it unshredded")
     return plan

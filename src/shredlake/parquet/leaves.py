@@ -33,28 +33,28 @@ class LeafStatistics:
     uncompressed_size: int
 
 
-def leaf_types(type_: pa.DataType | pa.Schema) -> Iterator[pa.DataType]:
-    """The types of the leaves, in the order of Parquet's columns.
+def leaves(type_: pa.DataType | pa.Schema, names: tuple[str, ...] = ()) -> Iterator[tuple[str, pa.DataType]]:
+    """Dotted name and type of each leaf, in the order of Parquet's columns.
 
-    >>> schema = pa.schema([("a", pa.struct([("x", pa.int8()), ("y", pa.string())]))])
-    >>> [str(leaf) for leaf in leaf_types(schema)]
-    ['int8', 'string']
+    >>> schema = pa.schema([("a", pa.struct([("x", pa.int8()), ("y", pa.list_(pa.string()))]))])
+    >>> [(name, str(leaf)) for name, leaf in leaves(schema)]
+    [('a.x', 'int8'), ('a.y.list.element', 'string')]
     """
-    children = _child_types(type_)
-    if children is None:
-        yield type_
+    steps = _steps(type_)
+    if steps is None:
+        yield ".".join(names), type_
     else:
-        for child in children:
-            yield from leaf_types(child)
+        for step, child in steps:
+            yield from leaves(child, (*names, *step))
 
 
-def _child_types(type_: pa.DataType | pa.Schema) -> list[pa.DataType] | None:
+def _steps(type_: pa.DataType | pa.Schema) -> list[tuple[tuple[str, ...], pa.DataType]] | None:
     if isinstance(type_, pa.Schema) or pa.types.is_struct(type_):
-        return [field.type for field in type_]
+        return [((field.name,), field.type) for field in type_]
     if pa.types.is_map(type_):
-        return [type_.key_type, type_.item_type]
+        return [(("key_value", "key"), type_.key_type), (("key_value", "value"), type_.item_type)]
     if pa.types.is_nested(type_):
-        return [type_.value_type]
+        return [(("list", "element"), type_.value_type)]
     return None
 
 
@@ -77,7 +77,7 @@ def nan_leaves(table: pa.Table) -> set[int]:
     found = set()
     position = 0
     for column in table.columns:
-        count = sum(1 for _ in leaf_types(column.type))
+        count = sum(1 for _ in leaves(column.type))
         for chunk in column.chunks:
             for leaf, array in enumerate(leaf_arrays(chunk), start=position):
                 if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
@@ -89,8 +89,7 @@ def nan_leaves(table: pa.Table) -> set[int]:
 def leaf_statistics(metadata: pq.FileMetaData, schema: pa.Schema, with_nan: set[int]) -> list[LeafStatistics]:
     """The statistics of every leaf column, in order; `schema` is the Arrow schema of the file."""
     return [
-        _leaf(metadata, position, type_, position in with_nan)
-        for position, type_ in enumerate(leaf_types(schema))
+        _leaf(metadata, column, type_, column in with_nan) for column, (_, type_) in enumerate(leaves(schema))
     ]
 
 
