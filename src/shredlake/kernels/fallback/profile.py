@@ -1,0 +1,37 @@
+"""Profiles on the row-at-a-time reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from shredlake.errors import MalformedVariant
+from shredlake.shredding.profile import Profile
+from shredlake.shredding.profile_reference import profile_values
+from shredlake.variant import Variant
+
+
+def summarize(
+    metadata: pa.BinaryArray,
+    value: pa.BinaryArray,
+    validity: pa.BooleanArray | None,
+    max_paths: int,
+    max_depth: int,
+) -> tuple[bytes, None] | tuple[None, int]:
+    """(profile as bytes, None), or (None, number of the first row that is malformed)."""
+    valid = [True] * len(metadata) if validity is None else validity.to_pylist()
+    values: list[Variant | None] = []
+    for row, there in enumerate(valid):
+        try:
+            found = Variant(metadata[row].as_py(), value[row].as_py()).validate() if there else None
+        except MalformedVariant:
+            return None, row
+        values.append(found)
+    return profile_values(values, max_paths=max_paths, max_depth=max_depth).to_bytes(), None
+
+
+def merge(parts: Iterable[bytes], max_paths: int) -> bytes:
+    """The profile of the rows of all parts, in their order, as bytes."""
+    first, *later = [Profile.from_bytes(part) for part in parts]
+    return first.merge(*later).to_bytes()
