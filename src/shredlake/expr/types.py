@@ -142,7 +142,7 @@ def _decimal(parameters: list[int]) -> DataType:
     precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         raise InvalidExpression(
-            f"decimal({precision},{scale}) can't exist: 1 <= precision <= {MAX_PRECISION}, 0 <= scale <= precision"
+            f"decimal({precision},{scale}) can't exist: at most {MAX_PRECISION} digits, and no more after the point"
         )
     return decimal(precision, scale)
 

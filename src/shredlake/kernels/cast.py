@@ -21,13 +21,12 @@ from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 from shredlake.errors import CastError
+from shredlake.json.render import date_text, decimal_text, double_text, float_text, time_text, timestamp_text
+from shredlake.kernels.container_text import container_text, stripped
 from shredlake.kernels.datetime_text import (
     BLANKS,
     DAY,
     SECOND,
-    format_date,
-    format_time,
-    format_timestamp,
     parse_date,
     parse_time,
     parse_timestamp,
@@ -37,8 +36,6 @@ from shredlake.kernels.datetime_text import (
 )
 from shredlake.kernels.number_text import (
     float32,
-    format_decimal,
-    format_float,
     nearest_single,
     parse_decimal,
     parse_float,
@@ -141,7 +138,8 @@ def _cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str, fa
     match target:
         case Scalar():
             if kind in (V.OBJECT, V.ARRAY):
-                return variant.to_json() if target.type is V.STRING else failure(variant, target, path)
+                is_text = target.type is V.STRING
+                return container_text(variant, zone) if is_text else failure(variant, target, path)
             _, raw = scalar_at(variant.value, 0, len(variant.value))
             cast = cast_scalar(kind, raw, target, zone)
             return failure(variant, target, path) if cast is None else cast
@@ -296,7 +294,7 @@ def _instant_casts(source: V) -> dict[V, Cast]:
     """What a timestamp casts to; numbers only from an instant, not from a clock without a zone."""
     local = _local(source)
     rows: dict[V, Cast] = {
-        V.STRING: lambda raw, target, zone: format_timestamp(local(raw, zone)),
+        V.STRING: lambda raw, target, zone: timestamp_text(local(raw, zone), SECOND),
         V.DATE: lambda raw, target, zone: local(raw, zone) // DAY,
         V.TIME: lambda raw, target, zone: local(raw, zone) % DAY // 1000,
         **dict.fromkeys(INSTANTS, _instant_to_instant(source)),
@@ -367,7 +365,7 @@ _ROWS: Final[dict[V, dict[V, Cast]]] = {
         V.FLOAT: lambda raw, target, zone: float32(_fraction(raw)),
         V.DOUBLE: lambda raw, target, zone: float(_fraction(raw)),
         V.DECIMAL16: _decimal_to_decimal,
-        V.STRING: lambda raw, target, zone: format_decimal(Decimal(raw[0]).scaleb(-raw[1], _EXACT)),
+        V.STRING: lambda raw, target, zone: stripped(decimal_text(raw)),
         V.TIMESTAMP: _decimal_to_instant,
         V.TIMESTAMP_NANOS: _decimal_to_instant,
     },
@@ -377,7 +375,7 @@ _ROWS: Final[dict[V, dict[V, Cast]]] = {
         V.FLOAT: _same,
         V.DOUBLE: _same,
         V.DECIMAL16: _float_to_decimal,
-        V.STRING: lambda raw, target, zone: format_float(raw, single=True),
+        V.STRING: lambda raw, target, zone: float_text(raw).strip('"'),
         V.TIMESTAMP: _float_to_instant,
         V.TIMESTAMP_NANOS: _float_to_instant,
     },
@@ -387,7 +385,7 @@ _ROWS: Final[dict[V, dict[V, Cast]]] = {
         V.FLOAT: lambda raw, target, zone: nearest_single(raw),
         V.DOUBLE: _same,
         V.DECIMAL16: _float_to_decimal,
-        V.STRING: lambda raw, target, zone: format_float(raw),
+        V.STRING: lambda raw, target, zone: double_text(raw).strip('"'),
         V.TIMESTAMP: _float_to_instant,
         V.TIMESTAMP_NANOS: _float_to_instant,
     },
@@ -407,13 +405,13 @@ _ROWS: Final[dict[V, dict[V, Cast]]] = {
     V.BINARY: {V.BINARY: _same, V.STRING: _binary_to_string},
     V.DATE: {
         V.DATE: _same,
-        V.STRING: lambda raw, target, zone: format_date(raw),
+        V.STRING: lambda raw, target, zone: date_text(raw),
         **dict.fromkeys(INSTANTS, _date_to_instant),
     },
     **{source: _instant_casts(source) for source in INSTANTS},
     V.TIME: {
         V.TIME: _same,
-        V.STRING: lambda raw, target, zone: format_time(raw * 1000),
+        V.STRING: lambda raw, target, zone: time_text(raw, 1_000_000),
         V.INT64: lambda raw, target, zone: _fit(raw // 1_000_000, target),
         V.DECIMAL16: lambda raw, target, zone: _decimal_to_decimal((raw, 6), target, zone),
     },

@@ -1,12 +1,12 @@
-"""Dates, times and timestamps as Spark reads them from text and writes them.
+"""Dates, times and timestamps as Spark reads them from text, and time zones.
 
 A date is days since 1970-01-01, a time and a timestamp are nanoseconds here: what Python's datetime can't
 hold (years outside 1 to 9999, nanoseconds) is common enough at the edges of a Variant's types.
 
 ```
 date       = [sign] year ["-" month ["-" day]] [ (" " | "T") anything ]      the rest only after a day
-timestamp  = [sign] year ["-" month ["-" day [(" " | "T") time]]]  |  ["T"] time
-time       = hour ":" minute [":" second ["." digits]] [zone]
+timestamp  = [sign] year ["-" month ["-" day [(" " | "T") time]]]  |  "T" time  |  hour ":" ...
+time       = hour [":" minute [":" second ["." digits] [zone]]]
 zone       = "Z" | region | sign hour[":"minute[":"second]] | ("UTC" | "GMT" | "UT") sign offset
 ```
 
@@ -49,17 +49,6 @@ def days_from_civil(year: int, month: int, day: int) -> int | None:
     except ValueError:
         return None
     return cycles * _CYCLE_DAYS + ordinal - 719_163
-
-
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a date.
-
-    >>> civil_from_days(1), civil_from_days(-721295)
-    ((1970, 1, 2), (-5, 3, 1))
-    """
-    cycles, ordinal = divmod(days + 719_162, _CYCLE_DAYS)
-    date = dt.date.fromordinal(ordinal + 1)
-    return cycles * 400 + date.year, date.month, date.day
 
 
 # ---------------------------------------------------------------- zones
@@ -161,11 +150,11 @@ def _offset(moment: dt.datetime, zone: dt.tzinfo, utc: bool) -> int:
 
 _DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
 _TIMESTAMP = re.compile(
-    r"(?:([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?P<time>.*))?)?)?|T?(?P<only_time>\d{1,2}:.*))",
+    r"(?:([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?P<time>.*))?)?)?|(?P<only_time>\d{1,2}:.*))",
     re.ASCII | re.DOTALL,
 )
 _TIME = re.compile(
-    r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:(\.)(\d*))?(?P<zone>[^\d.].*)?)?", re.ASCII | re.DOTALL
+    r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(?P<zone>[^\d.].*)?)?)?", re.ASCII | re.DOTALL
 )
 
 
@@ -232,6 +221,9 @@ def parse_time(text: str) -> int | None:
 
 def _timestamp_parts(text: str) -> tuple[int | None, int, dt.tzinfo | None] | None:
     """Days (None: only a time was given), nanoseconds of the day, the zone if one was given."""
+    if text.startswith("T"):
+        time_and_zone = _time_of_day(text[1:].rstrip(BLANKS))
+        return None if time_and_zone is None else (None, *time_and_zone)
     match = _TIMESTAMP.fullmatch(text.strip(BLANKS))
     if match is None:
         return None
@@ -241,11 +233,11 @@ def _timestamp_parts(text: str) -> tuple[int | None, int, dt.tzinfo | None] | No
         days = days_from_civil(_signed(sign, year), int(month or 1), int(day or 1))
         if days is None:
             return None
-    time = match["time"] or match["only_time"]
-    if not time:
+    time = match["time"] if match["only_time"] is None else match["only_time"]
+    if time is None:
         return days, 0, None
-    nanos_and_zone = _time_of_day(time)
-    return None if nanos_and_zone is None else (days, *nanos_and_zone)
+    time_and_zone = _time_of_day(time)
+    return None if time_and_zone is None else (days, *time_and_zone)
 
 
 def _time_of_day(text: str) -> tuple[int, dt.tzinfo | None] | None:
@@ -260,44 +252,9 @@ def _time_of_day(text: str) -> tuple[int, dt.tzinfo | None] | None:
         zone = parse_zone(match["zone"].strip(BLANKS))
         if zone is None:
             return None
-    fraction = int((match[5] or "")[:9].ljust(9, "0"))
+    fraction = int((match[4] or "")[:9].ljust(9, "0"))
     return ((hour * 60 + minute) * 60 + second) * SECOND + fraction, zone
 
 
 def _signed(sign: str, digits: str) -> int:
     return -int(digits) if sign == "-" else int(digits)
-
-
-# ---------------------------------------------------------------- to text
-
-
-def format_date(days: int) -> str:
-    """A date as Spark prints it.
-
-    >>> format_date(0), format_date(3000000)
-    ('1970-01-01', '+10183-09-21')
-    """
-    year, month, day = civil_from_days(days)
-    sign = "-" if year < 0 else "+" if year > 9999 else ""
-    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
-
-
-def format_time(nanos: int) -> str:
-    """A time of day, without trailing zeros after the point.
-
-    >>> format_time(1_500_000_000)
-    '00:00:01.5'
-    """
-    seconds, fraction = divmod(nanos, SECOND)
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return text + f".{fraction:09}".rstrip("0") if fraction else text
-
-
-def format_timestamp(local: int) -> str:
-    """A timestamp of a local clock.
-
-    >>> format_timestamp(1_500_000_000)
-    '1970-01-01 00:00:01.5'
-    """
-    days, nanos = divmod(local, DAY)
-    return f"{format_date(days)} {format_time(nanos)}"

@@ -1,4 +1,4 @@
-"""Numbers as Spark, that is Java, reads them from text and writes them; and rounding to 32-bit floats."""
+"""Numbers as Spark, that is Java, reads them from text; and rounding to 32-bit floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Final
 from shredlake.kernels.datetime_text import BLANKS
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_FLOAT = re.compile(_DECIMAL, re.ASCII)
+_ANY_DIGITS = re.compile(_DECIMAL)  # Java's BigDecimal takes the digits of every script
 _HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+", re.ASCII)
 _JAVA_BLANKS: Final = "".join(map(chr, range(33)))
 _SPECIAL: Final = {
@@ -42,7 +44,7 @@ def parse_decimal(text: str) -> Decimal | None:
     (Decimal('1.50'), Decimal('1E+2'), None)
     """
     trimmed = text.strip(_JAVA_BLANKS)
-    if not _DECIMAL.fullmatch(trimmed):
+    if not _ANY_DIGITS.fullmatch(trimmed):
         return None
     try:
         return Decimal(trimmed)
@@ -61,7 +63,7 @@ def parse_float(text: str, single: bool = False) -> float | None:
     if special is not None:
         return special
     number = trimmed[:-1] if trimmed[-1:] in "dDfF" and trimmed else trimmed
-    if _DECIMAL.fullmatch(number):
+    if _FLOAT.fullmatch(number):
         return (
             float32(Fraction(number), number.startswith("-"))
             if single and _sane(number)
@@ -112,46 +114,3 @@ def float32(exact: Fraction | int, negative: bool = False) -> float:
     steps = round(magnitude / unit)  # half to even
     result = nearest_single(float(steps * unit))
     return -result if exact < 0 else result
-
-
-def format_float(number: float, single: bool = False) -> str:
-    """A float as Java prints it, with the fewest digits that tell it from its neighbours.
-
-    >>> format_float(100.0), format_float(1e7), format_float(0.00015), format_float(0.1, single=True)
-    ('100.0', '1.0E7', '1.5E-4', '0.1')
-    """
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    if number == 0:
-        return "-0.0" if math.copysign(1, number) < 0 else "0.0"
-    sign, digits, exponent = Decimal(_shortest_single(number) if single else repr(number)).as_tuple()
-    text = "".join(map(str, digits)).rstrip("0") or "0"
-    point = len(digits) + int(exponent)  # the value is 0.text * 10**point
-    minus = "-" if sign else ""
-    if 1e-3 <= abs(number) < 1e7:
-        if point <= 0:
-            return f"{minus}0.{'0' * -point}{text}"
-        return f"{minus}{text[:point].ljust(point, '0')}.{text[point:] or '0'}"
-    return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"
-
-
-def _shortest_single(number: float) -> str:
-    for digits in range(1, 10):
-        text = f"{number:.{digits}g}"
-        if nearest_single(float(text)) == number:
-            return text
-    return repr(number)
-
-
-def format_decimal(number: Decimal) -> str:
-    """A decimal without exponent and without trailing zeros.
-
-    >>> format_decimal(Decimal("1.500")), format_decimal(Decimal("1E+3")), format_decimal(Decimal("-0.0"))
-    ('1.5', '1000', '0')
-    """
-    text = f"{number:f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text

@@ -107,5 +107,5 @@ def target_of(arrow: pa.DataType) -> Target:
         return StructOf(tuple((field.name, target_of(field.type)) for field in arrow))
     raise CastError(
         f"a Variant does not cast to {arrow}: use bool, a signed integer, float32, float64, decimal128, "
-        "string, binary, date32, time64('us'), timestamp('us' or 'ns'), uuid, or structs, lists and maps of them"
+        "string, binary, date32, time64('us'), timestamp('us' or 'ns'), uuid, structs, lists, maps of these"
     )
