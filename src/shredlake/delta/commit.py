@@ -131,7 +131,8 @@ def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action
     for action in theirs:
         if isinstance(action, Remove) and action.key in touched:
             raise CommitConflict(
-                f"version {version}, committed meanwhile, removed {action.path}, which this operation read or "
+                f"version {version}, committed meanwhile, removed {action.path}, which this operation read "
+                "or "
                 "rewrites; open the table again and retry"
             )
     added = [action for action in theirs if isinstance(action, Add) and action.data_change]
@@ -167,7 +168,8 @@ def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
     for action in actions:
         if isinstance(action, Remove) and action.data_change:
             raise CommitConflict(
-                f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed from it. "
+                f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed from "
+                "it. "
                 "Set the property to false first"
             )
 

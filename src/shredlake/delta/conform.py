@@ -25,7 +25,8 @@ def conform(table: pa.Table, schema: Struct, given: Mapping[str, pa.Array] | Non
     extra = [name for key, name in folded.items() if key not in known]
     if extra:
         raise InvalidSchema(
-            f"the data has the column{'s' if len(extra) > 1 else ''} {', '.join(sorted(extra))}, which the table "
+            f"the data has the column{'s' if len(extra) > 1 else ''} {', '.join(sorted(extra))}, which the "
+            "table "
             f"lacks; it has {', '.join(schema.names)}. Add columns with add_column first"
         )
     columns = []

@@ -58,7 +58,8 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
     for name, item in walk(schema):
         if GENERATED in item.metadata and item.type == "variant":
             raise InvalidSchema(
-                f"column {name} is generated and of type variant; a generated column may read a variant but can't "
+                f"column {name} is generated and of type variant; a generated column may read a variant but "
+                "can't "
                 "be one. Give it the type of a path of the variant"
             )
     for check in checks_of(schema, properties):
@@ -124,14 +125,16 @@ def _check_generated(table: pa.Table, item: Field, expected: pa.ChunkedArray) ->
     if row is not None:
         raise ConstraintViolation(
             f"row {row}: generated column {item.name} is {column[row].as_py()!r}, but its expression "
-            f"{item.metadata[GENERATED]} gives {expected[row].as_py()!r}; leave the column out to have it filled in"
+            f"{item.metadata[GENERATED]} gives {expected[row].as_py()!r}; leave the column out to have it "
+            "filled in"
         )
 
 
 def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
     """The error for an expression that only Spark can evaluate."""
     return UnsupportedExpression(
-        f"{what}: the local evaluator does not know {text!r} ({error}). Nothing was written; write through Spark "
+        f"{what}: the local evaluator does not know {text!r} ({error}). Nothing was written; write through "
+        "Spark "
         "(shredlake.spark), which evaluates any expression"
     )
 
@@ -168,7 +171,8 @@ class Constraints:
             row = _first_false(held)
             if row is not None:
                 raise ConstraintViolation(
-                    f"row {first_row + row} breaks the {check.kind} {check.name} ({check.text}): {_shown(table, row)}"
+                    f"row {first_row + row} breaks the {check.kind} {check.name} ({check.text}): "
+                    f"{_shown(table, row)}"
                 )
 
     def _not_null(self, column: pa.ChunkedArray, item: Field, where: str, first_row: int) -> None:

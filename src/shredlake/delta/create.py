@@ -13,7 +13,7 @@ from shredlake.delta import column_mapping
 from shredlake.delta.actions import Action, DomainMetadata, Metadata, Protocol
 from shredlake.delta.commit import NOTHING, Operation, commit_info, try_commit
 from shredlake.delta.constraints import check_definitions
-from shredlake.delta.features import required_by_properties, require_writable, with_features
+from shredlake.delta.features import require_writable, required_by_properties, with_features
 from shredlake.delta.log import list_log
 from shredlake.delta.schema import (
     Array,
@@ -122,8 +122,10 @@ def check_partitioning(schema: Struct, columns: Sequence[str], role: str) -> Non
         if contains(field.type, "variant"):
             where = "is" if field.type == "variant" else "contains"
             raise InvalidSchema(
-                f"{role} column {column!r} {where} a variant; variants can't be compared, so a table can't be "
-                f"{'partitioned' if role == 'partition' else 'clustered'} by one. Extract a path of it into a "
+                f"{role} column {column!r} {where} a variant; variants can't be compared, so a table can't "
+                "be "
+                f"{'partitioned' if role == 'partition' else 'clustered'} by one. Extract a path of it into "
+                "a "
                 "column of its own first"
             )
         if isinstance(field.type, Struct | Array | Map):

@@ -90,7 +90,7 @@ class Files:
     @cached_property
     def places(self) -> int:
         """How many places there are, those of replaced files included."""
-        return sum(part.num_adds for part in self.parts) + self.recent.num_rows
+        return int(sum(part.num_adds for part in self.parts) + self.recent.num_rows)
 
     @cached_property
     def live(self) -> np.ndarray[Any, Any] | None:

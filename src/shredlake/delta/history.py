@@ -1,0 +1,41 @@
+"""What happened to a table, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from shredlake.delta.actions import raw_lines
+from shredlake.delta.log import commit_timestamps, list_log
+from shredlake.delta.snapshot import Snapshot
+
+
+def enabled_since(snapshot: Snapshot) -> int | None:
+    """The version from which commits record their own time, or None."""
+    if not snapshot.is_true("delta.enableInCommitTimestamps"):
+        return None
+    return int(snapshot.properties.get("delta.inCommitTimestampEnablementVersion", "0"))
+
+
+def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """One entry per commit that the log still has, up to the snapshot's version."""
+    storage = snapshot.storage
+    listing = list_log(storage)
+    times = commit_timestamps(storage, listing, enabled_since(snapshot))
+    versions = sorted((v for v in listing.commits if v <= snapshot.version), reverse=True)
+    for version in versions[:limit]:
+        path = listing.commits[version].path
+        lines = raw_lines(storage.get(path), path)
+        info = next((fields for name, fields in lines if name == "commitInfo"), {})
+        yield {
+            "version": version,
+            "timestamp": datetime.fromtimestamp(times[version] / 1000, UTC),
+            "operation": info.get("operation"),
+            "parameters": info.get("operationParameters") or {},
+            "metrics": info.get("operationMetrics") or {},
+            "engine": info.get("engineInfo"),
+            "isBlindAppend": info.get("isBlindAppend"),
+            "readVersion": info.get("readVersion"),
+            "userMetadata": info.get("userMetadata"),
+        }

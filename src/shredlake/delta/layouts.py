@@ -1,0 +1,111 @@
+"""Which paths of each Variant column are shredded: the pinned layout, the given schema, or inference.
+
+A layout is pinned by the property `shredlake.shredding.<column>`, whose value is a schema in DDL, or `none`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.schema import Array, DeltaType, Map, Struct
+from shredlake.errors import InvalidSchema
+from shredlake.shredding.infer import infer_schema
+from shredlake.shredding.schema import ShreddingSchema
+
+PIN_PREFIX = "shredlake.shredding."
+
+Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
+
+
+@dataclass(frozen=True)
+class VariantPlace:
+    """A Variant somewhere in a table's schema.
+
+    `name` is how users say it (`v`, `s.v`, `l.element`, `m.value`), `physical` the group in the file
+    (`v`, `s.v`, `l.list.element`, `m.key_value.value`), `steps` the way to it through an Arrow column.
+    """
+
+    name: str
+    physical: str
+    steps: tuple[str, ...]
+
+
+def variant_places(schema: Struct) -> Iterator[VariantPlace]:
+    """Every Variant of a schema, wherever in the tree."""
+
+    def visit(kind: DeltaType, names: tuple[str, ...], groups: tuple[str, ...]) -> Iterator[VariantPlace]:
+        match kind:
+            case "variant":
+                yield VariantPlace(".".join(names), ".".join(groups), names)
+            case Struct():
+                for item in kind.fields:
+                    yield from visit(item.type, (*names, item.name), (*groups, item.physical_name))
+            case Array():
+                yield from visit(kind.element, (*names, "element"), (*groups, "list", "element"))
+            case Map():
+                yield from visit(kind.key, (*names, "key"), (*groups, "key_value", "key"))
+                yield from visit(kind.value, (*names, "value"), (*groups, "key_value", "value"))
+
+    yield from visit(schema, (), ())
+
+
+def choose(
+    schema: Struct, properties: Mapping[str, str], given: Shredding, sample: pa.Table | None
+) -> dict[str, str]:
+    """DDL per Variant of the table, by physical name; Variants that are not shredded are absent.
+
+    Without `delta.enableVariantShredding=true` nothing is shredded, whatever else is asked for.
+    """
+    places = list(variant_places(schema))
+    asked = given if isinstance(given, Mapping) else {}
+    unknown = sorted(set(asked) - {place.name for place in places})
+    if unknown:
+        known = ", ".join(place.name for place in places) or "none"
+        raise InvalidSchema(f"shredding is given for {unknown[0]!r}; the Variant columns are: {known}")
+    if properties.get("delta.enableVariantShredding") != "true":
+        return {}
+    chosen = {}
+    for place in places:
+        ddl = _layout(place, properties, asked, sample)
+        if ddl is not None:
+            chosen[place.physical] = ddl
+    return chosen
+
+
+def _layout(
+    place: VariantPlace,
+    properties: Mapping[str, str],
+    asked: Mapping[str, ShreddingSchema | str | None],
+    sample: pa.Table | None,
+) -> str | None:
+    pinned = properties.get(PIN_PREFIX + place.name)
+    if pinned is not None:
+        return None if pinned == "none" else str(ShreddingSchema.parse(pinned))
+    if place.name in asked and asked[place.name] != "infer":
+        wanted = asked[place.name]
+        return None if wanted is None else str(ShreddingSchema.parse(str(wanted)))
+    if sample is None:
+        return None
+    inferred = infer_schema(column_at(sample, place.steps))
+    return None if inferred is None else str(inferred)
+
+
+def column_at(table: pa.Table, steps: tuple[str, ...]) -> pa.ChunkedArray:
+    """The Variants at a place, out of their lists and maps."""
+    column = table.column(steps[0])
+    for step in steps[1:]:
+        if pa.types.is_struct(column.type):
+            column = pc.struct_field(column, [step])
+        elif pa.types.is_map(column.type):
+            part = 0 if step == "key" else 1
+            arrays = [(chunk.keys, chunk.items)[part] for chunk in column.chunks]
+            kind = column.type.key_type if part == 0 else column.type.item_type
+            column = pa.chunked_array(arrays, type=kind)
+        else:
+            column = pc.list_flatten(column)
+    return column
