@@ -1,8 +1,8 @@
 """Who runs the tasks of a job: Spark's workers, or threads of this process.
 
 A task is a plain object that pickles; the work is a function from a task to a line of JSON. Either engine
-runs each task at least once and hands back one result per task. A task may run twice (retried, or speculated):
-what the extra run wrote is never committed.
+runs each task at least once and hands back one result per task. A task may run twice (retried, or
+speculated): what the extra run wrote is never committed.
 """
 
 from __future__ import annotations
