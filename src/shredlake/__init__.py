@@ -9,6 +9,7 @@ from shredlake.errors import (
     ShredlakeError,
     WrongType,
 )
+from shredlake.kernels import from_json
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.path import Path
 from shredlake.variant.scalars import (
@@ -54,6 +55,7 @@ __all__ = [
     "VariantBuilder",
     "VariantType",
     "WrongType",
+    "from_json",
 ]
 
 __version__ = "0.1.0"

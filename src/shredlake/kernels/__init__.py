@@ -1,1 +1,7 @@
-"""."""
+"""The operations on Variants over whole Arrow columns, compiled."""
+
+from shredlake.kernels.from_json import from_json
+from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
+from shredlake.kernels.shred import shred
+
+__all__ = ["from_json", "is_variant", "shred", "shredded_type", "shredding_schema", "variant"]

@@ -22,7 +22,7 @@ import pyarrow as pa
 # Below this a second thread costs more than it saves.
 SMALL_BYTES = 1 << 20
 # A kernel's output is at most a few times its input, and must stay below 2 GiB.
-LARGEST_PIECE_BYTES = 256 << 20
+LARGEST_PIECE_BYTES = 128 << 20
 # Results of one Array become one Array again while that stays possible; beyond it they stay chunks.
 LARGEST_ARRAY_BYTES = (1 << 31) - (1 << 20)
 

@@ -1,0 +1,132 @@
+"""JSON text to Variant columns."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, overload
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidJson
+from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
+from shredlake.kernels.compiled import engine
+from shredlake.kernels.layout import variant
+
+MAX_DEPTH = 1000
+MAX_SIZE = 128 << 20
+
+Rejects: TypeAlias = pa.Table
+"""The rows that were no JSON: `row`, `position` (in bytes), `reason` and the `text` itself."""
+
+REJECTS_SCHEMA = pa.schema(
+    [("row", pa.int64()), ("position", pa.int64()), ("reason", pa.string()), ("text", pa.binary())]
+)
+
+_TAKEN_AS_THEY_ARE = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
+_CAST_FIRST = {
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+    pa.null(): pa.string(),
+}
+
+
+@overload
+def from_json(
+    strings: Column,
+    *,
+    on_error: Literal["raise", "null"] = "raise",
+    duplicate_keys: Literal["error", "last_wins"] = "error",
+    max_depth: int = MAX_DEPTH,
+    max_size: int = MAX_SIZE,
+    threads: int | None = None,
+) -> Column: ...
+
+
+@overload
+def from_json(
+    strings: Column,
+    *,
+    on_error: Literal["collect"],
+    duplicate_keys: Literal["error", "last_wins"] = "error",
+    max_depth: int = MAX_DEPTH,
+    max_size: int = MAX_SIZE,
+    threads: int | None = None,
+) -> tuple[Column, Rejects]: ...
+
+
+def from_json(
+    strings: Column,
+    *,
+    on_error: Literal["raise", "null", "collect"] = "raise",
+    duplicate_keys: Literal["error", "last_wins"] = "error",
+    max_depth: int = MAX_DEPTH,
+    max_size: int = MAX_SIZE,
+    threads: int | None = None,
+) -> Column | tuple[Column, Rejects]:
+    """Parses a column of JSON texts into a Variant column; a null text gives a null row.
+
+    Takes string and binary columns in all of Arrow's layouts. A text that is no JSON, or that is nested
+    deeper than `max_depth`, or whose Variant is larger than `max_size` bytes, raises InvalidJson with row and
+    position; `on_error="null"` makes it a null row instead, and "collect" also returns a table of the rejects
+    (row, position, reason, text). A key that occurs twice in an object is such an error too, unless
+    `duplicate_keys="last_wins"`. Uses a thread per core unless told otherwise.
+
+    >>> import pyarrow as pa
+    >>> column = from_json(pa.array(['{"a": [1, 2.50]}', None]))
+    >>> column.type
+    StructType(struct<metadata: binary not null, value: binary>)
+    >>> column, rejects = from_json(pa.array(['1', '{"a" 1}']), on_error="collect")
+    >>> rejects.to_pylist()
+    [{'row': 1, 'position': 5, 'reason': "'1', expected ':'", 'text': b'{"a" 1}'}]
+    """
+    if on_error not in ("raise", "null", "collect"):
+        raise ValueError(f'on_error must be "raise", "null" or "collect", not {on_error!r}')
+    if duplicate_keys not in ("error", "last_wins"):
+        raise ValueError(f'duplicate_keys must be "error" or "last_wins", not {duplicate_keys!r}')
+    _check_type(strings.type)
+
+    def work(first_row: int, piece: pa.Array) -> tuple[pa.Array, Rejects]:
+        texts = _contiguous(piece)
+        column, found = engine("json_encode").encode(
+            texts, duplicate_keys == "last_wins", max_depth, max_size, on_error == "raise", variant()
+        )
+        if on_error == "raise" and found:
+            row, error = found[0]
+            raise _at_row(error, first_row + row)
+        return column, _rejects(first_row, texts, found)
+
+    count = thread_count(threads)
+    results = run(work, pieces(strings, count), count)
+    column = assemble(strings, [column for column, _ in results])
+    return (column, pa.concat_tables([found for _, found in results])) if on_error == "collect" else column
+
+
+def _check_type(type_: pa.DataType) -> None:
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if type_ not in _TAKEN_AS_THEY_ARE and type_ not in _CAST_FIRST:
+        raise TypeError(f"from_json takes a column of string or binary, not {type_}")
+
+
+def _contiguous(array: pa.Array) -> pa.Array:
+    """The texts in one of the layouts that the kernel reads."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    target = _CAST_FIRST.get(array.type)
+    return array if target is None else array.cast(target)
+
+
+def _at_row(error: InvalidJson, row: int) -> InvalidJson:
+    return InvalidJson(error.problem, position=error.position, line=error.line, column=error.column, row=row)
+
+
+def _rejects(first_row: int, texts: pa.Array, found: list[tuple[int, InvalidJson]]) -> Rejects:
+    rows = [row for row, _ in found]
+    return pa.table(
+        [
+            pa.array([first_row + row for row in rows], pa.int64()),
+            pa.array([error.position for _, error in found], pa.int64()),
+            pa.array([error.problem for _, error in found], pa.string()),
+            texts.take(pa.array(rows, pa.int64())).cast(pa.binary()),
+        ],
+        schema=REJECTS_SCHEMA,
+    )
