@@ -2,6 +2,8 @@
 
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
+from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
+from shredlake.kernels.unshred import unshred
 
-__all__ = ["from_json", "is_variant", "shred", "shredded_type", "shredding_schema", "variant"]
+__all__ = ["from_json", "is_variant", "reshred", "shred", "shredded_type", "shredding_schema", "unshred", "variant"]

@@ -1,0 +1,678 @@
+"""Shreds a column of Variants: every row is walked once, straight into the buffers of the output columns.
+
+A schema arrives flattened, parents before children; each node owns the buffers of its two columns:
+
+    node ─┬─ value        offsets, data, validity      what the type can't represent
+          └─ typed_value  data or offsets, validity
+
+Rows are addressed, not appended: a node's buffers start out zeroed, which is Arrow's null, and a value is
+written at its row. Fields that are missing cost nothing, however many the schema has; gaps in offset lists
+are filled when the next value, or the end, comes.
+
+    rows        0    1    2    3    4
+    present     x              x            filled: rows written so far, here 4
+    offsets   0    3    3    3    8    .    the dot is filled by `finish`
+
+A node below an array counts its own rows: the array's elements, end to end.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from shredlake.kernels._buffers cimport (
+    NO_MEMORY,
+    OK,
+    Bytes,
+    append,
+    bit_at,
+    release,
+    reserve,
+    to_arrow,
+)
+from shredlake.kernels._decimals cimport digits_fit, exact_number, fits_int, rescale
+from shredlake.kernels._names cimport (
+    HASH_PRIME,
+    LookupCache,
+    Names,
+    build_names,
+    look_up,
+    release_cache,
+    release_names,
+    start_cache,
+)
+from shredlake.kernels._shredded cimport ELEMENTS, FIELDS, LARGEST, MICROS_PER_DAY, SCALAR, TOO_LARGE, extent
+from shredlake.kernels._utf8 cimport is_utf8
+from shredlake.kernels._variant cimport (
+    ARRAY,
+    MALFORMED,
+    OBJECT,
+    P_BINARY,
+    P_DECIMAL16,
+    P_DECIMAL4,
+    P_FALSE,
+    P_INT16,
+    P_INT32,
+    P_INT64,
+    P_INT8,
+    P_STRING,
+    P_TIME,
+    P_TRUE,
+    PRIMITIVE,
+    PRIMITIVE_WIDTHS,
+    PRIMITIVES,
+    SHORT_STRING,
+    UNKNOWN_TYPE,
+    ArrayView,
+    ObjectView,
+    Slice,
+    element_at,
+    field_at,
+    id_at,
+    int128_t,
+    is_string,
+    object_head_size,
+    parse_array,
+    parse_object,
+    read_int16,
+    read_int32,
+    read_int64,
+    read_uint,
+    string_at,
+    uint_size,
+    value_size,
+    write_object_header,
+    write_uint,
+)
+
+from shredlake.kernels.columns import ColumnBuilder, address, size_of
+from shredlake.kernels.explain import explain_shredding
+from shredlake.kernels.plan import plan_of
+
+cdef enum Outcome:
+    RESIDUAL = 0        # the type can't represent the value: it goes to `value`
+    TYPED = 1
+
+cdef struct Node:
+    int kind
+    int type            # primitive id of a scalar; true stands for boolean
+    int width           # bytes per row of a scalar; 0: variable or bits
+    int precision
+    int scale
+    int element         # node of an array's elements
+    int64_t expected    # rows, where known beforehand
+    int64_t last        # row written last: no field may be there twice
+    Bytes value_offsets
+    Bytes value_data
+    Bytes value_valid
+    int64_t value_room
+    int64_t value_filled
+    int64_t value_count
+    Bytes typed_offsets
+    Bytes typed_data
+    Bytes typed_valid
+    int64_t typed_room
+    int64_t typed_filled
+    int64_t typed_count
+    int64_t elements    # an array's elements so far: rows of its element node
+    uint8_t padding[64] # no two nodes of two threads on one cache line
+
+# A field that stays in `value`.
+cdef struct Rest:
+    const uint8_t* data
+    int64_t size
+    int64_t id
+
+cdef struct Shredding:
+    Node* nodes
+    int count
+    bint exact_types
+    Names names
+    LookupCache lookups
+    uint64_t* field_keys    # hash table (object node, schema name) ─▶ node of the field
+    int32_t* field_nodes
+    uint64_t field_mask
+    Rest* rest              # stack of the fields that stay, of all objects being walked
+    int64_t rest_room
+    int64_t rest_used
+
+# ---------------------------------------------------------------- buffers addressed by row
+
+cdef int grow_zeroed(Bytes* buffer, int64_t capacity) noexcept nogil:
+    """Bytes behind what was written stay zero; calloc of much memory touches none of it."""
+    cdef uint8_t* moved
+    if capacity <= buffer.capacity:
+        return OK
+    if buffer.data == NULL:
+        moved = <uint8_t*> calloc(<size_t> capacity, 1)
+    else:
+        moved = <uint8_t*> realloc(buffer.data, <size_t> capacity)
+        if moved != NULL:
+            memset(moved + buffer.capacity, 0, <size_t> (capacity - buffer.capacity))
+    if moved == NULL:
+        return NO_MEMORY
+    buffer.data = moved
+    buffer.capacity = capacity
+    return OK
+
+
+cdef inline int64_t wanted_rows(const Node* node, int64_t row, int64_t room) noexcept nogil:
+    cdef int64_t rows = row + 1
+    if rows < 2 * room:
+        rows = 2 * room
+    if rows < node.expected:
+        rows = node.expected
+    return rows if rows > 64 else 64
+
+
+cdef int make_value_room(Node* node, int64_t row) noexcept nogil:
+    cdef int64_t rows = wanted_rows(node, row, node.value_room)
+    if grow_zeroed(&node.value_offsets, 4 * (rows + 1)) != OK or grow_zeroed(&node.value_valid, (rows >> 3) + 1) != OK:
+        return NO_MEMORY
+    node.value_room = rows
+    return OK
+
+
+cdef int make_typed_room(Node* node, int64_t row) noexcept nogil:
+    cdef int64_t rows = wanted_rows(node, row, node.typed_room)
+    cdef int code = grow_zeroed(&node.typed_valid, (rows >> 3) + 1)
+    if code == OK and node.kind == SCALAR and node.width:
+        code = grow_zeroed(&node.typed_data, rows * node.width)
+    elif code == OK and node.kind == SCALAR and node.type == P_TRUE:
+        code = grow_zeroed(&node.typed_data, (rows >> 3) + 1)
+    elif code == OK and node.kind != FIELDS:
+        code = grow_zeroed(&node.typed_offsets, 4 * (rows + 1))
+    node.typed_room = rows
+    return code
+
+
+cdef inline void fill_offsets(Bytes* offsets, int64_t filled, int64_t row, int64_t end) noexcept nogil:
+    """The rows from `filled` up to `row` are empty: they end where the data ends."""
+    cdef int32_t* list = <int32_t*> offsets.data
+    while filled < row:
+        filled += 1
+        list[filled] = <int32_t> end
+
+
+cdef inline void set_bit(Bytes* bits, int64_t index) noexcept nogil:
+    bits.data[index >> 3] |= <uint8_t> (1 << (index & 7))
+
+
+cdef inline int begin_value(Node* node, int64_t row) noexcept nogil:
+    if row >= node.value_room and make_value_room(node, row) != OK:
+        return NO_MEMORY
+    fill_offsets(&node.value_offsets, node.value_filled, row, node.value_data.size)
+    return OK
+
+
+cdef inline int end_value(Node* node, int64_t row) noexcept nogil:
+    if node.value_data.size > LARGEST:
+        return TOO_LARGE
+    (<int32_t*> node.value_offsets.data)[row + 1] = <int32_t> node.value_data.size
+    set_bit(&node.value_valid, row)
+    node.value_filled = row + 1
+    node.value_count += 1
+    return OK
+
+
+cdef inline int put_value(Node* node, int64_t row, const uint8_t* data, int64_t size) noexcept nogil:
+    if begin_value(node, row) != OK or append(&node.value_data, data, size) != OK:
+        return NO_MEMORY
+    return end_value(node, row)
+
+
+cdef inline int put_fixed(Node* node, int64_t row, const void* data) noexcept nogil:
+    cdef uint8_t* at
+    if row >= node.typed_room and make_typed_room(node, row) != OK:
+        return NO_MEMORY
+    at = node.typed_data.data + row * node.width
+    if node.width == 8:
+        memcpy(at, data, 8)
+    elif node.width == 4:
+        memcpy(at, data, 4)
+    else:
+        memcpy(at, data, <size_t> node.width)
+    set_bit(&node.typed_valid, row)
+    node.typed_count += 1
+    return TYPED
+
+
+cdef inline int put_bytes(Node* node, int64_t row, const Slice* bytes) noexcept nogil:
+    if row >= node.typed_room and make_typed_room(node, row) != OK:
+        return NO_MEMORY
+    fill_offsets(&node.typed_offsets, node.typed_filled, row, node.typed_data.size)
+    if append(&node.typed_data, bytes.data, bytes.size) != OK:
+        return NO_MEMORY
+    if node.typed_data.size > LARGEST:
+        return TOO_LARGE
+    (<int32_t*> node.typed_offsets.data)[row + 1] = <int32_t> node.typed_data.size
+    set_bit(&node.typed_valid, row)
+    node.typed_filled = row + 1
+    node.typed_count += 1
+    return TYPED
+
+
+cdef inline int put_boolean(Node* node, int64_t row, bint true) noexcept nogil:
+    if row >= node.typed_room and make_typed_room(node, row) != OK:
+        return NO_MEMORY
+    if true:
+        set_bit(&node.typed_data, row)
+    set_bit(&node.typed_valid, row)
+    node.typed_count += 1
+    return TYPED
+
+# ---------------------------------------------------------------- scalars
+
+cdef int shred_number(
+    Node* node, int64_t row, const uint8_t* p, const uint8_t* end, bint exact_types
+) noexcept nogil:
+    """Exact numbers move between exact types when no digit is lost."""
+    cdef int128_t number
+    cdef int64_t small
+    cdef int scale, code, id = p[0] >> 2
+    code = exact_number(p, end, &number, &scale)
+    if code != TYPED:
+        return code
+    if exact_types and (id != node.type or (id >= P_DECIMAL4 and scale != node.scale)):
+        return RESIDUAL
+    if not rescale(&number, scale, node.scale):
+        return RESIDUAL
+    if node.type >= P_DECIMAL4:
+        return put_fixed(node, row, &number) if digits_fit(number, node.precision) else RESIDUAL
+    if not fits_int(number, node.width):
+        return RESIDUAL
+    small = <int64_t> number
+    return put_fixed(node, row, &small)
+
+
+cdef inline int shred_scalar(
+    Node* node, int64_t row, const uint8_t* p, const uint8_t* end, bint exact_types
+) noexcept nogil:
+    """TYPED, RESIDUAL or a fault. p < end."""
+    cdef uint8_t header = p[0]
+    cdef int id = header >> 2, type = node.type
+    cdef int64_t number
+    cdef Slice bytes
+    if type == P_STRING:
+        if not is_string(header):
+            return RESIDUAL
+        if string_at(p, end, &bytes) != 0 or not is_utf8(bytes.data, bytes.size):
+            return MALFORMED
+        return put_bytes(node, row, &bytes)
+    if header & 3 != PRIMITIVE or id >= PRIMITIVES:
+        return RESIDUAL
+    if end - p < 1 + PRIMITIVE_WIDTHS[id]:
+        return MALFORMED
+    if P_INT8 <= type <= P_INT64 or P_DECIMAL4 <= type <= P_DECIMAL16:
+        if not (P_INT8 <= id <= P_INT64 or P_DECIMAL4 <= id <= P_DECIMAL16):
+            return RESIDUAL
+        if type != P_INT64 or id > P_INT64 or exact_types:
+            return shred_number(node, row, p, end, exact_types)
+        # Any integer fits bigint, the commonest column of all.
+        if id == P_INT8:
+            number = <int8_t> p[1]
+        elif id == P_INT16:
+            number = read_int16(p + 1)
+        elif id == P_INT32:
+            number = read_int32(p + 1)
+        else:
+            number = read_int64(p + 1)
+        return put_fixed(node, row, &number)
+    if type == P_TRUE:
+        return put_boolean(node, row, id == P_TRUE) if id == P_TRUE or id == P_FALSE else RESIDUAL
+    if id != type:
+        return RESIDUAL
+    if type == P_BINARY:
+        return put_bytes(node, row, &bytes) if string_at(p, end, &bytes) == 0 else MALFORMED
+    if type == P_TIME:
+        number = read_int64(p + 1)
+        if number < 0 or number >= MICROS_PER_DAY:
+            return MALFORMED
+    return put_fixed(node, row, p + 1)
+
+# ---------------------------------------------------------------- objects and arrays
+
+cdef inline int32_t field_node(const Shredding* work, int object_node, int32_t name) noexcept nogil:
+    """The node of an object's field, or -1 if that field is not shredded."""
+    cdef uint64_t key = (<uint64_t> (object_node + 1) << 32) | <uint32_t> name
+    cdef uint64_t slot = ((key * HASH_PRIME) >> 32) & work.field_mask
+    while work.field_keys[slot]:
+        if work.field_keys[slot] == key:
+            return work.field_nodes[slot]
+        slot = (slot + 1) & work.field_mask
+    return -1
+
+
+cdef int make_rest_room(Shredding* work, int64_t count) noexcept nogil:
+    cdef int64_t room = 2 * work.rest_room
+    cdef Rest* moved
+    if room < work.rest_used + count:
+        room = work.rest_used + count
+    moved = <Rest*> realloc(work.rest, <size_t> room * sizeof(Rest))
+    if moved == NULL:
+        return NO_MEMORY
+    work.rest = moved
+    work.rest_room = room
+    return OK
+
+
+cdef int put_rest(Shredding* work, Node* node, int64_t row, int64_t first) noexcept nogil:
+    """Writes the object of the fields that stay: work.rest from `first` on, already in order of their names."""
+    cdef int64_t count = work.rest_used - first, index, total = 0, largest_id = 0, head, offset = 0
+    cdef Rest* rest = work.rest + first
+    cdef int id_size, offset_size
+    cdef uint8_t* out
+    for index in range(count):
+        total += rest[index].size
+        if rest[index].id > largest_id:
+            largest_id = rest[index].id
+    if total > LARGEST:
+        return TOO_LARGE
+    id_size = uint_size(<uint64_t> largest_id)
+    offset_size = uint_size(<uint64_t> total)
+    head = object_head_size(count, id_size, offset_size)
+    if begin_value(node, row) != OK or reserve(&node.value_data, head + total) != OK:
+        return NO_MEMORY
+    out = write_object_header(node.value_data.data + node.value_data.size, count, id_size, offset_size)
+    for index in range(count):
+        out = write_uint(out, <uint64_t> rest[index].id, id_size)
+    for index in range(count):
+        out = write_uint(out, <uint64_t> offset, offset_size)
+        offset += rest[index].size
+    out = write_uint(out, <uint64_t> offset, offset_size)
+    for index in range(count):
+        memcpy(out, rest[index].data, <size_t> rest[index].size)
+        out += rest[index].size
+    node.value_data.size += head + total
+    return end_value(node, row)
+
+
+cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
+    cdef Node* node = &work.nodes[index]
+    cdef ObjectView view
+    cdef int64_t first = work.rest_used, field, id, size, stays = 0
+    cdef const uint8_t* value
+    cdef int32_t name, child
+    cdef Rest* rest
+    cdef int code
+    if parse_object(p, end, &view) != 0:
+        return MALFORMED
+    if row >= node.typed_room and make_typed_room(node, row) != OK:
+        return NO_MEMORY
+    if work.rest_room - first < view.count and make_rest_room(work, view.count) != OK:
+        return NO_MEMORY
+    for field in range(view.count):
+        id = id_at(&view, field)
+        if id >= work.lookups.last.dictionary.count or field_at(&view, field, &value) != 0:
+            return MALFORMED
+        name = work.lookups.last.name_of_id[id]
+        child = field_node(work, index, name) if name >= 0 else -1
+        if child >= 0:
+            size = -1
+            if value[0] & 3 == PRIMITIVE and value[0] >> 2 >= PRIMITIVES:
+                size = extent(&view, value)
+            code = shred_group(work, child, row, value, view.end if size < 0 else value + size)
+            if code < 0:
+                return code
+            continue
+        size = value_size(value, view.end)
+        if size == UNKNOWN_TYPE:
+            size = extent(&view, value)
+        if size < 0:
+            return MALFORMED
+        stays += size
+        # A nested object's fields have come and gone since the last turn; the stack may have moved.
+        rest = &work.rest[work.rest_used]
+        rest.data = value
+        rest.size = size
+        rest.id = id
+        work.rest_used += 1
+    if stays > view.end - view.data:
+        return MALFORMED    # fields that overlap
+    set_bit(&node.typed_valid, row)
+    node.typed_count += 1
+    code = OK
+    if work.rest_used - first == view.count and view.count:
+        code = put_value(node, row, p, view.end - p)
+    elif work.rest_used > first:
+        code = put_rest(work, node, row, first)
+    work.rest_used = first
+    return code if code < 0 else TYPED
+
+
+cdef int shred_array(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
+    cdef Node* node = &work.nodes[index]
+    cdef ArrayView view
+    cdef Slice value
+    cdef int64_t element
+    cdef int code
+    if parse_array(p, end, &view) != 0:
+        return MALFORMED
+    if row >= node.typed_room and make_typed_room(node, row) != OK:
+        return NO_MEMORY
+    fill_offsets(&node.typed_offsets, node.typed_filled, row, node.elements)
+    if node.elements + view.count > LARGEST:
+        return TOO_LARGE
+    for element in range(view.count):
+        if element_at(&view, element, &value) != 0:
+            return MALFORMED
+        code = shred_group(work, node.element, node.elements, value.data, value.data + value.size)
+        if code < 0:
+            return code
+        node.elements += 1
+    (<int32_t*> node.typed_offsets.data)[row + 1] = <int32_t> node.elements
+    set_bit(&node.typed_valid, row)
+    node.typed_filled = row + 1
+    node.typed_count += 1
+    return TYPED
+
+
+cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
+    """Puts the value at p into the two columns of a node; how deep this recurses is up to the schema."""
+    cdef Node* node = &work.nodes[index]
+    cdef int64_t size
+    cdef int code = RESIDUAL
+    if p >= end or row <= node.last:
+        return MALFORMED
+    node.last = row
+    if node.kind == SCALAR:
+        code = shred_scalar(node, row, p, end, work.exact_types)
+    elif node.kind == FIELDS and p[0] & 3 == OBJECT:
+        code = shred_object(work, index, row, p, end)
+    elif node.kind == ELEMENTS and p[0] & 3 == ARRAY:
+        code = shred_array(work, index, row, p, end)
+    if code != RESIDUAL:
+        return code
+    size = value_size(p, end)
+    if size == UNKNOWN_TYPE:
+        size = end - p
+    if size < 0:
+        return MALFORMED
+    return put_value(node, row, p, size)
+
+# ---------------------------------------------------------------- columns
+
+cdef class Shredder:
+    """The state of shredding one contiguous column by one schema; `run`, then `columns` of each node."""
+
+    cdef Shredding work
+    cdef int64_t rows
+
+    def __cinit__(self, list plan, list fields, bytes names, list name_starts, int64_t rows, bint exact_types):
+        """plan: (kind, type, width, precision, scale, element, below an array) of each node;
+        fields: (object node, name number, node) of each shredded field."""
+        cdef int64_t* starts
+        cdef uint64_t slots = 16, slot, key
+        cdef int index, code
+        memset(&self.work, 0, sizeof(Shredding))
+        self.rows = rows
+        self.work.exact_types = exact_types
+        self.work.count = <int> len(plan)
+        self.work.nodes = <Node*> calloc(<size_t> len(plan), sizeof(Node))
+        while slots < 2 * <uint64_t> len(fields):
+            slots *= 2
+        self.work.field_mask = slots - 1
+        self.work.field_keys = <uint64_t*> calloc(<size_t> slots, sizeof(uint64_t))
+        self.work.field_nodes = <int32_t*> calloc(<size_t> slots, sizeof(int32_t))
+        starts = <int64_t*> malloc(len(name_starts) * sizeof(int64_t))
+        if (
+            self.work.nodes == NULL
+            or self.work.field_keys == NULL
+            or self.work.field_nodes == NULL
+            or starts == NULL
+            or start_cache(&self.work.lookups) != OK
+        ):
+            free(starts)
+            raise MemoryError
+        for index in range(len(name_starts)):
+            starts[index] = name_starts[index]
+        code = build_names(&self.work.names, <const uint8_t*> <const char*> names, starts, len(name_starts) - 1)
+        free(starts)
+        if code != OK:
+            raise MemoryError
+        for index, (kind, type, width, precision, scale, element, below_array) in enumerate(plan):
+            self.work.nodes[index].kind = kind
+            self.work.nodes[index].type = type
+            self.work.nodes[index].width = width
+            self.work.nodes[index].precision = precision
+            self.work.nodes[index].scale = scale
+            self.work.nodes[index].element = element
+            self.work.nodes[index].expected = 0 if below_array else rows
+            self.work.nodes[index].last = -1
+        for object_node, name, child in fields:
+            key = (<uint64_t> (<int> object_node + 1) << 32) | <uint32_t> <int> name
+            slot = ((key * HASH_PRIME) >> 32) & self.work.field_mask
+            while self.work.field_keys[slot]:
+                slot = (slot + 1) & self.work.field_mask
+            self.work.field_keys[slot] = key
+            self.work.field_nodes[slot] = child
+
+    def __dealloc__(self):
+        cdef int index
+        cdef Node* node
+        if self.work.nodes != NULL:
+            for index in range(self.work.count):
+                node = &self.work.nodes[index]
+                release(&node.value_offsets)
+                release(&node.value_data)
+                release(&node.value_valid)
+                release(&node.typed_offsets)
+                release(&node.typed_data)
+                release(&node.typed_valid)
+        free(self.work.nodes)
+        free(self.work.field_keys)
+        free(self.work.field_nodes)
+        free(self.work.rest)
+        release_cache(&self.work.lookups)
+        release_names(&self.work.names)
+
+    def run(self, column, metadata, value):
+        """Shreds the rows of (address, bit offset), (offsets, first, data, size), the same of value plus
+        (validity, bit offset): 0, or a fault; and the row it was met at."""
+        cdef const uint8_t* valid = <const uint8_t*> <uintptr_t> column[0]
+        cdef int64_t valid_from = column[1]
+        cdef const int32_t* metadata_offsets = <const int32_t*> <uintptr_t> metadata[0] + <int64_t> metadata[1]
+        cdef const uint8_t* metadata_data = <const uint8_t*> <uintptr_t> metadata[2]
+        cdef int64_t metadata_size = metadata[3]
+        cdef const int32_t* value_offsets = <const int32_t*> <uintptr_t> value[0] + <int64_t> value[1]
+        cdef const uint8_t* value_data = <const uint8_t*> <uintptr_t> value[2]
+        cdef int64_t data_size = value[3]
+        cdef const uint8_t* value_valid = <const uint8_t*> <uintptr_t> value[4]
+        cdef int64_t value_valid_from = value[5]
+        cdef int64_t row = 0, first, last
+        cdef uint8_t null_value = 0
+        cdef int code = OK
+        with nogil:
+            while row < self.rows:
+                if not bit_at(valid, valid_from + row):
+                    row += 1
+                    continue
+                if not bit_at(value_valid, value_valid_from + row):
+                    # Missing where a value is required: Variant null.
+                    code = put_value(&self.work.nodes[0], row, &null_value, 1)
+                    if code < 0:
+                        break
+                    row += 1
+                    continue
+                first = metadata_offsets[row]
+                last = metadata_offsets[row + 1]
+                if first < 0 or last < first or last > metadata_size:
+                    code = MALFORMED
+                    break
+                code = look_up(&self.work.lookups, &self.work.names, metadata_data + first, last - first)
+                if code != OK:
+                    break
+                first = value_offsets[row]
+                last = value_offsets[row + 1]
+                if first < 0 or last < first or last > data_size:
+                    code = MALFORMED
+                    break
+                code = shred_group(&self.work, 0, row, value_data + first, value_data + last)
+                if code < 0:
+                    break
+                row += 1
+        return (code if code < 0 else 0), row
+
+    def columns(self, int index, int64_t rows):
+        """What a node has gathered: its rows' (validity, nulls, offsets, data) of value, then of typed_value,
+        and how many elements an array has. None stands for a column that holds nothing but nulls."""
+        cdef Node* node = &self.work.nodes[index]
+        value = typed = None
+        if node.value_count:
+            value = self._finish(
+                rows, node.value_count, &node.value_valid, &node.value_offsets, node.value_filled,
+                &node.value_data, node.value_data.size,
+            )
+        if node.typed_count:
+            if node.kind == SCALAR and not node.typed_offsets.data:
+                node.typed_data.size = rows * node.width if node.width else (rows + 7) >> 3
+                grow_zeroed(&node.typed_data, node.typed_data.size)
+            typed = self._finish(
+                rows, node.typed_count, &node.typed_valid, &node.typed_offsets, node.typed_filled,
+                &node.typed_data, node.elements if node.kind == ELEMENTS else node.typed_data.size,
+            )
+        return value, typed, node.elements
+
+    cdef _finish(
+        self, int64_t rows, int64_t count, Bytes* valid, Bytes* offsets, int64_t filled, Bytes* data, int64_t end
+    ):
+        validity = offset_list = None
+        if count < rows:
+            if grow_zeroed(valid, (rows + 7) >> 3) != OK:
+                raise MemoryError
+            valid.size = (rows + 7) >> 3
+            validity = to_arrow(valid)
+        if offsets.data != NULL:
+            if grow_zeroed(offsets, 4 * (rows + 1)) != OK:
+                raise MemoryError
+            fill_offsets(offsets, filled, rows, end)
+            offsets.size = 4 * (rows + 1)
+            offset_list = to_arrow(offsets)
+        return validity, rows - count, offset_list, to_arrow(data)
+
+
+def shred(metadata, value, validity, root, bint exact_types, int64_t first_row):
+    """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
+    plan = plan_of(root)
+    nodes = [
+        (node.kind, node.type_id, node.width, node.precision, node.scale, node.element, node.below_array)
+        for node in plan.nodes
+    ]
+    fields = [(index, name, child) for index, node in enumerate(plan.nodes) for name, child in node.fields]
+    shredder = Shredder(nodes, fields, b"".join(plan.names), plan.name_starts, len(metadata), exact_types)
+    metadata_valid, metadata_offsets, metadata_data = metadata.buffers()
+    value_valid, value_offsets, value_data = value.buffers()
+    code, row = shredder.run(
+        (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset),
+        (address(metadata_offsets), metadata.offset, address(metadata_data), size_of(metadata_data)),
+        (
+            address(value_offsets), value.offset, address(value_data), size_of(value_data),
+            address(value_valid), value.offset,
+        ),
+    )
+    if code == NO_MEMORY:
+        raise MemoryError
+    if code != OK:
+        explain_shredding(metadata[row].as_py(), value[row].as_py(), root, first_row + row)
+    arrays = ColumnBuilder(plan, shredder.columns).group(0, len(metadata))
+    return arrays[0], arrays[1] if len(arrays) > 1 else None

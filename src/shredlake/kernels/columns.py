@@ -1,0 +1,142 @@
+"""Between Arrow arrays and the buffers that the shredding kernels read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import InvalidSchema
+from shredlake.kernels.layout import is_variant, typed_value_type
+from shredlake.kernels.plan import Kind, Plan
+from shredlake.shredding.schema import Array, Object
+
+Buffers: TypeAlias = tuple[pa.Buffer | None, int, pa.Buffer | None, pa.Buffer | None]
+"""Validity, number of nulls, offsets, data."""
+
+Gathered: TypeAlias = Callable[[int, int], tuple[Buffers | None, Buffers | None, int]]
+"""(node, rows) to what was gathered for value and typed_value, and how many elements an array has."""
+
+
+class ColumnBuilder:
+    """Puts the buffers that a kernel filled together as the Arrow column of a shredding schema."""
+
+    def __init__(self, plan: Plan, gathered: Gathered) -> None:
+        self.plan = plan
+        self.gathered = gathered
+        self.empty: dict[tuple[pa.DataType, int], pa.Array] = {}
+
+    def group(self, index: int, rows: int) -> list[pa.Array]:
+        """The `value` of a node, and its `typed_value` if it has one."""
+        value, typed, elements = self.gathered(index, rows)
+        arrays = [self.nulls(pa.binary(), rows)]
+        if value is not None:
+            validity, nulls, offsets, data = value
+            arrays = [pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls)]
+        if self.plan.nodes[index].kind is not Kind.UNTYPED:
+            arrays.append(self.typed(index, rows, typed, elements))
+        return arrays
+
+    def typed(self, index: int, rows: int, buffers: Buffers | None, elements: int) -> pa.Array:
+        """The `typed_value` of a node; no buffers, no values."""
+        node = self.plan.nodes[index]
+        type_ = typed_value_type(node.node)
+        if buffers is None and node.kind is Kind.SCALAR:
+            return self.nulls(type_, rows)
+        validity, nulls, offsets, data = buffers or (self.zeros(rows), rows, None, None)
+        match node.node:
+            case Object(fields):
+                nodes = {self.plan.names[number].decode(): child for number, child in node.fields}
+                groups = [self.struct(nodes[name], rows) for name, _ in fields]
+                return pa.Array.from_buffers(type_, rows, [validity], nulls, children=groups)
+            case Array():
+                element = self.struct(node.element, elements)
+                offsets = offsets or self.nulls(pa.int32(), rows + 1).buffers()[1]
+                return pa.Array.from_buffers(type_, rows, [validity, offsets], nulls, children=[element])
+        storage = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
+        parts = [validity, data] if offsets is None else [validity, offsets, data]
+        array = pa.Array.from_buffers(storage, rows, parts, nulls)
+        return array if storage is type_ else pa.ExtensionArray.from_storage(type_, array)
+
+    def struct(self, index: int, rows: int) -> pa.StructArray:
+        """The required group of a field or an element."""
+        parts = self.group(index, rows)
+        return group_of(parts[0], parts[1] if len(parts) > 1 else None)
+
+    def nulls(self, type_: pa.DataType, rows: int) -> pa.Array:
+        """All null; columns without a value share one such array."""
+        if (type_, rows) not in self.empty:
+            self.empty[type_, rows] = pa.nulls(rows, type_)
+        return self.empty[type_, rows]
+
+    def zeros(self, rows: int) -> pa.Buffer | None:
+        """A bitmap without a bit set."""
+        return self.nulls(pa.int8(), rows).buffers()[0] or (
+            pa.py_buffer(bytes(rows + 7 >> 3)) if rows else None
+        )
+
+
+def group_of(value: pa.Array | None, typed: pa.Array | None) -> pa.StructArray:
+    """The required group of a field or an element, from its parts."""
+    parts = {"value": value, "typed_value": typed}
+    fields = [pa.field(name, part.type) for name, part in parts.items() if part is not None]
+    arrays = [part for part in parts.values() if part is not None]
+    return pa.Array.from_buffers(pa.struct(fields), len(arrays[0]), [None], 0, children=arrays)
+
+
+def column_of(
+    metadata: pa.Array, value: pa.Array | None, typed: pa.Array | None, validity: pa.Array | None
+) -> pa.StructArray:
+    """A Variant column from its parts; rows are null where `validity` (see `validity_of`) says so."""
+    parts = {"value": value, "typed_value": typed}
+    fields = [
+        pa.field("metadata", metadata.type, nullable=False),
+        *(pa.field(name, part.type) for name, part in parts.items() if part is not None),
+    ]
+    arrays = [metadata, *(part for part in parts.values() if part is not None)]
+    nulls = None if validity is None else pc.invert(validity)
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=nulls)
+
+
+def validity_of(array: pa.Array) -> pa.Array | None:
+    """Which rows are not null, as booleans that start at bit 0; None if all are."""
+    return pc.is_valid(array) if array.null_count else None
+
+
+def part(group: pa.StructArray, name: str) -> pa.Array | None:
+    """A field of a struct by its name, cut as the struct is, without regard to the struct's own nulls."""
+    index = group.type.get_field_index(name)
+    return group.field(index) if index >= 0 else None
+
+
+def metadata_of(column: pa.StructArray) -> pa.Array:
+    """The metadata of a Variant column, in Arrow's plain binary layout."""
+    return as_binary(column.field(column.type.get_field_index("metadata")))
+
+
+def check_column(column: Any) -> None:
+    """An error unless it is an Arrow array with the shape of a Variant column."""
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found a {type(column).__name__}")
+    if not is_variant(column.type):
+        raise InvalidSchema(
+            f"not a Variant column: {column.type}; expected a struct of metadata (binary) and "
+            "value (binary), typed_value, or both"
+        )
+
+
+def as_binary(array: pa.Array) -> pa.Array:
+    """Bytes in Arrow's plain layout with 32-bit offsets, whatever layout they come in."""
+    return array if array.type == pa.binary() else array.cast(pa.binary())
+
+
+def address(buffer: pa.Buffer | None) -> int:
+    """Where a buffer lies; 0 for none."""
+    return 0 if buffer is None else buffer.address
+
+
+def size_of(buffer: pa.Buffer | None) -> int:
+    """How long a buffer is; 0 for none."""
+    return 0 if buffer is None else buffer.size

@@ -1,0 +1,36 @@
+"""Shredding without compiled kernels: the reference, row by row."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from shredlake.errors import ShredlakeError
+from shredlake.kernels.explain import in_row
+from shredlake.kernels.rows import from_shredded
+from shredlake.shredding.reference import MISSING, Shredded, shred_value
+from shredlake.shredding.schema import Node
+from shredlake.variant import Variant
+
+
+def shred(
+    metadata: pa.Array,
+    value: pa.Array,
+    validity: pa.Array | None,
+    root: Node,
+    exact_types: bool,
+    first_row: int,
+) -> tuple[pa.Array, pa.Array | None]:
+    """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
+    null = Variant.of(None).value
+    rows: list[Shredded] = []
+    for row in range(len(metadata)):
+        if validity is not None and not validity[row].as_py():
+            rows.append(MISSING)
+            continue
+        try:
+            encoded = value[row].as_py()
+            variant = Variant(metadata[row].as_py() or b"", null if encoded is None else encoded)
+            rows.append(shred_value(variant, root, exact_types=exact_types))
+        except ShredlakeError as error:
+            raise in_row(error, first_row + row) from None
+    return from_shredded(rows, root)

@@ -1,0 +1,32 @@
+"""Putting Variants together without compiled kernels: the reference, row by row."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from shredlake.errors import ShredlakeError
+from shredlake.kernels.columns import column_of, metadata_of, part, validity_of
+from shredlake.kernels.explain import in_row
+from shredlake.kernels.rows import to_shredded
+from shredlake.shredding.reference import reconstruct
+from shredlake.shredding.schema import Node
+from shredlake.variant import Variant
+
+
+def unshred(piece: pa.StructArray, root: Node, strict: bool, first_row: int) -> list[pa.StructArray]:
+    """The unshredded column of a shredded one."""
+    validity = validity_of(piece)
+    rows = to_shredded(part(piece, "value"), part(piece, "typed_value"), root)
+    metadata = [row or b"" for row in metadata_of(piece).to_pylist()]
+    values: list[bytes | None] = []
+    for row, shredded in enumerate(rows):
+        if validity is not None and not validity[row].as_py():
+            values.append(None)
+            continue
+        try:
+            variant = reconstruct(metadata[row], shredded, root, strict=strict) or Variant.of(None)
+        except ShredlakeError as error:
+            raise in_row(error, first_row + row) from None
+        metadata[row] = variant.metadata
+        values.append(variant.value)
+    return [column_of(pa.array(metadata, pa.binary()), pa.array(values, pa.binary()), None, validity)]

@@ -1,0 +1,121 @@
+"""A shredding schema as the compiled kernels take it: nodes in a flat list, parents before children.
+
+```
+struct<b bigint, a array<string>>
+
+   0 object ─ fields (name 1 ─▶ 1), (name 0 ─▶ 2)
+   1 scalar
+   2 array  ─ element 3                   names, in byte order: 0 a, 1 b
+   3 scalar
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final
+
+from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar
+from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, TRUE_ID, VariantType
+
+
+class Kind(IntEnum):
+    """What a node holds; the kernels know these numbers."""
+
+    UNTYPED = 0
+    SCALAR = 1
+    OBJECT = 2
+    ARRAY = 3
+
+
+WIDTHS: Final[dict[VariantType, int]] = {
+    **{kind: PRIMITIVES[id_].width or 0 for kind, id_ in PRIMITIVE_IDS.items()},
+    **INTEGER_WIDTHS,
+    **dict.fromkeys(DECIMAL_PRECISION, 16),
+    VariantType.BOOLEAN: 0,
+}
+"""Bytes per row of each scalar's Arrow column; 0 where it is bits, or of any length."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNode:
+    """One node. `fields` are (number of the name, index of the node), in byte order of the names."""
+
+    kind: Kind
+    node: Node
+    type_id: int = 0
+    width: int = 0
+    precision: int = 0
+    scale: int = 0
+    element: int = 0
+    below_array: bool = False
+    fields: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The flattened schema."""
+
+    nodes: tuple[PlanNode, ...]
+    names: tuple[bytes, ...]
+
+    @property
+    def name_starts(self) -> list[int]:
+        """Where each name starts in all names end to end, and where the last one ends."""
+        starts = [0]
+        for name in self.names:
+            starts.append(starts[-1] + len(name))
+        return starts
+
+
+@lru_cache(maxsize=64)
+def plan_of(root: Node) -> Plan:
+    """Flattens a schema.
+
+    >>> from shredlake.shredding import ShreddingSchema
+    >>> plan = plan_of(ShreddingSchema.parse("struct<b bigint, a array<string>>").root)
+    >>> plan.names, plan.nodes[0].fields
+    ((b'a', b'b'), ((0, 2), (1, 1)))
+    """
+    found: set[bytes] = set()
+    _collect_names(root, found)
+    names = tuple(sorted(found))
+    numbers = {name: number for number, name in enumerate(names)}
+    nodes: list[PlanNode] = []
+    _flatten(root, False, nodes, numbers)
+    return Plan(tuple(nodes), names)
+
+
+def _collect_names(node: Node, found: set[bytes]) -> None:
+    match node:
+        case Object(fields):
+            for name, child in fields:
+                found.add(name.encode())
+                _collect_names(child, found)
+        case Array(element):
+            _collect_names(element, found)
+
+
+def _flatten(node: Node, below_array: bool, nodes: list[PlanNode], numbers: dict[bytes, int]) -> int:
+    index = len(nodes)
+    nodes.append(PlanNode(Kind.UNTYPED, node, below_array=below_array))
+    match node:
+        case Scalar(kind, precision, scale):
+            type_id = TRUE_ID if kind is VariantType.BOOLEAN else PRIMITIVE_IDS[kind]
+            nodes[index] = PlanNode(
+                Kind.SCALAR, node, type_id, WIDTHS[kind], precision or 0, scale or 0, below_array=below_array
+            )
+        case Object(fields):
+            children = [
+                (numbers[name.encode()], _flatten(child, below_array, nodes, numbers))
+                for name, child in fields
+            ]
+            nodes[index] = PlanNode(
+                Kind.OBJECT, node, below_array=below_array, fields=tuple(sorted(children))
+            )
+        case Array(element):
+            below = _flatten(element, True, nodes, numbers)
+            nodes[index] = PlanNode(Kind.ARRAY, node, element=below, below_array=below_array)
+    return index

@@ -1,0 +1,54 @@
+"""`shred`: a column of Variants, split into typed columns and what stays binary."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidSchema
+from shredlake.kernels.chunks import Column, map_pieces
+from shredlake.kernels.columns import as_binary, check_column, column_of, metadata_of, part, validity_of
+from shredlake.kernels.compiled import engine
+from shredlake.kernels.layout import shredding_schema
+from shredlake.shredding.schema import Node, ShreddingSchema, Untyped
+
+
+def shred(
+    column: Column, schema: ShreddingSchema, *, exact_types: bool = False, threads: int | None = None
+) -> Column:
+    """Shreds a column of Variants: `struct<metadata, value, typed_value>` of `shredded_type(schema)`.
+
+    Integers and decimals move between integer and decimal types where no digit is lost; nothing else is
+    cast, and with `exact_types` not even they. The metadata is shared with the input, not copied. A column
+    that is shredded already goes from its layout to the new one (`reshred`). An Array gives an Array, a
+    ChunkedArray a ChunkedArray; slices and nulls are fine.
+
+    >>> import pyarrow as pa
+    >>> from shredlake import Variant
+    >>> from shredlake.kernels import variant
+    >>> rows = [Variant.of({"id": 1, "note": "x"}), Variant.of("odd"), None]
+    >>> column = pa.array([v and {"metadata": v.metadata, "value": v.value} for v in rows], variant())
+    >>> shredded = shred(column, ShreddingSchema.parse("struct<id bigint>"))
+    >>> shredded.field("typed_value").field("id").field("typed_value").to_pylist()
+    [1, None, None]
+    >>> shredded.field("value").to_pylist()
+    [b'\\x02\\x01\\x01\\x00\\x02\\x05x', b'\\rodd', None]
+    """
+    check_column(column)
+    if not isinstance(schema, ShreddingSchema):
+        raise InvalidSchema(f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}")
+    if shredding_schema(column.type) is not None:
+        from shredlake.kernels.reshred import reshred
+
+        return reshred(column, schema, threads=threads)
+    return map_pieces(partial(_shred_piece, schema.root, exact_types), column, threads=threads)
+
+
+def _shred_piece(root: Node, exact_types: bool, first_row: int, piece: pa.StructArray) -> pa.StructArray:
+    metadata, value = metadata_of(piece), as_binary(part(piece, "value"))
+    validity = validity_of(piece)
+    if isinstance(root, Untyped) and not value.null_count:
+        return column_of(metadata, value, None, validity)
+    rest, typed = engine("shred").shred(metadata, value, validity, root, exact_types, first_row)
+    return column_of(metadata, rest, typed, validity)

@@ -1,0 +1,51 @@
+"""`unshred`: a shredded column put together as a column of Variants."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
+from shredlake.kernels.columns import as_binary, check_column, column_of, metadata_of, part
+from shredlake.kernels.compiled import engine
+from shredlake.kernels.layout import shredding_schema
+from shredlake.shredding.schema import Node, Untyped
+
+
+def unshred(column: Column, *, strict: bool = False, threads: int | None = None) -> Column:
+    """The column of Variants, `struct<metadata, value>`, that a shredded column stands for.
+
+    Takes what files of other writers yield: any order of fields, no `value`, optional field groups, large,
+    view and dictionary types. Default reading follows the specification where it prefers something (of a
+    field that is shredded and in `value` as well, the shredded one) and fails where parts contradict each
+    other. `strict` fails on everything that writers must not produce.
+
+    Null rows stay null; a Variant that is missing in a row that is not null reads as Variant null. Names
+    that the metadata lacks are added to it (in strict reading they are an error). An Array that would
+    exceed 2 GiB comes back as a ChunkedArray.
+
+    >>> import pyarrow as pa
+    >>> from shredlake.kernels import to_json
+    >>> from shredlake.kernels import shredded_type
+    >>> from shredlake.shredding import ShreddingSchema
+    >>> rows = [(b"\\x01\\x00\\x00", None, 34), (b"\\x01\\x00\\x00", b"\\x0dn/a", None), None]
+    >>> shredded = pa.array(rows, shredded_type(ShreddingSchema.parse("bigint")))
+    >>> to_json(unshred(shredded)).to_pylist()
+    ['34', '"n/a"', None]
+    """
+    check_column(column)
+    schema = shredding_schema(column.type)
+    root: Node = Untyped() if schema is None else schema.root
+    count = thread_count(threads)
+    results = run(partial(_unshred_piece, root, strict), pieces(column, count), count)
+    return assemble(column, [array for arrays in results for array in arrays])
+
+
+def _unshred_piece(root: Node, strict: bool, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:
+    if isinstance(root, Untyped):
+        value = as_binary(part(piece, "value"))
+        if value.null_count == piece.null_count == 0:
+            return [column_of(metadata_of(piece), value, None, None)]
+    arrays: list[pa.StructArray] = engine("unshred").unshred(piece, root, strict, first_row)
+    return arrays
