@@ -3,13 +3,25 @@
 from shredlake.errors import (
     InvalidJson,
     InvalidPath,
+    InvalidSchema,
     InvalidValue,
     MalformedVariant,
     NoSuchElement,
+    ShreddingConflict,
     ShredlakeError,
     WrongType,
 )
-from shredlake.kernels import from_json
+from shredlake.kernels import (
+    from_json,
+    is_variant,
+    reshred,
+    shred,
+    shredded_type,
+    shredding_schema,
+    unshred,
+    variant,
+)
+from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.path import Path
 from shredlake.variant.scalars import (
@@ -42,10 +54,13 @@ __all__ = [
     "Int64",
     "InvalidJson",
     "InvalidPath",
+    "InvalidSchema",
     "InvalidValue",
     "MalformedVariant",
     "NoSuchElement",
     "Path",
+    "ShreddingConflict",
+    "ShreddingSchema",
     "ShredlakeError",
     "Timestamp",
     "TimestampNanos",
@@ -56,6 +71,13 @@ __all__ = [
     "VariantType",
     "WrongType",
     "from_json",
+    "is_variant",
+    "reshred",
+    "shred",
+    "shredded_type",
+    "shredding_schema",
+    "unshred",
+    "variant",
 ]
 
 __version__ = "0.1.0"

@@ -6,4 +6,13 @@ from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
 from shredlake.kernels.unshred import unshred
 
-__all__ = ["from_json", "is_variant", "reshred", "shred", "shredded_type", "shredding_schema", "unshred", "variant"]
+__all__ = [
+    "from_json",
+    "is_variant",
+    "reshred",
+    "shred",
+    "shredded_type",
+    "shredding_schema",
+    "unshred",
+    "variant",
+]
