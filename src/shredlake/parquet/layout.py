@@ -141,8 +141,8 @@ def has_variant_shape(group: SchemaNode) -> bool:
         and len(names) == len(set(names))
         and {"metadata"} < set(names) <= {"metadata", "value", "typed_value"}
         and metadata is not None
-        and _is_plain_binary(metadata)
-        and (value is None or _is_plain_binary(value))
+        and is_plain_binary(metadata)
+        and (value is None or is_plain_binary(value))
     )
 
 
@@ -177,7 +177,7 @@ def variant_columns(schema: SchemaNode) -> tuple[VariantColumn, ...]:
 def variant_column(group: SchemaNode) -> VariantColumn:
     """Reads one Variant group; a layout that the specification does not know is an InvalidSchema."""
     metadata = group.child("metadata")
-    if metadata is None or not _is_plain_binary(metadata):
+    if metadata is None or not is_plain_binary(metadata):
         raise InvalidSchema(
             f"{group.dotted}: a Variant needs a binary column `metadata`, found {_names(group)}"
         )
@@ -210,7 +210,7 @@ def _level(group: SchemaNode, steps: Steps, known: tuple[str, ...] = ("value", "
     unknown = [c.name for c in group.children if c.name not in known and not c.name.startswith("_")]
     if unknown or not group.is_group or (value is None and typed is None):
         raise InvalidSchema(f"{group.dotted}: expected a group of {', '.join(known)}, found {_names(group)}")
-    if value is not None and not _is_plain_binary(value):
+    if value is not None and not is_plain_binary(value):
         raise InvalidSchema(f"{value.dotted}: value must be binary, found {value}")
     if typed is None:
         return Level(steps, Untyped(), value, None, {}, None)
@@ -232,7 +232,8 @@ def _level(group: SchemaNode, steps: Steps, known: tuple[str, ...] = ("value", "
     return Level(steps, node, value, typed, fields, None)
 
 
-def _is_plain_binary(leaf: SchemaNode) -> bool:
+def is_plain_binary(leaf: SchemaNode) -> bool:
+    """Whether a leaf holds bytes without further meaning."""
     return leaf.physical == "binary" and leaf.annotation is None
 
 

@@ -1,0 +1,301 @@
+"""What the rows show of departures from the specification, one batch at a time.
+
+Each level of a Variant is checked as a whole column; only entries that a columnwise test found wanting are
+looked at one by one, to say what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake import kernels
+from shredlake.errors import MalformedVariant
+from shredlake.parquet.layout import Level, VariantColumn
+from shredlake.parquet.place import Place
+from shredlake.parquet.rules import Violation
+from shredlake.shredding.schema import (
+    ARRAY_ELEMENT,
+    Array,
+    Object,
+    Scalar,
+    ShreddingSchema,
+    Steps,
+    Untyped,
+    node_path,
+)
+from shredlake.variant.metadata import Dictionary
+from shredlake.variant.value import Variant
+
+OBJECT_HEADERS: Final = pa.array([bytes([header]) for header in range(2, 256, 4)], pa.binary())
+ARRAY_HEADERS: Final = pa.array([bytes([header]) for header in range(3, 256, 4)], pa.binary())
+MICROS_PER_DAY: Final = 86_400_000_000
+PREVIEW: Final = 16
+
+
+@dataclass(frozen=True)
+class Entries:
+    """One level of a Variant column in one batch: its groups end to end, and where they come from."""
+
+    level: Level
+    group: pa.StructArray
+    place: Place
+    active: pa.Array
+    """Where there is something to check: not below a null, nor below what is broken already."""
+    missing_rule: str | None
+    """The rule that an entry breaks whose columns are all null; None where that means a missing field."""
+
+    def part(self, name: str) -> pa.Array | None:
+        index = self.group.type.get_field_index(name)
+        return None if index < 0 else self.group.field(index)
+
+    def has(self, part: pa.Array | None) -> pa.Array:
+        return pc.and_(self.active, pc.is_valid(part if part is not None else pa.nulls(len(self.group))))
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The entries of a level that have a `value`, those alone."""
+
+    entries: Entries
+    indices: pa.Array
+    """Their positions among the entries."""
+    column: pa.StructArray
+    """Metadata and value."""
+    typed: pa.Array
+    """Whether there is a `typed_value` too."""
+    is_object: pa.Array
+    is_array: pa.Array
+
+
+class DataCheck:
+    """Checks one Variant column in one batch: `variants` are its groups, `place` says where they are."""
+
+    def __init__(self, column: VariantColumn, variants: pa.StructArray, place: Place) -> None:
+        self.column = column
+        self.variants = variants
+        self.place = place
+        self.metadata = _binary(variants.field("metadata"))
+        self.dictionaries = self.metadata.dictionary_encode()
+
+    def run(self) -> Iterator[Violation]:
+        """The breaches, those of the dictionaries first, then level by level."""
+        active = pc.is_valid(self.variants)
+        broken = {}
+        for index, metadata in enumerate(self.dictionaries.dictionary.to_pylist()):
+            try:
+                Dictionary(metadata).validate()
+            except MalformedVariant as error:
+                broken[index] = error
+        if broken:
+            hit = pc.is_in(self.dictionaries.indices, pa.array(list(broken), self.dictionaries.indices.type))
+            root = Entries(self.column.root, self.variants, self.place, active, None)
+            yield from self.breaches(
+                "malformed-metadata",
+                root,
+                pc.and_(active, hit),
+                lambda index: broken[self.dictionaries.indices[index].as_py()].problem,
+            )
+            active = pc.and_not(active, hit)
+        yield from self.level(Entries(self.column.root, self.variants, self.place, active, "missing-value"))
+
+    def level(self, entries: Entries) -> Iterator[Violation]:
+        level = entries.level
+        value, typed = entries.part("value"), entries.part("typed_value")
+        has_value, has_typed = entries.has(value), entries.has(typed)
+        if entries.missing_rule is not None:
+            neither = pc.and_not(entries.active, pc.or_(has_value, has_typed))
+            yield from self.breaches(
+                entries.missing_rule, entries, neither, lambda _: "value and typed_value are both null"
+            )
+        if value is not None and pc.any(has_value).as_py():
+            yield from self.residual(self.residual_of(entries, _binary(value), has_value, has_typed))
+        if typed is None:
+            return
+        match level.node:
+            case Scalar():
+                yield from self.scalars(entries, typed, has_typed)
+            case Object():
+                yield from self.fields(entries, typed, has_typed)
+            case Array():
+                assert level.element is not None
+                elements, place = entries.place.inside(typed)
+                below = has_typed.take(place.parents)
+                yield from self.level(Entries(level.element, elements, place, below, "missing-element"))
+
+    def residual_of(
+        self, entries: Entries, value: pa.Array, has_value: pa.Array, has_typed: pa.Array
+    ) -> Residual:
+        indices = pc.indices_nonzero(has_value)
+        values = value.take(indices)
+        owners = entries.place.owners(self.place)
+        metadata = self.metadata.take(indices if owners is None else owners.take(indices))
+        header = pc.binary_slice(values, 0, 1)
+        return Residual(
+            entries,
+            indices,
+            pa.StructArray.from_arrays([metadata, values], fields=list(kernels.variant())),
+            has_typed.take(indices),
+            pc.is_in(header, OBJECT_HEADERS),
+            pc.is_in(header, ARRAY_HEADERS),
+        )
+
+    def residual(self, residual: Residual) -> Iterator[Violation]:
+        """What can be wrong with the `value`s of a level, by themselves and beside `typed_value`."""
+        broken = malformed(residual.column)
+        for position, error in broken.items():
+            index = residual.indices[position].as_py()
+            yield self.breach(_rule_of(error), residual.entries, index, error.problem, error.path)
+        beside = residual.typed
+        match residual.entries.level.node:
+            case Object(fields):
+                not_object = pc.and_not(beside, residual.is_object)
+                yield from self.residual_breaches("residual-not-object", residual, not_object)
+                unshredded = pc.and_not(residual.is_object, beside)
+                yield from self.residual_breaches("object-not-shredded", residual, unshredded)
+                yield from self.shredded_too(residual, [name for name, _ in fields], broken)
+            case Array():
+                yield from self.residual_breaches("conflict", residual, beside)
+                unshredded = pc.and_not(residual.is_array, beside)
+                yield from self.residual_breaches("array-not-shredded", residual, unshredded)
+            case Scalar():
+                yield from self.residual_breaches("conflict", residual, beside)
+
+    def shredded_too(
+        self, residual: Residual, names: list[str], broken: Mapping[int, MalformedVariant]
+    ) -> Iterator[Violation]:
+        """Objects in `value` with fields that have columns of their own.
+
+        Shredding the objects by these names alone shows them, in one compiled pass.
+        """
+        sound = residual.is_object
+        if broken:
+            sound = pc.and_(sound, pa.array([i not in broken for i in range(len(sound))]))
+        positions = pc.indices_nonzero(sound)
+        if not len(positions):
+            return
+        schema = ShreddingSchema(Object(tuple((name, Untyped()) for name in names)))
+        fields = kernels.shred(residual.column.take(positions), schema).field("typed_value")
+        for name in names:
+            values = fields.field(name).field("value")
+            for hit in pc.indices_nonzero(pc.is_valid(values)).to_pylist():
+                index = residual.indices[positions[hit].as_py()].as_py()
+                found = f"value has the field {name!r} = {_hex(values[hit])}"
+                yield self.breach("field-in-value", residual.entries, index, found, node_path((name,)))
+
+    def scalars(self, entries: Entries, typed: pa.Array, has_typed: pa.Array) -> Iterator[Violation]:
+        """Values that their own column's type does not allow."""
+        if pa.types.is_time64(typed.type):
+            micros = typed.view(pa.int64())
+            wrong = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, MICROS_PER_DAY))
+            wrong = pc.and_(has_typed, wrong.fill_null(False))
+            yield from self.breaches(
+                "malformed-typed-value", entries, wrong, lambda i: f"a time of {micros[i]} microseconds"
+            )
+            return
+        try:
+            typed.validate(full=True)
+        except pa.ArrowInvalid:
+            for index in pc.indices_nonzero(has_typed).to_pylist():
+                one = pa.concat_arrays([typed.slice(index, 1)])
+                try:
+                    one.validate(full=True)
+                except pa.ArrowInvalid as error:
+                    yield self.breach("malformed-typed-value", entries, index, str(error))
+
+    def fields(self, entries: Entries, typed: pa.StructArray, has_typed: pa.Array) -> Iterator[Violation]:
+        lacking = self.lacking_names(entries.level.fields.keys())
+        owners = entries.place.owners(self.place)
+        for name, level in entries.level.fields.items():
+            field = Entries(level, typed.field(name), entries.place, has_typed, None)
+            if name in lacking:
+                dictionaries = self.dictionaries.indices
+                used = dictionaries if owners is None else dictionaries.take(owners)
+                without = pc.is_in(used, pa.array(lacking[name], used.type))
+                present = pc.or_(field.has(field.part("value")), field.has(field.part("typed_value")))
+                yield from self.breaches(
+                    "missing-name", field, pc.and_(present, without), lambda _: "the metadata lacks its name"
+                )
+            yield from self.level(field)
+
+    def lacking_names(self, names: Set[str]) -> dict[str, list[int]]:
+        """The names that some dictionaries lack, each with the numbers of those."""
+        lacking: dict[str, list[int]] = {}
+        for number, metadata in enumerate(self.dictionaries.dictionary.to_pylist()):
+            for name in names - names_in(metadata):
+                lacking.setdefault(name, []).append(number)
+        return lacking
+
+    def residual_breaches(self, rule: str, residual: Residual, wrong: pa.Array) -> Iterator[Violation]:
+        values, typed = residual.column.field("value"), residual.entries.part("typed_value")
+        for position in pc.indices_nonzero(wrong).to_pylist():
+            index = residual.indices[position].as_py()
+            both = residual.typed[position].as_py()
+            beside = f" beside typed_value {_text(typed[index])}" if typed is not None and both else ""
+            yield self.breach(rule, residual.entries, index, f"value {_hex(values[position])}{beside}")
+
+    def breaches(
+        self, rule: str, entries: Entries, wrong: pa.Array, found: Callable[[int], str]
+    ) -> Iterator[Violation]:
+        for index in pc.indices_nonzero(wrong).to_pylist():
+            yield self.breach(rule, entries, index, found(index))
+
+    def breach(self, rule: str, entries: Entries, index: int, found: str, below: str = "$") -> Violation:
+        row, indices = entries.place.find(index)
+        depth = len(self.place.find(0)[1]) if len(self.variants) else 0
+        path = _with_indices(entries.level.steps, indices[depth:]) + below[1:]
+        return Violation(rule, self.column.name, path, found, row, indices[:depth])
+
+
+def malformed(column: pa.StructArray) -> dict[int, MalformedVariant]:
+    """The Variants of a column that are not well-formed, by position."""
+    found = {}
+    parts = zip(column.field("metadata").to_pylist(), column.field("value").to_pylist(), strict=True)
+    for position, (metadata, value) in enumerate(parts):
+        try:
+            Variant(metadata, value).validate()
+        except MalformedVariant as error:
+            found[position] = error
+    return found
+
+
+def _rule_of(error: MalformedVariant) -> str:
+    """Keys out of order have a rule of their own: it is the one mistake that some writers make."""
+    misplaced = error.problem.startswith(("the keys ", "two fields named "))
+    return "key-order" if misplaced else "malformed-value"
+
+
+@lru_cache(maxsize=4096)
+def names_in(metadata: bytes) -> frozenset[str]:
+    """The names of a dictionary; none if it is broken, which another rule reports."""
+    try:
+        return frozenset(Dictionary(metadata).names())
+    except MalformedVariant:
+        return frozenset()
+
+
+def _with_indices(steps: Steps, indices: tuple[int, ...]) -> str:
+    """The path of a level with the array positions filled in."""
+    left = iter(indices)
+    return "".join(
+        ["$", *(f"[{next(left)}]" if step is ARRAY_ELEMENT else node_path((step,))[1:] for step in steps)]
+    )
+
+
+def _binary(array: pa.Array) -> pa.Array:
+    return array if pa.types.is_binary(array.type) else array.cast(pa.binary())
+
+
+def _hex(value: pa.Scalar) -> str:
+    data = value.as_py()
+    return data[:PREVIEW].hex(" ") + (" ..." if len(data) > PREVIEW else "") if data else "of no bytes"
+
+
+def _text(scalar: pa.Scalar) -> str:
+    text = str(scalar)
+    return text if len(text) <= 60 else text[:60] + "..."

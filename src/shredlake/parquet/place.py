@@ -1,0 +1,78 @@
+"""From a position in a flattened array back to the row of the file and the places in the lists around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.parquet.layout import VariantColumn
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the entries of an array come from.
+
+    >>> lists = pa.array([["a"], None, ["b", "c"]])
+    >>> values, place = Place(100).inside(lists)
+    >>> values.to_pylist(), [place.find(i) for i in range(3)]
+    (['a', 'b', 'c'], [(100, (0,)), (102, (0,)), (102, (1,))])
+    """
+
+    first_row: int
+    above: Place | None = None
+    parents: pa.Array | None = None
+    """For each entry, the entry above whose list it is in."""
+
+    def inside(self, lists: pa.Array) -> tuple[pa.Array, Place]:
+        """The entries of the lists, end to end, and where they are."""
+        return lists.flatten(), Place(self.first_row, self, pc.list_parent_indices(lists))
+
+    def find(self, index: int) -> tuple[int, tuple[int, ...]]:
+        """The row of the file, and the index in each list on the way."""
+        if self.above is None or self.parents is None:
+            return self.first_row + index, ()
+        parent = self.parents[index]
+        row, outer = self.above.find(parent.as_py())
+        return row, (*outer, index - pc.index(self.parents, parent).as_py())
+
+    def owners(self, top: Place) -> pa.Array | None:
+        """For each entry, the entry of `top`, an outer place, that it is in; None where the two are one."""
+        if self is top or self.above is None or self.parents is None:
+            return None
+        outer = self.above.owners(top)
+        return self.parents if outer is None else outer.take(self.parents)
+
+
+def variants_in(batch: pa.RecordBatch, column: VariantColumn, first_row: int) -> tuple[pa.StructArray, Place]:
+    """The raw groups of one Variant column in a batch, however deep in structs, lists and maps it lies.
+
+    An entry under a null parent is null.
+    """
+    array: pa.Array = batch.column(column.group.path[0])
+    place = Place(first_row)
+    names = list(column.group.path[1:])
+    while names:
+        if pa.types.is_map(array.type):
+            keys = names[:2] == ["key_value", "key"]
+            lists = _as_list(array, array.keys if keys else array.items)
+            array, place = place.inside(lists)
+            names = names[2:]
+        elif pa.types.is_struct(array.type):
+            array = array.flatten()[array.type.get_field_index(names.pop(0))]
+        else:
+            array, place = place.inside(array)
+            names = names[2:]
+    return array, place
+
+
+def _as_list(array: pa.MapArray, values: pa.Array) -> pa.ListArray:
+    return pa.Array.from_buffers(
+        pa.list_(values.type),
+        len(array),
+        array.buffers()[:2],
+        null_count=array.null_count,
+        offset=array.offset,
+        children=[values],
+    )

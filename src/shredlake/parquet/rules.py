@@ -1,0 +1,82 @@
+"""The rules that a file of Variants is checked against, and what a breach looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One demand of the specification."""
+
+    id: str
+    text: str
+    where: str
+    """`structure`: seen in the footer. `data`: seen in the rows."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One place where a file breaks a rule.
+
+    >>> str(Violation("conflict", "v", "$['a']", row=3, found="value 00 beside typed_value 5"))
+    "v, row 3, $['a']: value 00 beside typed_value 5 [conflict]"
+    """
+
+    rule: str
+    column: str
+    """The Variant column's dotted name."""
+    path: str
+    """The normalised path within the Variant; in the data with the real positions in arrays."""
+    found: str
+    row: int | None = None
+    """The row in the file, counted from 0; None for a breach of structure."""
+    position: tuple[int, ...] = ()
+    """Where in the lists around the Variant, if it lies in lists."""
+
+    def __str__(self) -> str:
+        place = "" if self.row is None else f", row {self.row}"
+        inner = "".join(f"[{index}]" for index in self.position)
+        return f"{self.column}{place}{inner}, {self.path}: {self.found} [{self.rule}]"
+
+
+RULES: Final[dict[str, Rule]] = {
+    rule.id: rule
+    for rule in (
+        Rule("annotation", "A Variant group is annotated VARIANT(1).", "structure"),
+        Rule("metadata-column", "A Variant group has a column `metadata` of plain binary.", "structure"),
+        Rule("metadata-required", "`metadata` is required.", "structure"),
+        Rule("value-type", "`value` is plain binary.", "structure"),
+        Rule("value-repetition", "`value` is optional beside `typed_value`, required without.", "structure"),
+        Rule("typed-value-repetition", "`typed_value` is optional.", "structure"),
+        Rule(
+            "typed-value-type",
+            "`typed_value` has one of the specification's types, in its physical and logical form.",
+            "structure",
+        ),
+        Rule("no-value", "A level has `value`, `typed_value`, or both.", "structure"),
+        Rule(
+            "unknown-field",
+            "A level has no other fields, unless their names start with an underscore.",
+            "structure",
+        ),
+        Rule("duplicate-field", "No two fields of a group have one name.", "structure"),
+        Rule("field-group", "A shredded field is a required group.", "structure"),
+        Rule("element-group", "The element of a shredded array is a required group.", "structure"),
+        Rule("three-level-list", "A shredded array is a three-level list: list, then element.", "structure"),
+        Rule("malformed-metadata", "`metadata` is a well-formed dictionary of names.", "data"),
+        Rule("malformed-value", "`value` is a well-formed Variant.", "data"),
+        Rule("key-order", "The keys of an object are in the order of their UTF-8 bytes, none twice.", "data"),
+        Rule("malformed-typed-value", "`typed_value` holds values of its type.", "data"),
+        Rule("missing-name", "The metadata has the names of all fields, shredded or not.", "data"),
+        Rule("conflict", "`value` and `typed_value` are both there only for an object.", "data"),
+        Rule("missing-value", "Only a shredded field may be missing: both its columns null.", "data"),
+        Rule("missing-element", "Every element of an array is there.", "data"),
+        Rule("residual-not-object", "Beside the fields of a shredded object, `value` is an object.", "data"),
+        Rule("field-in-value", "A shredded field is not also in `value`.", "data"),
+        Rule("object-not-shredded", "An object is in `typed_value` where that is an object.", "data"),
+        Rule("array-not-shredded", "An array is in `typed_value` where that is an array.", "data"),
+    )
+}
+"""Every rule by its id, those of the footer first."""
