@@ -21,6 +21,9 @@ from shredlake.kernels import (
     unshred,
     variant,
 )
+from shredlake.parquet.check import check
+from shredlake.parquet.rules import Violation
+from shredlake.parquet.write import FileFacts, ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.path import Path
@@ -47,6 +50,7 @@ __all__ = [
     "Decimal4",
     "Decimal8",
     "Decimal16",
+    "FileFacts",
     "Float32",
     "Int8",
     "Int16",
@@ -58,6 +62,7 @@ __all__ = [
     "InvalidValue",
     "MalformedVariant",
     "NoSuchElement",
+    "ParquetWriter",
     "Path",
     "ShreddingConflict",
     "ShreddingSchema",
@@ -69,7 +74,10 @@ __all__ = [
     "Variant",
     "VariantBuilder",
     "VariantType",
+    "Violation",
+    "WriteOptions",
     "WrongType",
+    "check",
     "from_json",
     "is_variant",
     "reshred",
@@ -78,6 +86,7 @@ __all__ = [
     "shredding_schema",
     "unshred",
     "variant",
+    "write_parquet",
 ]
 
 __version__ = "0.1.0"
