@@ -114,7 +114,7 @@ def test_json_comes_back(text: str) -> None:
 
 
 def kept(number: str) -> Decimal | float:
-    """A number as a Variant keeps it: exact up to 38 digits, also after the point, else the nearest double."""
+    """A number as a Variant keeps it: exact up to 38 digits and 38 after the point, else a double."""
     digits = number.lstrip("-").replace(".", "").lstrip("0")
     exact = "e" not in number and len(digits) <= 38 and len(number.partition(".")[2]) <= 38
     return Decimal(number) if exact else float(number)
