@@ -10,9 +10,10 @@ try_cast(v:kind as string)              ──▶  v.p1
 ```
 
 Behind the new text, `v` is a struct with one field per path. A struct travels through joins, subqueries,
-common table expressions and views exactly as the Variant did, and Spark's optimiser takes it apart again down
-at the scan: the field becomes the plain column, and a filter on it a pushed-down filter. If the struct ends up
-where a Variant was needed, the analysis of the new text fails or its types differ, and the caller falls back.
+common table expressions and views exactly as the Variant did, and Spark's optimiser takes it apart again at
+the scan: the field becomes the plain column, and a filter on it a pushed-down filter. If the struct ends up
+where a Variant was needed, the analysis of the new text fails or its types differ, and the caller falls
+back.
 """
 
 from __future__ import annotations

@@ -1,0 +1,213 @@
+"""How the files of one layout serve a path: as a plain column that Spark reads, or through our own reader.
+
+| the path leads to                           | in the file                                     | served as |
+|---------------------------------------------|-------------------------------------------------|-----------|
+| a typed leaf whose `value` is empty         | every value is in `typed_value`                 | TYPED     |
+| a typed leaf whose `value` holds something  | most values in `typed_value`, some in `value`   | MIXED     |
+| nothing shredded, under an empty `value`    | no value at all                                 | ABSENT    |
+| anything else                               | inside a `value`, or of a type Spark can't read | WORKER    |
+
+TYPED, MIXED and ABSENT are SQL over the columns of the file, so Spark prunes to the leaf and pushes filters
+down to row groups and pages. WORKER is read by the Python worker with pyarrow and our kernels.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from shredlake.expr.ast import Get, name_parts
+from shredlake.expr.types import DataType
+from shredlake.parquet.layout import ColumnLayout
+from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
+from shredlake.variant.types import VariantType
+
+
+class Service(enum.Enum):
+    """Who answers for a path."""
+
+    TYPED = "typed"
+    MIXED = "typed, and some rows from value"
+    ABSENT = "always null"
+    WORKER = "read by the worker"
+
+
+Names = tuple[str | int, ...]
+"""The way to a column of a file: names of groups, and the index where the way leads into a list."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """How one path is answered from the files of one layout."""
+
+    service: Service
+    sql: str = "NULL"
+    """The value of a typed row, as SQL over the file's columns."""
+    typed: Names = ()
+    """The column that holds it, and its type in Spark."""
+    typed_ddl: str = ""
+    residual: Names = ()
+    """The `value` beside it, where a row may be stored instead."""
+    reason: str = ""
+    """Why it is not simply TYPED, for `explain()`."""
+
+
+NATIVE: Final = frozenset(VariantType) - {
+    VariantType.NULL,
+    VariantType.TIME,
+    VariantType.UUID,
+    VariantType.TIMESTAMP_NANOS,
+    VariantType.TIMESTAMP_NTZ_NANOS,
+    VariantType.OBJECT,
+    VariantType.ARRAY,
+}
+"""The types of leaves that every supported Spark reads as plain columns."""
+
+INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+DECIMALS: Final = ("decimal",)
+NUMBERS: Final = (*INTEGERS, *DECIMALS)
+
+# Casts for which Spark's own CAST of a plain column is what variant_get does with the value in it.
+# Not here: decimals to text (a Variant drops trailing zeros), and whatever the tests have not compared.
+SAME_CAST: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(INTEGERS, (*INTEGERS, "decimal", "float", "double", "string")),
+    "decimal": (*INTEGERS, "decimal", "float", "double"),
+    "float": ("float", "double"),
+    "double": ("double",),
+    "boolean": ("boolean", "string"),
+    "string": ("string", *INTEGERS, "decimal", "float", "double", "date", "timestamp", "timestamp_ntz"),
+    "binary": ("binary",),
+    "date": ("date", "string"),
+    "timestamp": ("timestamp",),
+    "timestamp_ntz": ("timestamp_ntz",),
+}
+
+
+def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
+    """Plans one path over files of one layout; `column` is the Variant's physical name, dotted.
+
+    >>> from shredlake.expr.parse import parse_columns
+    >>> from shredlake.shredding.schema import ShreddingSchema
+    >>> schema = ShreddingSchema.parse("struct<user struct<id bigint>, kind string>")
+    >>> layout = ColumnLayout(schema, frozenset({"$['user']['id']"}))
+    >>> def show(sql):
+    ...     [projection] = parse_columns([sql])
+    ...     served = serve(projection.expr, "v", layout)
+    ...     return served.service.name, served.sql
+    >>> show("v:kind::string")
+    ('TYPED', '`v`.`typed_value`.`kind`.`typed_value`')
+    >>> show("v:user.id::int")
+    ('MIXED', 'try_cast(`v`.`typed_value`.`user`.`typed_value`.`id`.`typed_value` AS int)')
+    >>> show("v:nowhere::int"), show("v:user::string")[0]
+    (('ABSENT', 'NULL'), 'WORKER')
+    """
+    if layout is None:
+        return Served(Service.WORKER, reason=f"{get.column} is not shredded")
+    if get.type is None:
+        return Served(Service.WORKER, reason=f"{get.path} is asked for as a Variant")
+    names: list[str | int] = list(name_parts(column))
+    node: Node = layout.schema.root
+    steps: Steps = ()
+    for step in get.path.steps:
+        child = _child(node, step)
+        if child is None:
+            return _inside_value(get, steps, layout)
+        if isinstance(node, Object) and _collides(node, str(step)):
+            return Served(Service.WORKER, reason=f"{get.path}: Spark does not tell names apart by case")
+        if isinstance(step, str) and not step:
+            return Served(Service.WORKER, reason=f"{get.path}: Spark has no empty names")
+        names += ["typed_value", step]
+        node = child
+        steps = (*steps, ARRAY_ELEMENT if isinstance(step, int) else step)
+    if not isinstance(node, Scalar):
+        if isinstance(node, (Object, Array)):
+            return Served(Service.WORKER, reason=f"{get.path} is an object or array here, cast as a whole")
+        return _inside_value(get, steps, layout)
+    if node.type not in NATIVE:
+        return Served(Service.WORKER, reason=f"{get.path} is stored as {node_ddl(node)}, which Spark lacks")
+    cast = _cast(sql_of((*names, "typed_value")), node_ddl(node), get.type, strict=bool(get.strict))
+    if cast is None:
+        return Served(Service.WORKER, reason=f"{get.path} is {node_ddl(node)}, read as {get.type}")
+    mixed = node_path(steps) in layout.residual
+    return Served(
+        Service.MIXED if mixed else Service.TYPED,
+        cast,
+        (*names, "typed_value"),
+        node_ddl(node),
+        (*names, "value") if mixed else (),
+        f"{get.path} is mixed" if mixed else "",
+    )
+
+
+def _inside_value(get: Get, steps: Steps, layout: ColumnLayout) -> Served:
+    """A path that ends above all shredded columns lives in the `value` of the deepest level on its way."""
+    if node_path(steps) in layout.residual:
+        return Served(Service.WORKER, reason=f"{get.path} is not shredded")
+    return Served(Service.ABSENT)
+
+
+def _child(node: Node, step: str | int) -> Node | None:
+    if isinstance(node, Object) and isinstance(step, str):
+        return dict(node.fields).get(step)
+    if isinstance(node, Array) and isinstance(step, int):
+        return node.element
+    return None
+
+
+def _collides(node: Object, name: str) -> bool:
+    return sum(other.casefold() == name.casefold() for other, _ in node.fields) > 1
+
+
+def _cast(sql: str, have: str, want: DataType, strict: bool) -> str | None:
+    """The leaf as the wanted type, or None where Spark's CAST of a column would answer differently."""
+    if have == want.name:
+        return sql
+    if want.name.partition("(")[0] not in SAME_CAST[have.partition("(")[0]]:
+        return None
+    return f"{'cast' if strict else 'try_cast'}({sql} AS {want.name})"
+
+
+def sql_of(names: Names) -> str:
+    """A column of a file as Spark SQL: fields in backticks, elements of lists by `get`, which is null beyond.
+
+    >>> sql_of(("v", "typed_value", "tags", "typed_value", 0, "typed_value"))
+    'get(`v`.`typed_value`.`tags`.`typed_value`, 0).`typed_value`'
+    """
+    text = ""
+    for name in names:
+        if isinstance(name, int):
+            text = f"get({text}, {name})"
+        else:
+            quoted = "`" + name.replace("`", "``") + "`"
+            text = f"{text}.{quoted}" if text else quoted
+    return text
+
+
+def read_schema(columns: Mapping[Names, str]) -> str:
+    """The DDL of a read that touches these columns and nothing else.
+
+    >>> print(read_schema({("id",): "bigint", ("v", "typed_value", "a", "value"): "binary",
+    ...                    ("v", "typed_value", "a", "typed_value"): "int"}))
+    `id` bigint, `v` struct<`typed_value`: struct<`a`: struct<`value`: binary, `typed_value`: int>>>
+    """
+    tree: dict[str | int, object] = {}
+    for names, ddl in columns.items():
+        below = tree
+        for name in names[:-1]:
+            below = below.setdefault(0 if isinstance(name, int) else name, {})  # type: ignore[assignment]
+        below[names[-1]] = ddl
+
+    def render(node: object) -> str:
+        if not isinstance(node, dict):
+            return str(node)
+        if 0 in node:
+            return f"array<{render(node[0])}>"
+        return f"struct<{', '.join(fields(node, ': '))}>"
+
+    def fields(node: dict[str | int, object], between: str) -> Iterator[str]:
+        for name, child in node.items():
+            yield "`" + str(name).replace("`", "``") + "`" + between + render(child)
+
+    return ", ".join(fields(tree, " "))
