@@ -1,0 +1,115 @@
+"""Expressions tied to what a scan reads: every reference becomes a slot that the scan fills.
+
+The same path in the predicate and in two columns is one slot, read and cast once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from shredlake.expr.ast import (
+    And,
+    Arithmetic,
+    Column,
+    Compare,
+    Expr,
+    Get,
+    In,
+    IsNull,
+    Literal,
+    Or,
+    Projection,
+    conjuncts,
+    references,
+)
+
+View: TypeAlias = OneOf["variant", "struct", "json"]
+"""How a Variant column comes out: as a Variant, as the raw struct of the file, as JSON text."""
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A whole column, its Variants as `view` says."""
+
+    name: str
+    view: View
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Whether a column is there at all: `v IS NULL` needs one leaf of it."""
+
+    name: str
+
+
+Reference: TypeAlias = Column | Get | Viewed | Presence
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An expression over slots, and the references that fill them."""
+
+    expr: Expr
+    references: frozenset[Reference]
+
+
+@dataclass
+class Binder:
+    """Gives each reference its slot."""
+
+    slots: dict[Reference, str] = field(default_factory=dict)
+
+    def slot(self, reference: Reference) -> str:
+        return self.slots.setdefault(reference, f"slot{len(self.slots)}")
+
+    def predicate(self, predicate: Expr | None) -> tuple[Bound, ...]:
+        """The parts that must all be true."""
+        return () if predicate is None else tuple(self.bound(part) for part in conjuncts(predicate))
+
+    def projection(self, projection: Projection, view: View) -> Bound:
+        """An output column; a whole one is seen as `view` says."""
+        if isinstance(projection.expr, Column):
+            reference = Viewed(projection.expr.name, view)
+            return Bound(Column(self.slot(reference)), frozenset({reference}))
+        return self.bound(projection.expr)
+
+    def bound(self, expr: Expr) -> Bound:
+        used: set[Reference] = set()
+        return Bound(self._bind(expr, used), frozenset(used))
+
+    def _bind(self, expr: Expr, used: set[Reference]) -> Expr:
+        match expr:
+            case Column() | Get():
+                return self._use(expr, used)
+            case IsNull(Column(name)):
+                return IsNull(self._use(Presence(name), used))
+            case Literal():
+                return expr
+            case And(operands) | Or(operands):
+                return type(expr)(tuple(self._bind(operand, used) for operand in operands))
+            case Compare(op, left, right):
+                return Compare(op, self._bind(left, used), self._bind(right, used))
+            case Arithmetic(op, left, right):
+                return Arithmetic(op, self._bind(left, used), self._bind(right, used))
+            case In(value, options):
+                return In(self._bind(value, used), options)
+            case _:
+                return dataclasses.replace(expr, value=self._bind(expr.value, used))
+
+    def _use(self, reference: Reference, used: set[Reference]) -> Column:
+        used.add(reference)
+        return Column(self.slot(reference))
+
+
+def column_of(reference: Reference) -> str:
+    """The name of the column that a reference reads."""
+    return reference.column if isinstance(reference, Get) else reference.name
+
+
+def prunable(exprs: Iterable[Expr]) -> frozenset[Column | Get]:
+    """The references that statistics may speak about."""
+    return frozenset(reference for expr in exprs for reference in references(expr))

@@ -1,0 +1,231 @@
+"""An open Parquet file, read by leaves and rows.
+
+Where every row of a column is wanted, pyarrow reads the column chunk itself. Where rows are chosen and the
+file has a page index, only their pages are fetched and decoded (`pages.py`). Columns read apart are put
+together again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shredlake.errors import InvalidFile
+from shredlake.parquet.access import FileColumns
+from shredlake.parquet.chunks import Chunks
+from shredlake.parquet.footer import MAGIC, footer_bytes
+from shredlake.parquet.nested import leaf_types, merge
+from shredlake.parquet.pages import (
+    ARROW_SCHEMA,
+    ChosenPages,
+    Pages,
+    PageSchema,
+    open_pages,
+    read_page_indexes,
+)
+from shredlake.parquet.rows import Range, Rows
+from shredlake.parquet.schema import SchemaNode
+from shredlake.parquet.source import FileView, Location, Source, open_input
+
+READ_BUFFER: Final = 1 << 20
+"""Bytes of each column that streaming keeps at hand."""
+
+
+class OpenFile:
+    """A file's footer, parsed once, and the ways to read its columns. Threads may share it."""
+
+    def __init__(self, location: Location, store: Any = None, variants: Iterable[str] = ()) -> None:
+        self.source: Source = open_input(location, store)
+        footer = self.source.footer()
+        self.columns = FileColumns.of(footer.schema, self.name, variants)
+        self.chunks = Chunks(footer)
+        self.leaves: dict[int, SchemaNode] = {
+            leaf.column: leaf for leaf in footer.schema.leaves() if leaf.column is not None
+        }
+        try:
+            self.metadata = pq.read_metadata(pa.BufferReader(MAGIC + footer_bytes(footer.raw)))
+            self.arrow_schema: pa.Schema = self._open(FileView(self.source)).schema_arrow
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidFile(f"{self.name} can't be read: {error}") from error
+        self.types: dict[int, pa.DataType] = dict(enumerate(leaf_types(self.arrow_schema)))
+        self.tally = Tally(self.source)
+        self._indexes: dict[tuple[int, int], Pages | None] = {}
+        self._page_schemas: dict[frozenset[int], PageSchema] = {}
+        self._own = threading.local()
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @cached_property
+    def repeated(self) -> frozenset[int]:
+        """The leaves inside lists and maps."""
+        schema = self.metadata.schema
+        return frozenset(at for at in range(len(schema)) if schema.column(at).max_repetition_level > 0)
+
+    @cached_property
+    def in_maps(self) -> frozenset[int]:
+        """The leaves inside maps: Arrow has no map without keys or values, so these are read together."""
+        maps = (node for node in self.columns.schema.walk() if node.annotation in ("MAP", "MAP_KEY_VALUE"))
+        return frozenset(leaf.column for node in maps for leaf in node.leaves() if leaf.column is not None)
+
+    def pages(self, groups: Iterable[int], columns: Iterable[int]) -> Mapping[tuple[int, int], Pages | None]:
+        """The page index of some columns of some row groups; None where the file has none."""
+        keys = [(group, column) for group in groups for column in columns]
+        missing = [key for key in keys if key not in self._indexes]
+        if missing:
+            chunks = {key: (self.chunks.chunk(*key), self.chunks.row_counts[key[0]]) for key in missing}
+            self._indexes.update(read_page_indexes(self.source, chunks))
+        return {key: self._indexes[key] for key in keys}
+
+    def forget(self, group: int) -> None:
+        """Lets go of a row group's page index once the group is read."""
+        for key in [key for key in self._indexes if key[0] == group]:
+            self._indexes.pop(key, None)
+
+    def read(self, group: int, columns: frozenset[int], rows: Rows) -> dict[str, pa.Array]:
+        """Leaves of a row group, for some rows: by the name of the top-level column they belong to.
+
+        A nested column holds only the leaves asked for.
+        """
+        chosen = self._choose(group, columns, rows)
+        whole = sorted(columns - chosen.keys())
+        found: list[dict[str, pa.Array]] = []
+        if whole:
+            table = self._read_whole(group, whole)
+            found.append(_picked(table, rows, ((0, self.chunks.row_counts[group]),)))
+        if chosen:
+            file = open_pages(
+                self.source, self._page_schema(frozenset(chosen)), chosen, repeated=self.repeated
+            )
+            positions = {column: at for at, column in enumerate(sorted(chosen))}
+            for coverage, alike in _by_coverage(chosen).items():
+                table = self._table(file.reader, 0, [positions[column] for column in alike])
+                found.append(_picked(table, rows, coverage))
+        pages = sum(len(choice.chosen) for choice in chosen.values())
+        self.tally.add(group, columns, pages + self.page_count(group, whole))
+        return self.merged(found)
+
+    def merged(self, parts: list[dict[str, pa.Array]]) -> dict[str, pa.Array]:
+        """Columns of which several parts hold different leaves, whole again as far as they were read."""
+        if len(parts) == 1:
+            return parts[0]
+        names = dict.fromkeys(name for part in parts for name in part)
+        return {
+            name: merge([part[name] for part in parts if name in part], self.arrow_schema.field(name).type)
+            for name in names
+        }
+
+    def stream(
+        self, group: int, columns: frozenset[int], batch_size: int
+    ) -> Iterator[tuple[Range, dict[str, pa.Array]]]:
+        """Leaves of a row group too large to hold: batch by batch, with the rows of each batch."""
+        reader = self._open(FileView(self.source), buffer_size=READ_BUFFER).reader
+        self.tally.add(group, columns, self.page_count(group, columns))
+        start = 0
+        try:
+            for batch in reader.iter_batches(batch_size, [group], sorted(columns), use_threads=True):
+                stop = start + batch.num_rows
+                yield (start, stop), dict(zip(batch.schema.names, batch.columns, strict=True))
+                start = stop
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
+
+    def close(self) -> None:
+        self.source.close()
+
+    def _open(self, view: FileView, buffer_size: int = 0) -> pq.ParquetFile:
+        # Fetching ahead is ours (`FileView.hold`): pyarrow keeps what it fetched until the file is closed.
+        return pq.ParquetFile(
+            pa.PythonFile(view, mode="r"), metadata=self.metadata, pre_buffer=False, buffer_size=buffer_size
+        )
+
+    def _read_whole(self, group: int, columns: Sequence[int]) -> pa.Table:
+        """Column chunks as pyarrow reads them. Its reader is not made for threads: each has its own."""
+        if not hasattr(self._own, "reader"):
+            self._own.view = FileView(self.source)
+            self._own.reader = self._open(self._own.view).reader
+        self._own.view.hold([self.chunks.chunk(group, column).extent for column in columns])
+        try:
+            return self._table(self._own.reader, group, columns)
+        finally:
+            self._own.view.release()
+
+    def _choose(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, ChosenPages]:
+        """The pages to read of each column of which not all are wanted."""
+        if rows.count == self.chunks.row_counts[group]:
+            return {}
+        chosen = {}
+        for (_, column), pages in self.pages([group], columns - self.in_maps).items():
+            touched = () if pages is None else tuple(pages.touched(rows))
+            if pages is not None and len(touched) < len(pages):
+                chosen[column] = ChosenPages(self.chunks.chunk(group, column), pages, touched)
+        return chosen
+
+    def page_count(self, group: int, columns: Iterable[int]) -> int:
+        """All data pages of some columns of a row group; one each where the footer does not count."""
+        return sum(self.chunks.chunk(group, column).data_pages or 1 for column in columns)
+
+    def _page_schema(self, columns: frozenset[int]) -> PageSchema:
+        if columns not in self._page_schemas:
+            stored = self.metadata.metadata or {}
+            arrow = self.arrow_schema if ARROW_SCHEMA in stored else None
+            self._page_schemas[columns] = PageSchema.of(
+                self.columns.schema, self.chunks.elements, arrow, sorted(columns)
+            )
+        return self._page_schemas[columns]
+
+    def _table(self, reader: pq.ParquetReader, group: int, columns: Sequence[int]) -> pa.Table:
+        try:
+            return reader.read_row_groups([group], list(columns), use_threads=True)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
+
+
+class Tally:
+    """What was read of a file since the last `reset`; the footer, read once, always counts."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._footer_bytes = source.bytes_read
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        self._bytes_before = self._source.bytes_read - self._footer_bytes
+        self.pages = 0
+        self.columns: set[int] = set()
+        self.row_groups: set[int] = set()
+
+    def add(self, group: int, columns: Iterable[int], pages: int) -> None:
+        with self._lock:
+            self.pages += pages
+            self.columns.update(columns)
+            self.row_groups.add(group)
+
+    @property
+    def bytes_read(self) -> int:
+        return self._source.bytes_read - self._bytes_before
+
+
+def _by_coverage(chosen: Mapping[int, ChosenPages]) -> dict[tuple[Range, ...], list[int]]:
+    groups: dict[tuple[Range, ...], list[int]] = {}
+    for column, choice in sorted(chosen.items()):
+        groups.setdefault(choice.coverage, []).append(column)
+    return groups
+
+
+def _picked(table: pa.Table, rows: Rows, coverage: tuple[Range, ...]) -> dict[str, pa.Array]:
+    return {
+        name: rows.pick(_one_chunk(column), coverage)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

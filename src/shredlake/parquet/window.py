@@ -1,0 +1,199 @@
+"""One window of rows of one file, from the first leaf read to the finished batch.
+
+The conditions come first, one after the other, the cheapest leading: each reads its leaves for the rows
+still in play and drops those that fail. What is to come out is read last, for the rows that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake import kernels
+from shredlake.errors import InvalidFile, ShredlakeError
+from shredlake.expr.ast import Column, Get
+from shredlake.expr.evaluate import evaluate
+from shredlake.parquet.access import Access
+from shredlake.parquet.bind import Bound, Presence, Reference, Viewed, column_of
+from shredlake.parquet.file import OpenFile
+from shredlake.parquet.nested import replace_variants
+from shredlake.parquet.rows import Rows
+
+EMPTY_METADATA = pa.scalar(bytes.fromhex("010000"), pa.binary())
+"""Stands in where no row needs a dictionary of names."""
+
+Read = Callable[[frozenset[int], Rows], dict[str, pa.Array]]
+"""Leaves, and the rows to read of them; gives columns by their top-level names."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every window of a file is asked."""
+
+    file: OpenFile
+    slots: Mapping[Reference, str]
+    accesses: Mapping[Reference, Access | None]
+    """What each reference reads."""
+    statistics: Mapping[Column | Get, Access | None]
+    """The same for the references of the condition as it was written."""
+    types: Mapping[Reference, pa.DataType]
+    """The type of each reference in the whole data set."""
+    conditions: Sequence[Bound]
+    outputs: Sequence[Bound]
+    schema: pa.Schema
+    strict: bool
+    timezone: str
+
+    def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
+        """The leaves that references read in a row group."""
+        chunks = self.file.chunks
+
+        def is_all_null(column: int) -> bool:
+            return chunks.chunk(group, column).is_all_null
+
+        found = (self.accesses[reference] for reference in references)
+        return frozenset().union(*(access.read(is_all_null) for access in found if access is not None))
+
+
+class Window:
+    """Some rows of one row group: what of them has been read, and what it meant."""
+
+    def __init__(self, task: Task, group: int, rows: Rows, read: Read) -> None:
+        self.task = task
+        self.group = group
+        self.rows = rows
+        self._read = read
+        self._columns: dict[str, pa.Array] = {}
+        self._loaded: frozenset[int] = frozenset()
+        self._values: dict[Reference, pa.Array] = {}
+
+    def filter(self) -> Rows:
+        """The rows for which every condition is true."""
+        for number, condition in enumerate(self.task.conditions):
+            mask = pc.fill_null(_one_array(self.evaluate(condition)), False)
+            later = [*self.task.conditions[number + 1 :], *self.task.outputs]
+            self._keep(mask, frozenset().union(*(bound.references for bound in later)))
+            if self.rows.count == 0:
+                break
+        return self.rows
+
+    def batch(self) -> pa.RecordBatch:
+        """What is to come out, for the rows that are left."""
+        self._load(reference for output in self.task.outputs for reference in output.references)
+        arrays = [
+            _cast(_one_array(self.evaluate(output)), field.type)
+            for output, field in zip(self.task.outputs, self.task.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.task.schema)
+
+    def evaluate(self, bound: Bound) -> pa.Array:
+        self._load(bound.references)
+        values = {self.task.slots[reference]: self.value(reference) for reference in bound.references}
+        if isinstance(bound.expr, Column):
+            return values[bound.expr.name]
+        table = pa.table(values) if values else pa.table({"rows": pa.nulls(self.rows.count)})
+        return evaluate(bound.expr, table, strict=self.task.strict, timezone=self.task.timezone)
+
+    def value(self, reference: Reference) -> pa.Array:
+        """What a reference means in each row."""
+        if reference not in self._values:
+            try:
+                self._values[reference] = self._computed(reference)
+            except ShredlakeError as error:
+                place = f"{self.task.file.name}, row group {self.group}, {column_of(reference)}"
+                error.args = (f"{place}: {error}",)
+                raise
+        return self._values[reference]
+
+    def _load(self, references: Iterable[Reference]) -> None:
+        """Reads the leaves that are not read yet."""
+        wanted = [reference for reference in references if reference not in self._values]
+        missing = self.task.columns(self.group, wanted) - self._loaded
+        if missing and self.rows.count:
+            found = self._read(missing, self.rows)
+            self._columns = self.task.file.merged([self._columns, found] if self._columns else [found])
+        self._loaded |= missing
+
+    def _keep(self, mask: pa.BooleanArray, wanted: frozenset[Reference]) -> None:
+        """Drops the rows that fail, and what was read but serves nothing that is still to come."""
+        self.rows = self.rows.masked(mask)
+        self._values = {
+            reference: value.filter(mask) for reference, value in self._values.items() if reference in wanted
+        }
+        open_ = [reference for reference in wanted if reference not in self._values]
+        if self.task.columns(self.group, open_) & self._loaded:
+            self._columns = {name: column.filter(mask) for name, column in self._columns.items()}
+        else:
+            self._columns, self._loaded = {}, frozenset()
+
+    def _computed(self, reference: Reference) -> pa.Array:
+        access = self.task.accesses[reference]
+        type_ = self.task.types[reference]
+        if access is None or self.rows.count == 0:
+            return pa.nulls(self.rows.count, type_)
+        if isinstance(reference, Get):
+            return self._got(reference, access, type_)
+        found = self._found(access.place)
+        if isinstance(reference, Presence):
+            return pc.if_else(pc.is_valid(found), pa.scalar(True), pa.scalar(None, pa.bool_()))
+        view = reference.view if isinstance(reference, Viewed) else "variant"
+        if view == "struct":
+            return _cast(found, type_)
+        node = self.task.file.columns.schema.find(access.place)
+        variants = frozenset(self.task.file.columns.variants)
+
+        def convert(column: pa.Array) -> pa.Array:
+            whole = kernels.unshred(column, strict=self.task.strict)
+            return kernels.to_json(whole) if view == "json" else whole
+
+        return _cast(replace_variants(found, node, variants, convert), type_)
+
+    def _got(self, reference: Get, access: Access, type_: pa.DataType) -> pa.Array:
+        columns = access.read(lambda column: column not in self._loaded)
+        if not columns:
+            return pa.nulls(self.rows.count, type_)
+        found = self._found(access.place)
+        leaf = access.leaf
+        if leaf is not None and columns == access.columns and leaf.repetition != "required":
+            typed = found
+            for name in leaf.path[len(access.place) :]:
+                typed = typed.field(name)
+            if typed.type == type_:
+                return typed
+        strict = self.task.strict if reference.strict is None else reference.strict
+        target = None if reference.type is None else reference.type.arrow
+        narrow = _with_metadata(found)
+        return kernels.get(narrow, reference.path, target, strict=strict, timezone=self.task.timezone)
+
+    def _found(self, place: tuple[str, ...]) -> pa.Array:
+        """A column, or a field of structs; null where a struct around it is."""
+        top = self._columns[place[0]]
+        return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
+
+
+def _with_metadata(column: pa.StructArray) -> pa.StructArray:
+    """A Variant column of which only some leaves were read, with a `metadata` that nobody will look at."""
+    if column.type.get_field_index("metadata") >= 0:
+        return column
+    metadata = pa.repeat(EMPTY_METADATA, len(column))
+    children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
+    fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
+
+
+def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    if array.type == type_:
+        return array
+    try:
+        return array.cast(type_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidFile(
+            f"{array.type} can't be read as {type_}, the type in other files: {error}"
+        ) from error
