@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from shredlake.errors import InvalidSchema
 from shredlake.parquet.check_data import DataCheck
 from shredlake.parquet.check_structure import check_structure
+from shredlake.parquet.entries import variants_in
 from shredlake.parquet.layout import VariantColumn, variant_column, variant_groups
-from shredlake.parquet.place import variants_in
 from shredlake.parquet.rules import Violation
 from shredlake.parquet.source import Source, open_input
 from shredlake.parquet.stream import batches, parquet_file

@@ -6,9 +6,9 @@ looked at one by one, to say what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import MalformedVariant
-from shredlake.parquet.layout import Level, VariantColumn
-from shredlake.parquet.place import Place
+from shredlake.parquet.entries import Entries, Place
+from shredlake.parquet.layout import VariantColumn
 from shredlake.parquet.rules import Violation
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
@@ -36,26 +36,6 @@ OBJECT_HEADERS: Final = pa.array([bytes([header]) for header in range(2, 256, 4)
 ARRAY_HEADERS: Final = pa.array([bytes([header]) for header in range(3, 256, 4)], pa.binary())
 MICROS_PER_DAY: Final = 86_400_000_000
 PREVIEW: Final = 16
-
-
-@dataclass(frozen=True)
-class Entries:
-    """One level of a Variant column in one batch: its groups end to end, and where they come from."""
-
-    level: Level
-    group: pa.StructArray
-    place: Place
-    active: pa.Array
-    """Where there is something to check: not below a null, nor below what is broken already."""
-    missing_rule: str | None
-    """The rule that an entry breaks whose columns are all null; None where that means a missing field."""
-
-    def part(self, name: str) -> pa.Array | None:
-        index = self.group.type.get_field_index(name)
-        return None if index < 0 else self.group.field(index)
-
-    def has(self, part: pa.Array | None) -> pa.Array:
-        return pc.and_(self.active, pc.is_valid(part if part is not None else pa.nulls(len(self.group))))
 
 
 @dataclass(frozen=True)
@@ -93,40 +73,58 @@ class DataCheck:
             except MalformedVariant as error:
                 broken[index] = error
         if broken:
-            hit = pc.is_in(self.dictionaries.indices, pa.array(list(broken), self.dictionaries.indices.type))
-            root = Entries(self.column.root, self.variants, self.place, active, None)
-            yield from self.breaches(
-                "malformed-metadata",
-                root,
-                pc.and_(active, hit),
-                lambda index: broken[self.dictionaries.indices[index].as_py()].problem,
-            )
+            indices = self.dictionaries.indices
+            hit = pc.is_in(indices, pa.array(list(broken), indices.type))
+            root = Entries(self.column.root, self.variants, self.place, active)
+            for index in pc.indices_nonzero(pc.and_(active, hit)).to_pylist():
+                problem = broken[indices[index].as_py()].problem
+                yield self.breach("malformed-metadata", root, index, problem)
             active = pc.and_not(active, hit)
-        yield from self.level(Entries(self.column.root, self.variants, self.place, active, "missing-value"))
+        for entries in Entries(self.column.root, self.variants, self.place, active).walk():
+            yield from self.level(entries)
 
     def level(self, entries: Entries) -> Iterator[Violation]:
-        level = entries.level
+        has_value, has_typed = entries.has("value"), entries.has("typed_value")
+        yield from self.presence(entries, pc.or_(has_value, has_typed))
         value, typed = entries.part("value"), entries.part("typed_value")
-        has_value, has_typed = entries.has(value), entries.has(typed)
-        if entries.missing_rule is not None:
-            neither = pc.and_not(entries.active, pc.or_(has_value, has_typed))
-            yield from self.breaches(
-                entries.missing_rule, entries, neither, lambda _: "value and typed_value are both null"
-            )
         if value is not None and pc.any(has_value).as_py():
             yield from self.residual(self.residual_of(entries, _binary(value), has_value, has_typed))
-        if typed is None:
+        if typed is not None and isinstance(entries.level.node, Scalar):
+            yield from self.scalars(entries, typed, has_typed)
+
+    def presence(self, entries: Entries, present: pa.Array) -> Iterator[Violation]:
+        """A value must be there, except for a field; a field's name must be in the metadata."""
+        steps = entries.level.steps
+        if steps and steps[-1] is not ARRAY_ELEMENT:
+            without = self.without_name(str(steps[-1]), entries)
+            if without is not None:
+                wrong = pc.and_(present, without)
+                yield from self.breaches(
+                    "missing-name", entries, wrong, lambda _: "the metadata lacks its name"
+                )
             return
-        match level.node:
-            case Scalar():
-                yield from self.scalars(entries, typed, has_typed)
-            case Object():
-                yield from self.fields(entries, typed, has_typed)
-            case Array():
-                assert level.element is not None
-                elements, place = entries.place.inside(typed)
-                below = has_typed.take(place.parents)
-                yield from self.level(Entries(level.element, elements, place, below, "missing-element"))
+        rule = "missing-element" if steps else "missing-value"
+        absent = pc.and_not(entries.active, present)
+        yield from self.breaches(rule, entries, absent, lambda _: "value and typed_value are both null")
+
+    def without_name(self, name: str, entries: Entries) -> pa.Array | None:
+        """Which entries have a dictionary without the name; None if all have it, as they should."""
+        without = self.lacking.get(name)
+        if without is None:
+            return None
+        owners = entries.place.owners(self.place)
+        used = self.dictionaries.indices if owners is None else self.dictionaries.indices.take(owners)
+        return pc.is_in(used, pa.array(without, used.type))
+
+    @cached_property
+    def lacking(self) -> dict[str, list[int]]:
+        """The shredded names that some dictionaries lack, each with the numbers of those."""
+        wanted = {step for level in self.column.levels() for step in level.steps if isinstance(step, str)}
+        found: dict[str, list[int]] = {}
+        for number, metadata in enumerate(self.dictionaries.dictionary.to_pylist()):
+            for name in wanted - names_in(metadata):
+                found.setdefault(name, []).append(number)
+        return found
 
     def residual_of(
         self, entries: Entries, value: pa.Array, has_value: pa.Array, has_typed: pa.Array
@@ -207,29 +205,6 @@ class DataCheck:
                     one.validate(full=True)
                 except pa.ArrowInvalid as error:
                     yield self.breach("malformed-typed-value", entries, index, str(error))
-
-    def fields(self, entries: Entries, typed: pa.StructArray, has_typed: pa.Array) -> Iterator[Violation]:
-        lacking = self.lacking_names(entries.level.fields.keys())
-        owners = entries.place.owners(self.place)
-        for name, level in entries.level.fields.items():
-            field = Entries(level, typed.field(name), entries.place, has_typed, None)
-            if name in lacking:
-                dictionaries = self.dictionaries.indices
-                used = dictionaries if owners is None else dictionaries.take(owners)
-                without = pc.is_in(used, pa.array(lacking[name], used.type))
-                present = pc.or_(field.has(field.part("value")), field.has(field.part("typed_value")))
-                yield from self.breaches(
-                    "missing-name", field, pc.and_(present, without), lambda _: "the metadata lacks its name"
-                )
-            yield from self.level(field)
-
-    def lacking_names(self, names: Set[str]) -> dict[str, list[int]]:
-        """The names that some dictionaries lack, each with the numbers of those."""
-        lacking: dict[str, list[int]] = {}
-        for number, metadata in enumerate(self.dictionaries.dictionary.to_pylist()):
-            for name in names - names_in(metadata):
-                lacking.setdefault(name, []).append(number)
-        return lacking
 
     def residual_breaches(self, rule: str, residual: Residual, wrong: pa.Array) -> Iterator[Violation]:
         values, typed = residual.column.field("value"), residual.entries.part("typed_value")

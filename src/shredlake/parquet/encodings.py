@@ -31,7 +31,7 @@ REPEATING: Final = 0.3
 """Distinct values per value up to which a dictionary is taken; more, and it costs more than it saves."""
 REPEATING_INTEGERS: Final = 0.02
 """The same for integers, which DELTA_BINARY_PACKED packs nearly as tight and decodes faster."""
-WORTHWHILE: Final = 0.95
+WORTHWHILE: Final = 0.98
 """A candidate must be this much smaller than the one before it in its list, which decodes faster."""
 
 INTEGERS: Final = ("DELTA_BINARY_PACKED",)

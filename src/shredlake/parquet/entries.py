@@ -1,13 +1,22 @@
-"""From a position in a flattened array back to the row of the file and the places in the lists around it."""
+"""The raw groups of a Variant column, level by level, and the way back to rows and array positions.
+
+```
+batch     v.typed_value.tags                    Entries of $['tags'][*]     Place
+row 100   ["x"]                                 {typed_value: "x"}          row 100, [0]
+row 101   null                                  {typed_value: "y"}          row 102, [0]
+row 102   ["y", 5]                              {value: 0c 05}              row 102, [1]
+```
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.parquet.layout import VariantColumn
+from shredlake.parquet.layout import Level, VariantColumn
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,42 @@ class Place:
             return None
         outer = self.above.owners(top)
         return self.parents if outer is None else outer.take(self.parents)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """One level of a Variant column in one batch: its groups end to end, and where they come from."""
+
+    level: Level
+    group: pa.StructArray
+    place: Place
+    active: pa.Array
+    """Where the group means something: not below a null, nor in the fields of what is no object."""
+
+    def part(self, name: str) -> pa.Array | None:
+        """`value` or `typed_value`, if it was read."""
+        index = self.group.type.get_field_index(name)
+        return None if index < 0 else self.group.field(index)
+
+    def has(self, name: str) -> pa.Array:
+        """Where the part is there and not null."""
+        part = self.part(name)
+        return pc.and_(self.active, pc.is_valid(part if part is not None else pa.nulls(len(self.group))))
+
+    def walk(self) -> Iterator[Entries]:
+        """These entries and those of all levels below that were read, parents first."""
+        yield self
+        typed = self.part("typed_value")
+        if typed is None:
+            return
+        has_typed = self.has("typed_value")
+        if self.level.element is not None:
+            elements, place = self.place.inside(typed)
+            yield from Entries(self.level.element, elements, place, has_typed.take(place.parents)).walk()
+        for name, level in self.level.fields.items():
+            index = typed.type.get_field_index(name)
+            if index >= 0:
+                yield from Entries(level, typed.field(index), self.place, has_typed).walk()
 
 
 def variants_in(batch: pa.RecordBatch, column: VariantColumn, first_row: int) -> tuple[pa.StructArray, Place]:
