@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shredlake.kernels._numbers cimport ctz, double_of, uint128_t
-from shredlake.kernels._variant cimport P_DOUBLE, int128_t, write_decimal, write_int, write_primitive
+from shredlake.kernels._variant cimport P_DOUBLE, int128_t, write_decimal, write_int, write_primitive, write_small_decimal
 
 cdef extern from "Python.h":
     double PyOS_string_to_double(const char* text, char** end, void* overflow) except? -1.0
@@ -260,8 +260,9 @@ cdef inline const uint8_t* copy_number(
 ) noexcept nogil:
     """A number becomes the smallest integer, else a decimal, else a double; at most 18 bytes.
 
-    Integers of up to 18 digits, by far the most common, are done here; the rest goes to copy_long_number.
+    Up to 18 digits without exponent, by far the most common, are done here; the rest by copy_long_number.
     """
+    cdef const uint8_t* point
     cdef const uint8_t* first = p
     cdef bint negative = p[0] == 45
     cdef const uint8_t* digits
@@ -284,6 +285,18 @@ cdef inline const uint8_t* copy_number(
         return fail(failure, NO_DIGITS, first)
     if digits[0] == 48 and p != digits + 1:
         return fail(failure, BAD_NUMBER, digits + 1)
+    if p[0] == 46 and p - digits <= 18:
+        point = p
+        p += 1
+        while is_digit(p[0]):
+            number = number * 10 + (p[0] - 48)
+            p += 1
+        if p - point > 1 and p - digits <= 19 and p[0] | 32 != 101:
+            out[0] = write_small_decimal(
+                out[0], -<int64_t> number if negative else <int64_t> number, <int> (p - point - 1)
+            )
+            return p
+        return copy_long_number(first, out, powers, failure)
     if p[0] == 46 or p[0] | 32 == 101 or p - digits > 18:
         return copy_long_number(first, out, powers, failure)
     out[0] = write_int(out[0], -<int64_t> number if negative else <int64_t> number)

@@ -517,6 +517,15 @@ cdef inline uint8_t* write_decimal(uint8_t* out, int128_t unscaled, int scale) n
     memcpy(out + 2, &unscaled, <size_t> width)
     return out + 2 + width
 
+
+cdef inline uint8_t* write_small_decimal(uint8_t* out, int64_t unscaled, int scale) noexcept nogil:
+    """As write_decimal, for up to 18 digits and a scale of up to 18: writes 10 bytes, of which 6 may count."""
+    cdef bint narrow = scale <= 9 and -999999999 <= unscaled <= 999999999
+    out[0] = (P_DECIMAL4 if narrow else P_DECIMAL8) << 2
+    out[1] = <uint8_t> scale
+    memcpy(out + 2, &unscaled, 8)
+    return out + (6 if narrow else 10)
+
 cdef extern from *:
     """
     #define SHREDLAKE_EIGHTEEN_NINES 999999999999999999LL
