@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from shredlake.errors import InvalidFile
+from shredlake.kernels.compiled import engine
 from shredlake.parquet import footer as numbers
 from shredlake.parquet import thrift
 from shredlake.parquet.footer import Footer
@@ -25,9 +26,9 @@ META_STATISTICS: Final = 12
 META_ENCODING_STATS: Final = 13
 META_SIZE_STATISTICS: Final = 16
 STATISTICS_NULL_COUNT: Final = 3
-DATA_PAGE_TYPES: Final = (0, 3)
 FILE_COLUMN_ORDERS: Final = 7
 ORDER_BY_TYPE: Final = 1
+DATA_PAGE_TYPES: Final = (0, 3)
 
 
 @dataclass(frozen=True)
@@ -101,28 +102,17 @@ class Chunk:
 
 
 class Chunks:
-    """The column chunks of a file, and the rows of each row group."""
+    """The column chunks of a file, the rows of each row group, and the schema they follow."""
 
-    def __init__(self, footer: Footer) -> None:
+    def __init__(self, footer: Footer, name: str) -> None:
+        found = engine("footer_places").footer_places(footer.raw)
+        if found is None:
+            raise InvalidFile(f"{name}: its footer is malformed")
+        self.row_counts: list[int] = found[1]
+        self._fields: dict[int, int] = found[0]
+        self._places: list[list[int]] = found[2]
         self._raw = footer.raw
-        self.elements: list[Struct] = []
-        """The schema, flat, parents first."""
-        self.row_counts: list[int] = []
-        self.orders: list[Struct] = []
-        """The order that each column's statistics follow; empty where the file does not say."""
-        self._places: list[list[int]] = []
         self._parsed: dict[tuple[int, int], Chunk] = {}
-        reader = Reader(footer.raw)
-        for number, kind in reader.field_headers():
-            if number == numbers.FILE_ROW_GROUPS and kind == thrift.LIST:
-                for _ in range(_list_length(reader)):
-                    self._row_group(reader)
-            elif number == FILE_COLUMN_ORDERS:
-                self.orders = _structs(reader.field_value(kind))
-            elif number == numbers.FILE_SCHEMA:
-                self.elements = _structs(reader.field_value(kind))
-            else:
-                _skip_field(reader, kind)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -136,48 +126,22 @@ class Chunks:
             self._parsed[key] = Chunk(Reader(self._raw, places[column]).struct())
         return self._parsed[key]
 
+    @cached_property
+    def elements(self) -> list[Struct]:
+        """The schema's elements, flat, parents first."""
+        return self._structs(numbers.FILE_SCHEMA)
+
     def ordered_by_type(self, column: int) -> bool:
         """Whether min_value and max_value follow the order that the format defines for the column's type."""
-        return column < len(self.orders) and ORDER_BY_TYPE in self.orders[column]
+        return column < len(self._orders) and ORDER_BY_TYPE in self._orders[column]
 
-    def _row_group(self, reader: Reader) -> None:
-        places: list[int] = []
-        rows = 0
-        for number, kind in reader.field_headers():
-            if number == numbers.ROW_GROUP_COLUMNS and kind == thrift.LIST:
-                for _ in range(_list_length(reader)):
-                    places.append(reader.position)
-                    _skip(reader, thrift.STRUCT)
-            elif number == numbers.ROW_GROUP_NUM_ROWS:
-                rows = int(str(reader.field_value(kind)))
-            else:
-                _skip_field(reader, kind)
-        self._places.append(places)
-        self.row_counts.append(rows)
+    @cached_property
+    def _orders(self) -> list[Struct]:
+        return self._structs(FILE_COLUMN_ORDERS)
 
-
-def _structs(value: object) -> list[Struct]:
-    items = value.items if isinstance(value, thrift.List) else []
-    return [item for item in items if isinstance(item, Struct)]
-
-
-def _list_length(reader: Reader) -> int:
-    count = reader.byte() >> 4
-    return reader.varint() if count == 15 else count
-
-
-def _skip_field(reader: Reader, kind: int) -> None:
-    if kind not in (thrift.TRUE, thrift.FALSE):
-        _skip(reader, kind)
-
-
-def _skip(reader: Reader, kind: int) -> None:
-    if kind in (thrift.I16, thrift.I32, thrift.I64):
-        reader.varint()
-    elif kind == thrift.BINARY:
-        reader.take(reader.varint())
-    elif kind == thrift.STRUCT:
-        for _, inner in reader.field_headers():
-            _skip_field(reader, inner)
-    else:
-        reader.value(kind)
+    def _structs(self, number: int) -> list[Struct]:
+        if number not in self._fields:
+            return []
+        value = Reader(self._raw, self._fields[number]).value(thrift.LIST)
+        items = value.items if isinstance(value, thrift.List) else []
+        return [item for item in items if isinstance(item, Struct)]

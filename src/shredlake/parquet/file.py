@@ -43,7 +43,7 @@ class OpenFile:
         self.source: Source = open_input(location, store)
         footer = self.source.footer()
         self.columns = FileColumns.of(footer.schema, self.name, variants)
-        self.chunks = Chunks(footer)
+        self.chunks = Chunks(footer, self.name)
         self.leaves: dict[int, SchemaNode] = {
             leaf.column: leaf for leaf in footer.schema.leaves() if leaf.column is not None
         }

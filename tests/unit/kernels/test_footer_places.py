@@ -1,0 +1,51 @@
+"""The compiled walk over a footer and the one in Python see the same, also in damaged bytes."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from shredlake.kernels.fallback import footer_places as reference
+from shredlake.parquet.footer import read_footer
+from shredlake.parquet.thrift import Reader
+
+compiled = pytest.importorskip("shredlake.kernels._footer_places", reason="no compiled kernels")
+
+
+@pytest.fixture(scope="module")
+def raw() -> bytes:
+    table = pa.table(
+        {f"column{n}": pa.array(range(50)) for n in range(20)} | {"s": [{"x": [1], "y": b""}] * 50}
+    )
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=20, write_page_index=True)
+    return read_footer(sink).raw
+
+
+def test_places_are_those_of_the_column_chunks(raw: bytes) -> None:
+    fields, row_counts, places = compiled.footer_places(raw)
+    assert row_counts == [20, 20, 10]
+    assert [len(columns) for columns in places] == [22, 22, 22]
+    names = [Reader(raw, place).struct().struct(3).sequence(3) for place in places[2]]
+    assert names[0] == [b"column0"]
+    assert names[-1] == [b"s", b"y"]
+    assert len(Reader(raw, fields[2]).value(9).items) == 26  # root, 20 leaves, s, x, list, element, y
+
+
+def test_damaged_footers_are_walked_alike(raw: bytes) -> None:
+    dice = random.Random(7)
+    broken = 0
+    for _ in range(500):
+        damaged = bytearray(raw)
+        for _ in range(3):
+            damaged[dice.randrange(len(damaged))] = dice.randrange(256)
+        if dice.random() < 0.3:
+            del damaged[dice.randrange(len(damaged)) :]
+        found = compiled.footer_places(bytes(damaged))
+        assert found == reference.footer_places(bytes(damaged))
+        broken += found is None
+    assert broken > 50
