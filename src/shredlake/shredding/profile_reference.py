@@ -131,7 +131,8 @@ class _Tally:
         elif kind.is_decimal:
             unscaled = int.from_bytes(payload[1:], "little", signed=True)
             self.observe_exact(unscaled, payload[0])
-            self.note(2, payload[:1] + unscaled.to_bytes(16, "little", signed=True))
+            width = 8 if -(1 << 63) <= unscaled < 1 << 63 else 16
+            self.note(2 | payload[0] << 8, unscaled.to_bytes(width, "little", signed=True))
         elif kind is VariantType.BOOLEAN:
             self.note(16 + TRUE_ID, bytes([identity == TRUE_ID]))
         elif kind is VariantType.UUID:
