@@ -1,0 +1,398 @@
+"""The table of paths behind a profile: bounded, and found by guess or by hash.
+
+    nodes    [root] [$.a] [$.a.b] [$.tags] [$.tags[*]] ...     a parent always stands before its children
+    figures  what is known of a node's values, in a block of its own: nodes move, figures stay
+    slots    open hash table over (parent, name) ─▶ node
+    names    the bytes of all names, back to back
+
+Memory is bounded by `max_paths`: between rows, when twice as many nodes exist, those in the fewest rows go and
+are counted in their parent (`other_*`); inside a row, nodes beyond four times as many are not made at all.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, release, reserve, start
+from shredlake.kernels._variant cimport int128_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+
+    typedef unsigned __int128 shredlake_uint128;
+
+    static const char shredlake_profile_magic[4] = {'S', 'L', 'P', '1'};
+
+    static const uint64_t K0 = 0x9E3779B97F4A7C15ULL, K1 = 0xD6E8FEB86659FD93ULL, K2 = 0xA0761D6478BD642FULL;
+
+    static inline uint64_t shredlake_fold(uint64_t a, uint64_t b) {
+        shredlake_uint128 product = (shredlake_uint128) a * b;
+        return (uint64_t) product ^ (uint64_t) (product >> 64);
+    }
+
+    static inline uint64_t shredlake_hash(uint64_t seed, const uint8_t* data, int64_t size) {
+        uint64_t hash = seed ^ K0 ^ (uint64_t) size, block;
+        while (size >= 8) {
+            memcpy(&block, data, 8);
+            hash = shredlake_fold(hash ^ block, K1);
+            data += 8;
+            size -= 8;
+        }
+        if (size) {
+            block = 0;
+            memcpy(&block, data, (size_t) size);
+            hash = shredlake_fold(hash ^ block, K2);
+        }
+        return shredlake_fold(hash ^ K0, K1);
+    }
+
+    static inline int shredlake_rank(uint64_t hash) {  /* 1 + zeros at the low end of the upper 56 bits */
+        return 1 + __builtin_ctzll((hash >> 8) | (1ULL << 55));
+    }
+
+    static inline int shredlake_digits_of_unsigned(uint64_t number) {  /* decimal digits; zero has one */
+        static const uint64_t powers[20] = {
+            1ULL, 10ULL, 100ULL, 1000ULL, 10000ULL, 100000ULL, 1000000ULL, 10000000ULL, 100000000ULL,
+            1000000000ULL, 10000000000ULL, 100000000000ULL, 1000000000000ULL, 10000000000000ULL,
+            100000000000000ULL, 1000000000000000ULL, 10000000000000000ULL, 100000000000000000ULL,
+            1000000000000000000ULL, 10000000000000000000ULL };
+        int digits = (64 - __builtin_clzll(number | 1)) * 1233 >> 12;  /* the logarithm, or one more */
+        digits += number >= powers[digits];
+        return digits ? digits : 1;
+    }
+
+    static inline int shredlake_digits_of(int64_t number) {
+        return shredlake_digits_of_unsigned(number < 0 ? -(uint64_t) number : (uint64_t) number);
+    }
+
+    static inline int shredlake_wide_digits_of(__int128 number) {
+        shredlake_uint128 rest = number < 0 ? -(shredlake_uint128) number : (shredlake_uint128) number;
+        int more = 0;
+        while (rest >> 64) { rest /= 1000000000000000000ULL; more += 18; }
+        more += shredlake_digits_of_unsigned((uint64_t) rest);
+        return more > 39 ? 39 : more;
+    }
+
+    static inline double shredlake_power_of_ten(int exponent) {  /* 39 and more count as 39 */
+        static const double powers[40] = {
+            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+            1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31, 1e32, 1e33,
+            1e34, 1e35, 1e36, 1e37, 1e38, 1e39 };
+        return powers[exponent < 39 ? exponent : 39];
+    }
+    """
+    uint64_t hash_bytes "shredlake_hash" (uint64_t seed, const uint8_t* data, int64_t size) nogil
+    int rank_of "shredlake_rank" (uint64_t hash) nogil
+    int digits_of "shredlake_digits_of" (int64_t number) nogil
+    int wide_digits_of "shredlake_wide_digits_of" (int128_t number) nogil
+    double power_of_ten "shredlake_power_of_ten" (int exponent) nogil
+    const char* MAGIC "shredlake_profile_magic"
+
+cdef enum:
+    TYPES = 22              # VariantType, in the order of its members
+    T_BINARY = 14
+    T_STRING = 15
+    T_OBJECT = 20
+    T_ARRAY = 21
+    REGISTERS = 256
+    FEW = 12                # registers kept as a short list before all 256 are
+    MOST_DIGITS = 39        # scales and digits are counted one by one, 0 to 39
+    LOOKS = 5
+    PREFIX = 32             # bytes of a text kept to compare it with a later one
+
+cdef enum KeyKind:
+    NO_KEY = 0
+    NUMBER_KEY = 1
+    TEXT_KEY = 2
+
+# A value as far as order goes: a number, or the start of a text.
+cdef struct Key:
+    double number
+    uint8_t kind
+    uint8_t size
+    uint8_t text[PREFIX]
+
+# A HyperLogLog: while few registers are set, (index, rank) pairs; then all of them.
+cdef struct Registers:
+    uint8_t* all
+    uint8_t used
+    uint8_t few[2 * FEW]
+
+cdef struct Figures:
+    int64_t exact           # ints and decimals
+    int64_t ordered         # values that have a Key
+    int64_t ranged          # values behind low and high
+    double low
+    double high
+    Registers values        # of scalars
+    int64_t digits[MOST_DIGITS + 1]
+    int64_t types[TYPES]
+    int64_t* scales         # MOST_DIGITS + 1 of them; NULL while no decimal was met
+    int64_t up
+    int64_t down
+    int64_t same
+    Key first_key
+    Key last_key
+    int64_t text_bytes
+    int64_t longest_text
+    int64_t looks[LOOKS]
+    int64_t elements
+    int64_t shortest
+    int64_t longest
+    Registers keys          # of the names of fields
+    int64_t other_count
+    int64_t other_bytes
+
+cdef struct Node:
+    int32_t parent
+    int32_t first           # the field that came first in the last object seen here
+    int32_t follower        # the sibling that came after this one the last time
+    int32_t element         # the node of an array's elements, or -1
+    int64_t name_at
+    int32_t name_size       # -1: root, or the elements of an array
+    uint32_t name_hash
+    int64_t last_row
+    int64_t count
+    int64_t rows
+    int64_t bytes
+    int64_t missed          # rows that may have gone uncounted before this node was made
+    Figures* figures
+
+cdef struct Sketch:
+    Node* nodes
+    int32_t size
+    int32_t capacity
+    int32_t* slots
+    int64_t slot_count      # a power of two
+    Bytes names
+    int32_t max_paths
+    int32_t max_depth
+    int64_t rows
+    int64_t nulls
+    int64_t metadata_bytes
+    int64_t missed          # most rows of a path that was dropped
+    int64_t budget          # values that the current row may still hold: fewer than its bytes
+
+# ---------------------------------------------------------------- registers
+
+cdef inline int raise_register(Registers* registers, uint8_t index, uint8_t rank) noexcept nogil:
+    """Register `index` holds at least `rank` afterwards. OK or NO_MEMORY."""
+    cdef int i
+    if registers.all == NULL:
+        for i in range(registers.used):
+            if registers.few[2 * i] == index:
+                if registers.few[2 * i + 1] < rank:
+                    registers.few[2 * i + 1] = rank
+                return OK
+        if registers.used < FEW:
+            registers.few[2 * registers.used] = index
+            registers.few[2 * registers.used + 1] = rank
+            registers.used += 1
+            return OK
+        registers.all = <uint8_t*> calloc(REGISTERS, 1)
+        if registers.all == NULL:
+            return NO_MEMORY
+        for i in range(FEW):
+            registers.all[registers.few[2 * i]] = registers.few[2 * i + 1]
+    if registers.all[index] < rank:
+        registers.all[index] = rank
+    return OK
+
+
+cdef inline int remember(Registers* registers, uint64_t hash) noexcept nogil:
+    return raise_register(registers, <uint8_t> (hash & 255), <uint8_t> rank_of(hash))
+
+
+cdef inline bint any_register(const Registers* registers) noexcept nogil:
+    return registers.all != NULL or registers.used != 0
+
+# ---------------------------------------------------------------- nodes
+
+cdef inline int64_t* scales_of(Figures* figures) noexcept nogil:
+    """The counters of scales, made if need be; NULL without memory."""
+    if figures.scales == NULL:
+        figures.scales = <int64_t*> calloc(MOST_DIGITS + 1, sizeof(int64_t))
+    return figures.scales
+
+
+cdef inline void release_figures(Figures* figures) noexcept nogil:
+    if figures != NULL:
+        free(figures.values.all)
+        free(figures.keys.all)
+        free(figures.scales)
+        free(figures)
+
+
+cdef inline int start_sketch(Sketch* sketch, int32_t max_paths, int32_t max_depth) noexcept nogil:
+    memset(sketch, 0, sizeof(Sketch))
+    start(&sketch.names)
+    sketch.max_paths = max_paths
+    sketch.max_depth = max_depth
+    return OK if add_node(sketch, -1, NULL, -1, 0) == 0 else NO_MEMORY
+
+
+cdef inline void release_sketch(Sketch* sketch) noexcept nogil:
+    cdef int32_t index
+    for index in range(sketch.size):
+        release_figures(sketch.nodes[index].figures)
+    free(sketch.nodes)
+    free(sketch.slots)
+    release(&sketch.names)
+    sketch.nodes = NULL
+    sketch.slots = NULL
+    sketch.size = 0
+
+
+cdef inline uint64_t slot_hash(int32_t parent, uint32_t name_hash) noexcept nogil:
+    return <uint64_t> name_hash * 31 + <uint64_t> parent * 2654435761U
+
+
+cdef inline int rebuild_slots(Sketch* sketch, int64_t count) noexcept nogil:
+    cdef int32_t* slots = <int32_t*> malloc(<size_t> count * sizeof(int32_t))
+    cdef int32_t index
+    if slots == NULL:
+        return NO_MEMORY
+    memset(slots, 255, <size_t> count * sizeof(int32_t))
+    free(sketch.slots)
+    sketch.slots = slots
+    sketch.slot_count = count
+    for index in range(1, sketch.size):
+        if sketch.nodes[index].name_size >= 0:
+            fill_slot(sketch, index)
+    return OK
+
+
+cdef inline void fill_slot(Sketch* sketch, int32_t index) noexcept nogil:
+    cdef const Node* node = &sketch.nodes[index]
+    cdef int64_t slot = <int64_t> (slot_hash(node.parent, node.name_hash) & <uint64_t> (sketch.slot_count - 1))
+    while sketch.slots[slot] >= 0:
+        slot = (slot + 1) & (sketch.slot_count - 1)
+    sketch.slots[slot] = index
+
+
+cdef inline int32_t add_node(Sketch* sketch, int32_t parent, const uint8_t* name, int32_t name_size,
+                             uint32_t name_hash) noexcept nogil:
+    """The index of a new node, or NO_MEMORY. The caller knows that it is not there yet."""
+    cdef Node* moved
+    cdef Node* node
+    cdef int32_t wanted
+    if sketch.size == sketch.capacity:
+        wanted = 2 * sketch.capacity if sketch.capacity else 32
+        moved = <Node*> realloc(sketch.nodes, <size_t> wanted * sizeof(Node))
+        if moved == NULL:
+            return NO_MEMORY
+        sketch.nodes = moved
+        sketch.capacity = wanted
+    node = &sketch.nodes[sketch.size]
+    memset(node, 0, sizeof(Node))
+    node.parent = parent
+    node.first = node.follower = node.element = -1
+    node.last_row = -1
+    node.missed = sketch.missed
+    node.name_size = name_size
+    node.name_hash = name_hash
+    node.name_at = sketch.names.size
+    if name_size >= 0 and append(&sketch.names, name, name_size) != OK:
+        return NO_MEMORY
+    node.figures = <Figures*> calloc(1, sizeof(Figures))
+    if node.figures == NULL:
+        return NO_MEMORY
+    sketch.size += 1
+    if 2 * <int64_t> sketch.size > sketch.slot_count:
+        if rebuild_slots(sketch, 2 * sketch.slot_count if sketch.slot_count else 256) != OK:
+            return NO_MEMORY
+    elif name_size >= 0:
+        fill_slot(sketch, sketch.size - 1)
+    return sketch.size - 1
+
+
+cdef inline bint has_name(const Sketch* sketch, int32_t index, int32_t parent, const uint8_t* name,
+                          int64_t size) noexcept nogil:
+    cdef const Node* node = &sketch.nodes[index]
+    return (node.parent == parent and node.name_size == size
+            and memcmp(sketch.names.data + node.name_at, name, <size_t> size) == 0)
+
+
+cdef inline int32_t find_node(const Sketch* sketch, int32_t parent, const uint8_t* name, int64_t size,
+                              uint32_t name_hash) noexcept nogil:
+    """The child with this name, or -1."""
+    cdef int64_t slot = <int64_t> (slot_hash(parent, name_hash) & <uint64_t> (sketch.slot_count - 1))
+    cdef int32_t index
+    while True:
+        index = sketch.slots[slot]
+        if index < 0:
+            return -1
+        if sketch.nodes[index].name_hash == name_hash and has_name(sketch, index, parent, name, size):
+            return index
+        slot = (slot + 1) & (sketch.slot_count - 1)
+
+# ---------------------------------------------------------------- keeping it small
+
+cdef inline int compare_rows(const void* a, const void* b) noexcept nogil:
+    cdef int64_t x = (<const int64_t*> a)[0], y = (<const int64_t*> b)[0]
+    return (x < y) - (x > y)
+
+
+cdef inline int64_t rows_to_stay(const Sketch* sketch) noexcept nogil:
+    """In how many rows a path must be, plus nothing, to be dropped: the max_paths in more rows stay. NO_MEMORY."""
+    cdef int64_t* rows = <int64_t*> malloc(<size_t> sketch.size * sizeof(int64_t))
+    cdef int64_t least
+    cdef int32_t index
+    if rows == NULL:
+        return NO_MEMORY
+    for index in range(sketch.size):
+        rows[index] = sketch.nodes[index].rows
+    qsort(rows, <size_t> sketch.size, sizeof(int64_t), compare_rows)
+    least = rows[sketch.max_paths]
+    free(rows)
+    return least
+
+
+cdef inline int prune(Sketch* sketch) noexcept nogil:
+    """Drops the paths in the fewest rows. A child is in no more rows than its parent, so trees stay whole.
+
+    Those in exactly as many rows as the last to go go too: what stays does not depend on the order of creation.
+    """
+    cdef int64_t least = rows_to_stay(sketch)
+    cdef int32_t* moved = <int32_t*> malloc(<size_t> sketch.size * sizeof(int32_t))
+    cdef int32_t index, kept = 0
+    cdef Bytes names
+    cdef Node* node
+    start(&names)
+    if least < 0 or moved == NULL or reserve(&names, sketch.names.size) != OK:
+        free(moved)
+        release(&names)
+        return NO_MEMORY
+    if least > sketch.missed:
+        sketch.missed = least
+    for index in range(sketch.size):
+        node = &sketch.nodes[index]
+        if index and (node.rows <= least or moved[node.parent] < 0):
+            moved[index] = -1
+            if moved[node.parent] >= 0 and node.name_size >= 0:
+                sketch.nodes[moved[node.parent]].figures.other_count += node.count
+                sketch.nodes[moved[node.parent]].figures.other_bytes += node.bytes
+            release_figures(node.figures)
+            node.figures = NULL
+            continue
+        moved[index] = kept
+        if node.name_size > 0:
+            memcpy(names.data + names.size, sketch.names.data + node.name_at, <size_t> node.name_size)
+        node.name_at = names.size
+        names.size += node.name_size if node.name_size > 0 else 0
+        if index:
+            node.parent = moved[node.parent]
+        sketch.nodes[kept] = node[0]
+        kept += 1
+    sketch.size = kept
+    for index in range(kept):
+        node = &sketch.nodes[index]
+        node.first = moved[node.first] if node.first >= 0 else -1
+        node.follower = moved[node.follower] if node.follower >= 0 else -1
+        node.element = moved[node.element] if node.element >= 0 else -1
+    free(moved)
+    release(&sketch.names)
+    sketch.names = names
+    return rebuild_slots(sketch, sketch.slot_count)
