@@ -1,6 +1,8 @@
 """Semi-structured data at the speed of relational tables."""
 
 from shredlake.errors import (
+    CastError,
+    InvalidExpression,
     InvalidJson,
     InvalidPath,
     InvalidSchema,
@@ -9,10 +11,12 @@ from shredlake.errors import (
     NoSuchElement,
     ShreddingConflict,
     ShredlakeError,
+    UnsupportedExpression,
     WrongType,
 )
 from shredlake.kernels import (
     from_json,
+    get,
     is_variant,
     reshred,
     shred,
@@ -46,6 +50,7 @@ from shredlake.variant.types import VariantType
 from shredlake.variant.value import Variant
 
 __all__ = [
+    "CastError",
     "Date",
     "Decimal4",
     "Decimal8",
@@ -56,6 +61,7 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
+    "InvalidExpression",
     "InvalidJson",
     "InvalidPath",
     "InvalidSchema",
@@ -71,6 +77,7 @@ __all__ = [
     "TimestampNanos",
     "TimestampNtz",
     "TimestampNtzNanos",
+    "UnsupportedExpression",
     "Variant",
     "VariantBuilder",
     "VariantType",
@@ -79,6 +86,7 @@ __all__ = [
     "WrongType",
     "check",
     "from_json",
+    "get",
     "is_variant",
     "reshred",
     "shred",

@@ -142,7 +142,7 @@ def _decimal(parameters: list[int]) -> DataType:
     precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         raise InvalidExpression(
-            f"decimal({precision},{scale}) can't exist: at most {MAX_PRECISION} digits, and no more after the point"
+            f"decimal({precision},{scale}) can't exist: precision 1 to {MAX_PRECISION}, scale 0 to precision"
         )
     return decimal(precision, scale)
 

@@ -1,6 +1,7 @@
 """The operations on Variants over whole Arrow columns, compiled."""
 
 from shredlake.kernels.from_json import from_json
+from shredlake.kernels.get import get
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
@@ -8,6 +9,7 @@ from shredlake.kernels.unshred import unshred
 
 __all__ = [
     "from_json",
+    "get",
     "is_variant",
     "reshred",
     "shred",

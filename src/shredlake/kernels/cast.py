@@ -21,7 +21,15 @@ from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 from shredlake.errors import CastError
-from shredlake.json.render import date_text, decimal_text, double_text, float_text, time_text, timestamp_text
+from shredlake.json.render import (
+    beginning,
+    date_text,
+    decimal_text,
+    double_text,
+    float_text,
+    time_text,
+    timestamp_text,
+)
 from shredlake.kernels.container_text import container_text, stripped
 from shredlake.kernels.datetime_text import (
     BLANKS,
@@ -89,17 +97,16 @@ def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo) -> Raw | N
     return None if cast is None else cast(raw, target, zone)
 
 
-def cast_value(variant: Variant, target: Target, zone: dt.tzinfo) -> Raw:
+def cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str = "$") -> Raw:
     """Casts a Variant, nested targets included: the row-at-a-time reference.
 
-    A Variant null gives None. A value that does not cast raises CastError; inside a nested target too, so
-    whoever wants null instead asks `try_cast_value`.
+    A Variant null gives None. A value that does not cast, nested or not, raises CastError with the path.
 
     >>> from shredlake.kernels.targets import ListOf
     >>> cast_value(Variant.of([1, "2", None]), ListOf(Scalar(V.INT64)), dt.UTC)
     [1, 2, None]
     """
-    return _cast_value(variant, target, zone, "$", _raise_cast_error)
+    return _cast_value(variant, target, zone, path, _raise_cast_error)
 
 
 def try_cast_value(variant: Variant, target: Target, zone: dt.tzinfo) -> Raw:
@@ -120,9 +127,10 @@ def _no_value(variant: Variant, target: Target, path: str) -> None:
 
 
 def _raise_cast_error(variant: Variant, target: Target, path: str) -> NoReturn:
-    text = variant.to_json()
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    raise CastError(f"{shown} ({variant.type.value}) at {path} does not cast to {target_name(target)}")
+    found = f"{beginning(variant, 60)} ({variant.type.value})"
+    raise CastError(
+        f"{path}: {found} does not cast to {target_name(target)}; read without strict=True for null instead"
+    )
 
 
 def _cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str, failure: Failure) -> Raw:

@@ -1,0 +1,56 @@
+"""Following a path, one row at a time, on the reference: serves where the compiled kernels do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.errors import ShredlakeError
+from shredlake.kernels.explain import in_row
+from shredlake.kernels.layout import typed_value_type
+from shredlake.shredding.schema import Scalar
+from shredlake.variant import Path, Variant
+
+
+def extract(
+    metadata: pa.Array,
+    value: pa.Array,
+    validity: pa.Array | None,
+    steps: tuple[str | int, ...],
+    target: Scalar | None,
+    utc: bool,
+    strict: bool,
+    first_row: int,
+) -> tuple[pa.Array, pa.Array]:
+    """As the compiled `extract`: Variants are taken out here, every cast is left to the table in cast.py."""
+    there = validity.to_pylist() if validity is not None else [True] * len(value)
+    rows = range(len(value))
+    if target is not None:
+        deferred = [row for row in rows if there[row] and value[row].is_valid]
+        return pa.nulls(len(value), typed_value_type(target)), pa.array(deferred, pa.int64())
+    found = [
+        value_at(metadata[row].as_py(), value[row].as_py(), steps, first_row + row)
+        if there[row] and value[row].is_valid
+        else None
+        for row in rows
+    ]
+    return pa.array([v and v.value for v in found], pa.binary()), pa.array([], pa.int64())
+
+
+def value_at(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: int) -> Variant | None:
+    """The Variant that the steps lead to in one row; damage on the way names the row."""
+    try:
+        return Variant(metadata, value).get(Path(steps))
+    except ShredlakeError as error:
+        raise in_row(error, row) from None
+
+
+def check_row(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: int) -> Any:
+    """Raises what is wrong with a row that the compiled kernel could not read."""
+    found = value_at(metadata, value, steps, row)
+    try:
+        if found is not None:
+            found.validate()
+    except ShredlakeError as error:
+        raise in_row(error, row) from None
