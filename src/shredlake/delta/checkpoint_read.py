@@ -57,6 +57,14 @@ class CheckpointPart:
         """Whether a column, or a group of columns, is in the file."""
         return column in self.leaves or any(leaf.startswith(f"{column}.") for leaf in self.leaves)
 
+    def is_all_null(self, leaf: str) -> bool:
+        """Whether a leaf column holds no value, as the statistics of all its chunks say."""
+        if leaf not in self.leaves:
+            return True
+        schema, metadata = self.file.schema, self.file.metadata
+        index = next(i for i in range(len(schema)) if schema.column(i).path == leaf)
+        return all(_all_null(metadata.row_group(g).column(index)) for g in range(metadata.num_row_groups))
+
     @cached_property
     def add_masks(self) -> list[np.ndarray[Any, Any]]:
         """Per row group, which rows are `add` actions."""

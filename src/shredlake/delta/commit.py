@@ -39,7 +39,7 @@ from shredlake.delta.features import require_writable
 from shredlake.delta.log import commit_path, in_commit_timestamp, list_log
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import Storage
-from shredlake.errors import CommitConflict
+from shredlake.errors import CommitConflict, TableError
 
 MAX_ATTEMPTS = 50
 
@@ -167,7 +167,7 @@ def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
         return
     for action in actions:
         if isinstance(action, Remove) and action.data_change:
-            raise CommitConflict(
+            raise TableError(
                 f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed from "
                 "it. "
                 "Set the property to false first"

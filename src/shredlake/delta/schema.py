@@ -399,3 +399,11 @@ def map_fields(schema: Struct, change: Callable[[Field], Field]) -> Struct:
     result = visit(schema)
     assert isinstance(result, Struct)
     return result
+
+
+def physical_type(kind: DeltaType) -> DeltaType:
+    """A type whose fields are called by their physical names."""
+    if isinstance(kind, str):
+        return kind
+    named = map_fields(Struct((Field("", kind),)), lambda item: replace(item, name=item.physical_name or ""))
+    return named.fields[0].type

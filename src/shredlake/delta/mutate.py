@@ -1,0 +1,273 @@
+"""Writes: append, overwrite, delete. Each plans on a snapshot, writes files, commits, and cleans up if "
+"not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.actions import Action, Add, ChangeFile, Remove, Transaction
+from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, Reads, commit
+from shredlake.delta.constraints import Constraints, complete
+from shredlake.delta.features import require_writable
+from shredlake.delta.files import as_adds
+from shredlake.delta.layouts import Shredding, choose
+from shredlake.delta.read_file import read_rows
+from shredlake.delta.rewrite import delete_rows, write_changes
+from shredlake.delta.snapshot import Snapshot, load_snapshot
+from shredlake.delta.spec import file_spec
+from shredlake.delta.storage import Storage, decode_path, is_absolute
+from shredlake.delta.write import DEFAULT_FILE_BYTES, write_files
+from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
+from shredlake.expr import Expr, parse_predicate
+from shredlake.expr.evaluate import evaluate
+from shredlake.parquet.write import WriteOptions
+
+MAX_PLANS = 5
+
+T = TypeVar("T")
+
+
+def tables_of(data: Any, limit: int = DEFAULT_FILE_BYTES) -> Iterator[pa.Table]:
+    """What a user hands over, in tables of bounded size: Arrow tables, batches, readers, any Arrow stream."""
+    if isinstance(data, pa.Table):
+        yield data
+        return
+    if isinstance(data, pa.RecordBatch):
+        yield pa.Table.from_batches([data])
+        return
+    if hasattr(data, "__arrow_c_stream__"):
+        batches: Iterable[pa.RecordBatch] = pa.RecordBatchReader.from_stream(data)
+    elif isinstance(data, Iterable):
+        batches = data
+    else:
+        raise InvalidSchema(
+            f"rows come as an Arrow table, batch or reader, or as anything with an Arrow stream; found "
+            f"{type(data).__name__}"
+        )
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    schema = getattr(batches, "schema", None)
+    for batch in batches:
+        waiting.extend(batch.to_batches() if isinstance(batch, pa.Table) else [batch])
+        size += batch.nbytes
+        if size >= limit:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting or schema is not None:
+        yield pa.Table.from_batches(waiting, schema)
+
+
+def write_rows(
+    snapshot: Snapshot,
+    data: Any,
+    shredding: Shredding,
+    options: WriteOptions | None,
+    written: list[Action],
+    check: Callable[[pa.Table, int], None] | None = None,
+) -> int:
+    """Completes, checks and writes rows; `written` grows file by file. Returns how many rows."""
+    constraints = Constraints.of(snapshot.schema, snapshot.properties)
+    layout: dict[str, str] | None = None
+    rows = 0
+    for table in tables_of(data):
+        full = complete(table, snapshot.schema)
+        constraints.enforce(full, rows)
+        if check is not None:
+            check(full, rows)
+        if layout is None:
+            layout = choose(snapshot.schema, snapshot.properties, shredding, full)
+        if full.num_rows:
+            written.extend(write_files(file_spec(snapshot, layout, options), full))
+        rows += full.num_rows
+    return rows
+
+
+def append(
+    snapshot: Snapshot,
+    data: Any,
+    *,
+    shredding: Shredding = None,
+    options: WriteOptions | None = None,
+    transaction: tuple[str, int] | None = None,
+) -> int:
+    """Adds rows and returns the new version.
+
+    With `transaction=(application, number)` the rows are added once: if the table has seen that number of
+    that application, or a later one, nothing happens and the current version is returned.
+    """
+    require_writable(snapshot.protocol, snapshot.storage.uri)
+    if transaction is not None and _is_done(snapshot, transaction):
+        return snapshot.version
+    written: list[Action] = []
+    with cleaning_up(snapshot.storage, written):
+        rows = write_rows(snapshot, data, shredding, options, written)
+        operation = Operation(
+            "WRITE",
+            {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
+            _metrics(written, numOutputRows=rows),
+        )
+        return commit(snapshot, [*_marks(transaction), *written], operation, NOTHING)
+
+
+def overwrite(
+    storage: Storage,
+    data: Any,
+    *,
+    where: str | Expr | None = None,
+    partitions: bool = False,
+    shredding: Shredding = None,
+    options: WriteOptions | None = None,
+) -> int:
+    """Replaces all rows, those that `where` keeps, or the partitions that occur in the new rows."""
+    if where is not None and partitions:
+        raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
+    predicate = parse_predicate(where) if isinstance(where, str) else where
+    tables = list(tables_of(data))  # the plan may have to be made again
+
+    def plan(snapshot: Snapshot) -> int:
+        require_writable(snapshot.protocol, storage.uri)
+        written: list[Action] = []
+        with cleaning_up(storage, written):
+            check = None if predicate is None else _matches(predicate)
+            rows = write_rows(snapshot, tables, shredding, options, written, check)
+            new = [action for action in written if isinstance(action, Add)]
+            parameters: dict[str, Any] = {"mode": "Overwrite"}
+            if predicate is not None:
+                parameters["predicate"] = str(where)
+                gone, reads = _replaced_rows(snapshot, predicate, new, written)
+            elif partitions:
+                parameters["partitionOverwriteMode"] = "dynamic"
+                gone, reads = _replaced_partitions(snapshot, new)
+                written.extend(gone)
+            else:
+                gone, reads = _everything(snapshot), WHOLE_TABLE
+                written.extend(gone)
+            parameters["partitionBy"] = list(snapshot.metadata.partition_columns)
+            metrics = _metrics(written, numOutputRows=rows, numRemovedFiles=len(gone))
+            return commit(snapshot, written, Operation("WRITE", parameters, metrics), reads)
+
+    return planned_again(storage, plan)
+
+
+def _matches(predicate: Expr) -> Callable[[pa.Table, int], None]:
+    """New rows must belong to what they replace."""
+
+    def check(table: pa.Table, first_row: int) -> None:
+        held = pc.fill_null(evaluate(predicate, table), False)
+        row = pc.index(held, False).as_py()
+        if row >= 0:
+            raise ConstraintViolation(
+                f"row {first_row + row} does not match the predicate of the overwrite; rows that are "
+                "written in "
+                "place of others must match what those matched"
+            )
+
+    return check
+
+
+def _replaced_rows(
+    snapshot: Snapshot, predicate: Expr, new: Sequence[Add], written: list[Action]
+) -> tuple[list[Remove], Reads]:
+    outcome = delete_rows(snapshot, predicate)
+    written.extend(outcome.actions)
+    if any(isinstance(action, ChangeFile) for action in outcome.actions):
+        # Change files must tell the whole story, the inserted rows too.
+        for add in new:
+            written.extend(write_changes(snapshot, read_rows(snapshot, add), "insert", {}))
+    removed = [action for action in outcome.actions if isinstance(action, Remove)]
+    return removed, outcome.reads(snapshot, predicate)
+
+
+def _replaced_partitions(snapshot: Snapshot, new: Sequence[Add]) -> tuple[list[Remove], Reads]:
+    if not snapshot.metadata.partition_columns:
+        raise InvalidSchema("overwrite(partitions=True) needs a partitioned table; this one is not")
+    wanted = {tuple(sorted(add.partition_values.items(), key=str)) for add in new}
+
+    def concerns(adds: Sequence[Add]) -> bool:
+        return any(tuple(sorted(add.partition_values.items(), key=str)) in wanted for add in adds)
+
+    files = as_adds(snapshot.files.table())
+    gone = [add for add in files if concerns([add])]
+    now = int(time.time() * 1000)
+    reads = Reads(files=frozenset(add.key for add in gone), affected_by=concerns)
+    return [add.removal(now) for add in gone], reads
+
+
+def _everything(snapshot: Snapshot) -> list[Remove]:
+    now = int(time.time() * 1000)
+    return [add.removal(now) for add in as_adds(snapshot.files.table())]
+
+
+def delete(storage: Storage, where: str | Expr | None) -> int:
+    """Removes the rows for which the predicate is true, all where there is none; returns the version."""
+    predicate = parse_predicate(where) if isinstance(where, str) else where
+
+    def plan(snapshot: Snapshot) -> int:
+        require_writable(snapshot.protocol, storage.uri)
+        outcome = delete_rows(snapshot, predicate)
+        if not outcome.actions:
+            return snapshot.version
+        with cleaning_up(storage, outcome.actions):
+            operation = Operation(
+                "DELETE",
+                {"predicate": [] if where is None else [str(where)]},
+                {
+                    "numRemovedFiles": outcome.removed_files,
+                    "numAddedFiles": outcome.added_files,
+                    "numDeletedRows": outcome.deleted_rows,
+                    "numCopiedRows": outcome.copied_rows,
+                    "numAddedChangeFiles": sum(isinstance(a, ChangeFile) for a in outcome.actions),
+                },
+            )
+            return commit(snapshot, outcome.actions, operation, outcome.reads(snapshot, predicate))
+
+    return planned_again(storage, plan)
+
+
+def planned_again(storage: Storage, plan: Callable[[Snapshot], int]) -> int:
+    """Runs a plan on the latest snapshot, again where another commit made it stale, a few times."""
+    for attempt in range(MAX_PLANS):
+        try:
+            return plan(load_snapshot(storage))
+        except CommitConflict:
+            if attempt == MAX_PLANS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+class cleaning_up:
+    """Deletes the files of a write that was not committed."""
+
+    def __init__(self, storage: Storage, written: Sequence[Action]) -> None:
+        self.storage = storage
+        self.written = written
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            return
+        paths = [a.path for a in self.written if isinstance(a, Add | ChangeFile) and not is_absolute(a.path)]
+        self.storage.delete(decode_path(path) for path in paths)
+
+
+def _is_done(snapshot: Snapshot, transaction: tuple[str, int]) -> bool:
+    seen = snapshot.transactions.get(transaction[0])
+    return seen is not None and seen.version >= transaction[1]
+
+
+def _marks(transaction: tuple[str, int] | None) -> list[Action]:
+    if transaction is None:
+        return []
+    return [Transaction(transaction[0], transaction[1], int(time.time() * 1000))]
+
+
+def _metrics(written: Sequence[Action], **more: int) -> dict[str, Any]:
+    adds = [action for action in written if isinstance(action, Add)]
+    return {"numFiles": len(adds), **more, "numOutputBytes": sum(add.size for add in adds)}

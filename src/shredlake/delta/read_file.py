@@ -1,0 +1,140 @@
+"""The rows of one data file, as the table sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta import column_mapping, partitions
+from shredlake.delta.actions import Add
+from shredlake.delta.conform import fit, renamed
+from shredlake.delta.deletion_vectors import live_mask, read_vector
+from shredlake.delta.layouts import variant_places
+from shredlake.delta.rebind import Binding, bind, resolve
+from shredlake.delta.schema import arrow_type, physical_type
+from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.storage import decode_path
+from shredlake.expr import Column, Expr, Projection
+from shredlake.parquet.explain import Explain
+from shredlake.parquet.file import OpenFile
+from shredlake.parquet.plan import make_plan
+from shredlake.parquet.scan import Scan
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a scan wants of every file."""
+
+    projections: tuple[Projection, ...]
+    predicate: Expr | None
+    schema: pa.Schema
+    strict: bool = False
+    timezone: str = "UTC"
+
+
+def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
+    """The typed partition values of a file, by logical name."""
+    found: dict[str, Any] = {}
+    for name in snapshot.metadata.partition_columns:
+        field = snapshot.schema.get(name)
+        assert field is not None
+        assert isinstance(field.type, str)
+        text = add.partition_values.get(field.physical_name)
+        found[name] = partitions.parse_values(pa.array([text], pa.string()), field.type)[0].as_py()
+    return found
+
+
+class DataFile:
+    """A file of a snapshot, opened."""
+
+    def __init__(self, snapshot: Snapshot, add: Add) -> None:
+        self.snapshot = snapshot
+        self.add = add
+        location, store = snapshot.storage.source(decode_path(add.path))
+        declared = [place.physical for place in variant_places(snapshot.schema)]
+        self.file = OpenFile(location, store, variants=declared)
+        self.binding: Binding = bind(
+            snapshot.schema,
+            partition_values(snapshot, add),
+            self.file.arrow_schema,
+            by_id=column_mapping.mode(snapshot.properties) == "id",
+        )
+
+    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+        """The rows that the query keeps, with its columns."""
+        if self.add.deletion_vector is not None:
+            yield from self._without_deleted(query)
+            return
+        scan = self._scan(
+            query, None if query.predicate is None else self.binding.expression(query.predicate)
+        )
+        for batch in scan.to_batches():
+            yield self._finished(batch, query)
+
+    def explain(self, query: Query) -> Explain:
+        """What reading costs."""
+        predicate = None if query.predicate is None else self.binding.expression(query.predicate)
+        return self._scan(query, predicate).explain()
+
+    def _scan(self, query: Query, predicate: Expr | None) -> Scan:
+        projections = [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections]
+        plan = make_plan(
+            [self.file], projections, predicate, views="variant", strict=query.strict, timezone=query.timezone
+        )
+        return Scan(plan)
+
+    def _finished(self, batch: pa.RecordBatch, query: Query) -> pa.RecordBatch:
+        """Types and nested names as the table has them, whatever the file says."""
+        columns = []
+        for projection, field, column in zip(query.projections, query.schema, batch.columns, strict=True):
+            columns.append(self._as_table_type(projection, field, column))
+        return pa.RecordBatch.from_arrays(columns, schema=query.schema)
+
+    def _as_table_type(self, projection: Projection, field: pa.Field, column: pa.Array) -> pa.Array:
+        if isinstance(projection.expr, Column) and not column.type.equals(field.type):
+            kind = resolve(self.snapshot.schema, projection.expr.name)[-1].type
+            chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name)
+            column = renamed(chunked, arrow_type(kind)).combine_chunks()
+        return column if column.type.equals(field.type) else column.cast(field.type)
+
+    def _without_deleted(self, query: Query) -> Iterator[pa.RecordBatch]:
+        """Row numbers count from the start of the file, so all rows are read, then the deleted left out."""
+        assert self.add.deletion_vector is not None
+        deleted = read_vector(self.snapshot.storage, self.add.deletion_vector)
+        kept = "\0keep"
+        projections = query.projections
+        if query.predicate is not None:
+            projections = (*projections, Projection(kept, query.predicate))
+        schema = query.schema
+        if query.predicate is not None:
+            schema = schema.append(pa.field(kept, pa.bool_()))
+        whole = Query(projections, None, schema, query.strict, query.timezone)
+        start = 0
+        for raw in self._scan(whole, None).to_batches():
+            batch = self._finished(raw, whole)
+            mask = live_mask(deleted, start, batch.num_rows)
+            start += batch.num_rows
+            if query.predicate is not None:
+                mask = pc.and_(mask, pc.fill_null(batch.column(batch.num_columns - 1), False))
+            yield batch.filter(mask).select(query.schema.names)
+
+
+def whole_rows(snapshot: Snapshot) -> Query:
+    """Every column of the table."""
+    projections = tuple(Projection(item.name, Column(f"`{item.name}`")) for item in snapshot.schema.fields)
+    return Query(projections, None, nullable_schema(snapshot.arrow_schema))
+
+
+def nullable_schema(schema: pa.Schema) -> pa.Schema:
+    """Files may hold nulls where the table forbids them now: reading does not judge."""
+    return pa.schema([item.with_nullable(True) for item in schema])
+
+
+def read_rows(snapshot: Snapshot, add: Add) -> pa.Table:
+    """All live rows of a file."""
+    query = whole_rows(snapshot)
+    return pa.Table.from_batches(DataFile(snapshot, add).batches(query), query.schema)

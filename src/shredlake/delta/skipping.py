@@ -1,0 +1,330 @@
+"""Which files of a table can hold a row that a predicate keeps.
+
+Statistics come as Arrow columns over all files; `expr.prune` decides. What a bound may be used for depends
+on its type, and Variant statistics can differ in type from file to file: so the files are judged once per
+type that occurs, each time with the bounds of that type alone and the others unknown. A file is skipped if
+one of these says so; each is sound by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta import partitions
+from shredlake.delta.schema import Struct
+from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.stats import Leaf, leaf_columns
+from shredlake.delta.stats_read import Piece, pieces_of, widened
+from shredlake.delta.write import LAYOUT_TAG
+from shredlake.expr import Column, Expr, Get, conjuncts, may_match, name_parts, references
+from shredlake.expr.prune import Bounds
+from shredlake.kernels import get
+from shredlake.kernels.layout import is_variant
+from shredlake.variant.path import Path
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+# The type id of a primitive (the upper six bits of its first byte) to the type its bounds are read as.
+# Integers of any width are one class; decimals are another, read with all the digits there are.
+_CLASSES: dict[int, pa.DataType] = {
+    1: pa.bool_(),
+    2: pa.bool_(),
+    3: pa.int64(),
+    4: pa.int64(),
+    5: pa.int64(),
+    6: pa.int64(),
+    7: pa.float64(),
+    8: pa.decimal128(38, 0),
+    9: pa.decimal128(38, 0),
+    10: pa.decimal128(38, 0),
+    11: pa.date32(),
+    12: pa.timestamp("us", tz="UTC"),
+    13: pa.timestamp("us"),
+    14: pa.float32(),
+    16: pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Files to read, and how many fell to what."""
+
+    keep: Mask
+    by_partition: int
+    by_statistics: int
+
+
+@dataclass(frozen=True)
+class AtRank:
+    """Statistics as `expr.prune` asks for them: one type per reference, the rank-th most frequent."""
+
+    statistics: FileStatistics
+    rank: int
+
+    @property
+    def length(self) -> int:
+        return self.statistics.length
+
+    def bounds(self, ref: Column | Get) -> Bounds | None:
+        found = self.statistics.bounds(ref)
+        return found[self.rank] if self.rank < len(found) else None
+
+
+@dataclass
+class FileStatistics:
+    """The statistics of a snapshot's files, each read once."""
+
+    snapshot: Snapshot
+    pieces: list[Piece]
+    _cache: dict[Column | Get, list[Bounds]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(snapshot: Snapshot) -> FileStatistics:
+        return FileStatistics(snapshot, list(pieces_of(snapshot.files)))
+
+    @property
+    def length(self) -> int:
+        return self.snapshot.files.places
+
+    def ranks(self, predicate: Expr) -> int:
+        """How many types the bounds of one of the predicate's references come in, at most."""
+        return max((len(self.bounds(ref)) for ref in references(predicate)), default=0)
+
+    def bounds(self, ref: Column | Get) -> list[Bounds]:
+        """The bounds of a reference, one set per type that occurs."""
+        if ref not in self._cache:
+            self._cache[ref] = self._find(ref)
+        return self._cache[ref]
+
+    def _find(self, ref: Column | Get) -> list[Bounds]:
+        name = ref.column if isinstance(ref, Get) else ref.name
+        leaf = find_leaf(self.snapshot.schema, name_parts(name))
+        if leaf is None:
+            return []
+        if leaf.names[0] in self.snapshot.metadata.partition_columns:
+            return [self._partition_bounds(leaf)]
+        if isinstance(ref, Get):
+            return self._path_bounds(leaf, ref) if leaf.type == "variant" else []
+        if not isinstance(leaf.type, str):
+            return [self._presence(leaf)]
+        return [self._presence(leaf) if leaf.type == "variant" else self._column_bounds(leaf)]
+
+    # ── Ordinary columns ────────────────────────────────────────────────────────────────────────────────
+
+    def _column_bounds(self, leaf: Leaf) -> Bounds:
+        minimum = _joined([piece.bound("minValues", leaf) for piece in self.pieces])
+        maximum = _joined([piece.bound("maxValues", leaf) for piece in self.pieces])
+        return Bounds(
+            minimum=minimum,
+            maximum=widened(maximum, leaf.type),
+            null_count=self._null_counts(leaf),
+            row_count=self.row_counts,
+            may_be_nan=self._may_be_nan if pa.types.is_floating(minimum.type) else None,
+        )
+
+    def _presence(self, leaf: Leaf) -> Bounds:
+        """Null counts only: of Variants, lists and maps."""
+        unknown = pa.nulls(self.length, pa.int64())
+        return Bounds(unknown, unknown, self._null_counts(leaf), self.row_counts)
+
+    @cached_property
+    def row_counts(self) -> pa.Array:
+        return _joined([piece.num_records() for piece in self.pieces])
+
+    def _null_counts(self, leaf: Leaf) -> pa.Array:
+        """Where rows were deleted since, only none and all still say something."""
+        found = _joined([piece.null_count(leaf) for piece in self.pieces])
+        deleted = self._has_vector
+        if deleted is None:
+            return found
+        firm = pc.or_kleene(pc.equal(found, 0), pc.equal(found, self.row_counts))
+        trusted = pc.or_(pc.invert(deleted), pc.fill_null(firm, False))
+        return pc.if_else(trusted, found, pa.scalar(None, pa.int64()))
+
+    @cached_property
+    def _has_vector(self) -> pa.Array | None:
+        files = self.snapshot.files
+        if "deletionVectors" not in (self.snapshot.protocol.reader_features or ()):
+            return None
+        return pc.is_valid(files.column("deletionVector")).combine_chunks()
+
+    @cached_property
+    def _may_be_nan(self) -> pa.Array:
+        """Our own maxima are left out where there is a NaN; other writers' may have passed over it."""
+        tags = self.snapshot.files.column("tags")
+        ours = pc.is_valid(pc.map_lookup(tags, pa.scalar(LAYOUT_TAG), "first"))
+        return pc.invert(pc.fill_null(ours, False)).combine_chunks()
+
+    # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
+
+    def _partition_bounds(self, leaf: Leaf) -> Bounds:
+        values = self._partition_values(leaf)
+        rows = self.row_counts
+        nulls = pc.if_else(pc.is_null(values), rows, pa.scalar(0, pa.int64()))
+        return Bounds(values, values, nulls, rows)
+
+    def _partition_values(self, leaf: Leaf) -> pa.Array:
+        maps = self.snapshot.files.column("partitionValues")
+        texts = pc.map_lookup(maps, pa.scalar(leaf.physical[0]), "first")
+        assert isinstance(leaf.type, str)
+        found = partitions.parse_values(texts, leaf.type)
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+    # ── Paths of Variants ───────────────────────────────────────────────────────────────────────────────
+
+    def _path_bounds(self, leaf: Leaf, ref: Get) -> list[Bounds]:
+        """One set of bounds per type that occurs, the most frequent first."""
+        path = ref.path.normalized()
+        lower = [piece.variant_bound("minValues", leaf, path) for piece in self.pieces]
+        upper = [piece.variant_bound("maxValues", leaf, path) for piece in self.pieces]
+        minima, maxima = _by_class(lower), _by_class(upper)
+        kinds = sorted(
+            minima.keys() | maxima.keys(),
+            key=lambda kind: -sum(_valid(side.get(kind)) for side in (minima, maxima)),
+        )
+        unknown = pa.nulls(self.length, pa.int64())
+        return [
+            Bounds(
+                minimum=minima.get(kind, pa.nulls(self.length, kind)),
+                maximum=maxima.get(kind, pa.nulls(self.length, kind)),
+                null_count=unknown,  # how many rows lack a path is not recorded
+                row_count=self.row_counts,
+                may_be_nan=self._may_be_nan if pa.types.is_floating(kind) else None,
+            )
+            for kind in kinds
+        ]
+
+
+def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
+    """The column that a dotted name means, with its names as the schema spells them."""
+    for leaf in leaf_columns(schema):
+        if tuple(name.casefold() for name in leaf.names) == tuple(part.casefold() for part in parts):
+            return leaf
+    return None
+
+
+def _joined(arrays: list[pa.Array]) -> pa.Array:
+    kinds = {array.type for array in arrays}
+    if len(kinds) > 1:  # a checkpoint may say int32 where the JSON on top reads as int64
+        widest = pa.float64() if any(pa.types.is_floating(kind) for kind in kinds) else arrays[-1].type
+        arrays = [array.cast(widest) for array in arrays]
+    return pa.concat_arrays(arrays)
+
+
+def _valid(array: pa.Array | None) -> int:
+    return 0 if array is None else len(array) - array.null_count
+
+
+def _by_class(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
+    """Bounds of all files, one column per type that occurs, null where a file's bound has another."""
+    scale = max((_largest_scale(piece) for piece in pieces), default=0)
+    typed = [_classes_of(piece, scale) for piece in pieces]
+    kinds = {kind for found in typed for kind in found}
+    return {
+        kind: pa.concat_arrays(
+            [found.get(kind, pa.nulls(len(piece), kind)) for found, piece in zip(typed, pieces, strict=True)]
+        )
+        for kind in kinds
+    }
+
+
+def _classes_of(bounds: pa.Array, scale: int) -> dict[pa.DataType, pa.Array]:
+    if bounds.null_count == len(bounds):
+        return {}
+    if not is_variant(bounds.type):
+        kind = _widest(bounds.type, scale)
+        try:
+            return {kind: bounds.cast(kind)}
+        except pa.ArrowException:
+            return {}  # more digits than fit: unknown
+    headers = _bytes_at(bounds, 0)
+    found = {}
+    for kind in {_class(header) for header in np.unique(headers).tolist()} - {None}:
+        of_kind = np.array([_class(header) == kind for header in range(256)])[headers]
+        values = get(bounds, Path(), _widest(kind, scale))
+        found[_widest(kind, scale)] = pc.if_else(pa.array(of_kind), values, pa.scalar(None, values.type))
+    return found
+
+
+def _class(header: int) -> pa.DataType | None:
+    """The type behind the first byte of a value; None for what has no order here.
+
+    `ttttttbb`: two bits for the basic type (0 primitive, 1 short string), six for the type or length.
+    """
+    basic, kind = header & 0b11, header >> 2
+    if basic == 1:
+        return pa.string()
+    return _CLASSES.get(kind) if basic == 0 else None
+
+
+def _widest(kind: pa.DataType, scale: int) -> pa.DataType:
+    if pa.types.is_integer(kind):
+        return pa.int64()
+    return pa.decimal128(38, scale) if pa.types.is_decimal(kind) else kind
+
+
+def _largest_scale(bounds: pa.Array) -> int:
+    """Digits after the point that decimals among the bounds have, at most: none may be rounded away."""
+    if pa.types.is_decimal(bounds.type):
+        return int(bounds.type.scale)
+    if not is_variant(bounds.type) or bounds.null_count == len(bounds):
+        return 0
+    headers = _bytes_at(bounds, 0)
+    decimals = (headers & 0b11 == 0) & np.isin(headers >> 2, (8, 9, 10))
+    scales = _bytes_at(bounds, 1)[decimals]
+    return min(int(scales.max()), 38) if len(scales) else 0
+
+
+def _bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """One byte of every value, 0 for rows that have none there."""
+    values = pc.struct_field(bounds, ["value"]).cast(pa.binary())
+    _, offsets, data = values.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
+    inside = values.is_valid().to_numpy(zero_copy_only=False) & (np.diff(starts) > position)
+    content = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
+    found = np.zeros(len(values), dtype=np.uint8)
+    found[inside] = content[starts[:-1][inside] + position]
+    return found
+
+
+def prune(snapshot: Snapshot, predicate: Expr | None) -> Verdict:
+    """The files that a predicate can't rule out."""
+    places = snapshot.files.places
+    everything: Mask = np.ones(places, dtype=bool)
+    if predicate is None or places == 0:
+        return Verdict(everything, 0, 0)
+    live = snapshot.files.live
+    alive = everything if live is None else live
+    statistics = FileStatistics.of(snapshot)
+    in_partitions = everything
+    parts = conjuncts(predicate)
+    by_partition = [part for part in parts if _only_partitions(part, snapshot)]
+    for part in by_partition:
+        in_partitions = in_partitions & _judge(part, statistics)
+    keep = in_partitions
+    for part in parts:
+        if part not in by_partition:
+            keep = keep & _judge(part, statistics)
+    return Verdict(
+        keep=keep,
+        by_partition=int((alive & ~in_partitions).sum()),
+        by_statistics=int((alive & in_partitions & ~keep).sum()),
+    )
+
+
+def _judge(part: Expr, statistics: FileStatistics) -> Mask:
+    keep: Mask = np.ones(statistics.length, dtype=bool)
+    for rank in range(max(statistics.ranks(part), 1)):
+        keep = keep & may_match(part, AtRank(statistics, rank)).to_numpy(zero_copy_only=False)
+    return keep
+
+
+def _only_partitions(part: Expr, snapshot: Snapshot) -> bool:
+    columns = {name.casefold() for name in snapshot.metadata.partition_columns}
+    used = references(part)
+    return bool(used) and all(isinstance(ref, Column) and ref.name.casefold() in columns for ref in used)

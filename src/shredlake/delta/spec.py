@@ -1,0 +1,70 @@
+"""From a snapshot to the facts that its files are written by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from shredlake.delta.features import supports
+from shredlake.delta.schema import contains
+from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.stats import StatsPolicy
+from shredlake.delta.write import FileSpec
+from shredlake.errors import CorruptLog, InvalidSchema
+from shredlake.parquet.write import WriteOptions
+
+CODEC = "delta.parquet.compression.codec"
+_CODECS = {"uncompressed": "none", "none": "none", "lz4_raw": "lz4"}
+_LEVELLED = ("zstd", "gzip", "brotli")
+
+
+def file_spec(
+    snapshot: Snapshot, shredding: Mapping[str, str], options: WriteOptions | None = None
+) -> FileSpec:
+    """What the files of one write to a table have in common."""
+    check_writable_types(snapshot)
+    return FileSpec(
+        storage=snapshot.storage,
+        schema=snapshot.schema,
+        partition_columns=snapshot.metadata.partition_columns,
+        properties=dict(snapshot.properties),
+        shredding=dict(shredding),
+        stats=StatsPolicy.of(snapshot.properties, clustering_columns(snapshot)),
+        variant_bounds=supports(snapshot.protocol, "variantShredding"),
+        options=write_options(snapshot, options),
+    )
+
+
+def write_options(snapshot: Snapshot, options: WriteOptions | None) -> WriteOptions:
+    """The options given, with the codec that the table asks for."""
+    given = options or WriteOptions()
+    codec = snapshot.properties.get(CODEC, "").lower()
+    if not codec:
+        return given
+    name = _CODECS.get(codec, codec)
+    return replace(given, compression=name, compression_level=3 if name in _LEVELLED else None)
+
+
+def clustering_columns(snapshot: Snapshot) -> tuple[str, ...]:
+    """Logical names of the columns that a clustered table is clustered by."""
+    domain = snapshot.domains.get("delta.clustering")
+    if domain is None:
+        return ()
+    try:
+        columns = json.loads(domain.configuration)["clusteringColumns"]
+    except (ValueError, KeyError, TypeError):
+        raise CorruptLog(f"the domain delta.clustering can't be read: {domain.configuration!r}") from None
+    physical = [".".join(column) if isinstance(column, list) else column for column in columns]
+    logical = {item.physical_name: item.name for item in snapshot.schema.fields}
+    return tuple(logical.get(name, name) for name in physical)
+
+
+def check_writable_types(snapshot: Snapshot) -> None:
+    """Void columns are never written; inside lists and maps there is no way to leave them out."""
+    for item in snapshot.schema.fields:
+        if item.type != "void" and contains(item.type, "void"):
+            raise InvalidSchema(
+                f"column {item.name} contains a void type; files of such a table can't be written. "
+                "Change the type of that field first"
+            )

@@ -1,0 +1,200 @@
+"""Statistics of many files as columns: from a checkpoint's typed ones, or from JSON texts, alike.
+
+```
+checkpoint   add.stats_parsed.minValues.id                       a typed column, read alone
+             add.stats_parsed.minValues.v.typed_value.$['a']     likewise, where the Variant is shredded
+JSON         add.stats ─ from_json ─▶ Variant ─ get ─▶           the same values
+```
+
+Whatever can't be read is null: unknown, so the file is not skipped.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.checkpoint_read import CheckpointPart
+from shredlake.delta.files import Files
+from shredlake.delta.schema import DeltaType, arrow_type
+from shredlake.delta.stats import Leaf
+from shredlake.delta.z85 import decode_variants
+from shredlake.kernels import from_json, get, unshred
+from shredlake.kernels.layout import variant
+from shredlake.variant.path import Path
+
+Side: TypeAlias = Literal["minValues", "maxValues"]
+
+# JSON texts parsed at a time.
+SLICE = 1 << 16
+
+
+class Piece(ABC):
+    """The statistics of some consecutive places: a part of the checkpoint, or the recent files."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many places."""
+
+    @abstractmethod
+    def num_records(self) -> pa.Array:
+        """Rows per file."""
+
+    @abstractmethod
+    def null_count(self, leaf: Leaf) -> pa.Array:
+        """Nulls per file of a column."""
+
+    @abstractmethod
+    def bound(self, side: Side, leaf: Leaf) -> pa.Array:
+        """Minimum or maximum of an ordinary column, in the column's type."""
+
+    @abstractmethod
+    def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
+        """All bounds of a Variant column, as Variants."""
+
+    @abstractmethod
+    def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.Array:
+        """Bounds of one path: a typed column, or Variants, which tell their type row by row."""
+
+
+@dataclass
+class JsonPiece(Piece):
+    """Statistics as JSON texts."""
+
+    texts: pa.Array
+
+    @property
+    def count(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def parsed(self) -> pa.StructArray:
+        return from_json(self.texts, on_error="null", duplicate_keys="last_wins")
+
+    def _get(self, steps: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+        return get(self.parsed, Path(steps), kind)
+
+    def num_records(self) -> pa.Array:
+        return self._get(("numRecords",), pa.int64())
+
+    def null_count(self, leaf: Leaf) -> pa.Array:
+        return self._get(("nullCount", *leaf.physical), pa.int64())
+
+    def bound(self, side: Side, leaf: Leaf) -> pa.Array:
+        kind = arrow_type(leaf.type)
+        if pa.types.is_floating(kind):
+            # Text to decimal to double may be off by one unit in the last place: step outwards.
+            found = self._get((side, *leaf.physical), pa.float64())
+            return outward(found, upper=side == "maxValues")
+        return self._get((side, *leaf.physical), kind)
+
+    def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
+        return decode_variants(self._get((side, *leaf.physical), pa.string()))
+
+    def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.StructArray:
+        return get(self.variant_bounds(side, leaf), Path((path,)))
+
+
+@dataclass
+class ParsedPiece(Piece):
+    """Statistics as typed columns of a checkpoint part; what it lacks comes from its JSON."""
+
+    part: CheckpointPart
+    keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+
+    @property
+    def count(self) -> int:
+        return self.part.num_adds if self.keep is None else int(self.keep.sum())
+
+    def _column(self, name: str, kind: pa.DataType) -> pa.Array:
+        found = self.part.read_adds(f"stats_parsed.{name}", self.keep)
+        if found is None:
+            return pa.nulls(self.count, kind)
+        array = found.combine_chunks()
+        if array.type.equals(kind):
+            return array
+        try:
+            return array.cast(kind)
+        except pa.ArrowException:
+            return pa.nulls(self.count, kind)
+
+    def num_records(self) -> pa.Array:
+        return self._column("numRecords", pa.int64())
+
+    def null_count(self, leaf: Leaf) -> pa.Array:
+        return self._column(".".join(("nullCount", *leaf.physical)), pa.int64())
+
+    def bound(self, side: Side, leaf: Leaf) -> pa.Array:
+        return self._column(".".join((side, *leaf.physical)), arrow_type(leaf.type))
+
+    def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
+        found = self.part.read_adds("stats_parsed." + ".".join((side, *leaf.physical)), self.keep)
+        if found is None or not pa.types.is_struct(found.type):
+            return pa.nulls(self.count, variant())
+        return unshred(found.combine_chunks())
+
+    def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.Array:
+        column = "stats_parsed." + ".".join((side, *leaf.physical))
+        group = f"{column}.typed_value.{path}"
+        if not self.part.has(f"add.{group}"):
+            if not self.part.has(f"add.{column}") or self._is_empty(f"{column}.value"):
+                return pa.nulls(self.count, variant())
+            return get(self.variant_bounds(side, leaf), Path((path,)))
+        typed = self.part.read_adds(f"{group}.typed_value", self.keep)
+        if typed is not None and self._is_empty(f"{group}.value"):
+            return typed.combine_chunks()
+        return get(self.variant_bounds(side, leaf), Path((path,)))
+
+    def _is_empty(self, column: str) -> bool:
+        """Whether a leaf column holds no value at all, by the footer's null counts."""
+        return self.part.is_all_null(f"add.{column}")
+
+
+def pieces_of(files: Files, *, typed: bool = True) -> Iterator[Piece]:
+    """The statistics of all places of a snapshot, in order."""
+    for part in files.parts:
+        if typed and part.has("add.stats_parsed.numRecords"):
+            yield ParsedPiece(part)
+        else:
+            yield from _json_pieces(part)
+    yield JsonPiece(files.recent.column("stats").combine_chunks())
+
+
+def _json_pieces(part: CheckpointPart) -> Iterator[Piece]:
+    texts = part.read_adds("stats")
+    if texts is None:
+        yield JsonPiece(pa.nulls(part.num_adds, pa.string()))
+        return
+    for start in range(0, len(texts), SLICE):
+        yield JsonPiece(texts.slice(start, SLICE).combine_chunks().cast(pa.string()))
+
+
+def outward(values: pa.Array, *, upper: bool) -> pa.Array:
+    """Doubles moved one step away from the range they bound; NaN says nothing.
+
+    >>> outward(pa.array([1.0, float("nan")]), upper=True).to_pylist()
+    [1.0000000000000002, None]
+    """
+    numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    moved = np.nextafter(numbers, np.inf if upper else -np.inf)
+    return pa.array(moved, mask=np.isnan(numbers))
+
+
+def widened(values: pa.Array, kind: DeltaType) -> pa.Array:
+    """Maxima as readers must take them: timestamps are cut to milliseconds in the log.
+
+    >>> import datetime
+    >>> widened(pa.array([datetime.datetime(2026, 1, 1)], pa.timestamp("us")), "timestamp_ntz")[0].as_py()
+    datetime.datetime(2026, 1, 1, 0, 0, 0, 999)
+    """
+    if kind not in ("timestamp", "timestamp_ntz"):
+        return values
+    return pc.add(values.cast(pa.int64()), 999).cast(values.type)

@@ -1,0 +1,247 @@
+"""`Table`: the public face of a Delta table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.delta import alter, mutate
+from shredlake.delta import history as history_
+from shredlake.delta.actions import Protocol
+from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, commit
+from shredlake.delta.create import create
+from shredlake.delta.layouts import Shredding
+from shredlake.delta.log import version_at
+from shredlake.delta.scan import TableScan
+from shredlake.delta.snapshot import Snapshot, load_snapshot
+from shredlake.delta.storage import Storage
+from shredlake.errors import ConstraintViolation, TableError
+from shredlake.expr import Expr, Projection
+from shredlake.parquet.write import WriteOptions
+
+
+class Table:
+    """A Delta table at one version: the latest, or the one asked for.
+
+    `uri` is a path or URL (`s3://bucket/table`); `storage_options` go to the object store. A table opened at
+    a version or time of the past can only be read. Writing moves the object on to the version it wrote.
+
+    >>> import pyarrow as pa, shredlake as sl
+    >>> schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
+    >>> t = Table.create("memory://docs/events", schema, properties={"delta.enableVariantShredding": "true"})
+    >>> t.append(pa.table({"id": [1, 2], "v": sl.from_json(pa.array(['{"a": 1}', '{"a": 5}']))}))
+    1
+    >>> t.scan(["id", "v:a::bigint AS a"], where="v:a::bigint > 2").to_arrow().to_pylist()
+    [{'id': 2, 'a': 5}]
+    """
+
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        version: int | None = None,
+        timestamp: datetime | str | int | None = None,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if version is not None and timestamp is not None:
+            raise TableError("a table is opened at a version or at a timestamp, not both")
+        self._storage = Storage(os.fspath(uri), storage_options or {})
+        self._travelled = version is not None or timestamp is not None
+        if timestamp is not None:
+            latest = load_snapshot(self._storage)
+            version = version_at(self._storage, timestamp, history_.enabled_since(latest))
+        self._snapshot = load_snapshot(self._storage, version)
+
+    @classmethod
+    def create(
+        cls,
+        uri: str | os.PathLike[str],
+        schema: pa.Schema,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, Any] | None = None,
+        *,
+        cluster_by: Sequence[str] = (),
+        name: str | None = None,
+        description: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Makes an empty table.
+
+        Protocol and features follow from the schema and the properties. Column metadata of Arrow fields
+        (`delta.generationExpression`, `CURRENT_DEFAULT`, `delta.invariants`) goes into the table.
+
+        >>> import pyarrow as pa
+        >>> Table.create("memory://docs/plain", pa.schema([("id", pa.int64())])).version
+        0
+        """
+        storage = Storage(os.fspath(uri), storage_options or {})
+        create(
+            storage,
+            schema,
+            partition_by,
+            properties,
+            cluster_by=cluster_by,
+            name=name,
+            description=description,
+        )
+        return cls(uri, storage_options=storage_options)
+
+    # ── Facts ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def __repr__(self) -> str:
+        return f"Table({self.uri!r}, version={self.version})"
+
+    @property
+    def uri(self) -> str:
+        return self._storage.uri
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version that is open, with everything the log says of it."""
+        return self._snapshot
+
+    @property
+    def version(self) -> int:
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types as Arrow has them; a Variant column is `sl.variant()`."""
+        return self._snapshot.arrow_schema
+
+    @property
+    def protocol(self) -> Protocol:
+        return self._snapshot.protocol
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self._snapshot.properties
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self._snapshot.metadata.partition_columns
+
+    def files(self) -> pa.Table:
+        """The live files: one row each, columns as in an `add` action of the protocol."""
+        return self._snapshot.files.table()
+
+    def history(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """What was done to the table, the newest first."""
+        return list(history_.history(self._snapshot, limit))
+
+    def refresh(self) -> Table:
+        """Moves on to the latest version."""
+        self._snapshot = load_snapshot(self._storage)
+        self._travelled = False
+        return self
+
+    # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def scan(
+        self,
+        columns: Sequence[str | Projection] | None = None,
+        where: str | Expr | None = None,
+        *,
+        strict: bool = False,
+        timezone: str = "UTC",
+        threads: int | None = None,
+    ) -> TableScan:
+        """A lazy query: `to_arrow()`, `to_batches()`, `count()`, `explain()`.
+
+        `columns` and `where` are Spark SQL, such as `v:user.id::bigint AS user`. Files are pruned by
+        partition values and statistics, also of paths into Variants. With `strict` a value that does not
+        cast is an error rather than null.
+        """
+        return TableScan(self._snapshot, columns, where, strict=strict, timezone=timezone, threads=threads)
+
+    # ── Writing ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def append(
+        self,
+        data: Any,
+        *,
+        shredding: Shredding = None,
+        options: WriteOptions | None = None,
+        transaction: tuple[str, int] | None = None,
+    ) -> int:
+        """Adds rows and returns the new version.
+
+        `data` is an Arrow table, batch or reader, or anything with an Arrow stream. Variant columns are
+        shredded if the table allows it: as pinned (`shredlake.shredding.<column>`), else as `shredding`
+        says per column, else as inferred. `transaction=(application, number)` makes the append happen once.
+        """
+        return self._moved(
+            mutate.append(
+                self._writable(), data, shredding=shredding, options=options, transaction=transaction
+            )
+        )
+
+    def overwrite(
+        self,
+        data: Any,
+        *,
+        where: str | Expr | None = None,
+        partitions: bool = False,
+        shredding: Shredding = None,
+        options: WriteOptions | None = None,
+    ) -> int:
+        """Replaces all rows; with `where` only those it keeps, with `partitions=True` only the partitions
+        that occur in `data`. Returns the new version."""
+        self._writable()
+        return self._moved(
+            mutate.overwrite(
+                self._storage, data, where=where, partitions=partitions, shredding=shredding, options=options
+            )
+        )
+
+    def delete(self, where: str | Expr | None = None) -> int:
+        """Removes the rows for which `where` is true, all rows without one. Returns the new version."""
+        self._writable()
+        return self._moved(mutate.delete(self._storage, where))
+
+    def add_column(self, *fields: pa.Field) -> int:
+        """Adds columns at the end; rows that are there read as null in them."""
+        snapshot = self._writable()
+        actions = alter.with_columns(snapshot, fields)
+        names = [field.name for field in fields]
+        return self._moved(commit(snapshot, actions, Operation("ADD COLUMNS", {"columns": names}), NOTHING))
+
+    def set_properties(self, properties: Mapping[str, Any]) -> int:
+        """Sets properties, or unsets those whose value is None.
+
+        A property that needs a table feature adds it to the protocol. A new CHECK constraint
+        (`delta.constraints.<name>`) is first checked against the rows that are there.
+        """
+        snapshot = self._writable()
+        actions = alter.with_properties(snapshot, properties)
+        if not actions:
+            return self.version
+        checks = alter.new_checks(properties)
+        for name in checks:
+            self._check_rows(name, str(properties[f"delta.constraints.{name}"]))
+        operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
+        return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
+
+    def _check_rows(self, name: str, text: str) -> None:
+        total, held = self.scan([]).count(), self.scan([], where=text).count()
+        if held < total:
+            raise ConstraintViolation(
+                f"{total - held} of {total} rows break the CHECK constraint {name} ({text}); it was not added"
+            )
+
+    def _writable(self) -> Snapshot:
+        """The latest snapshot, to plan a write on."""
+        if self._travelled:
+            raise TableError(
+                f"{self.uri} is open at version {self.version}, which may lie in the past; open it without a "
+                "version to write"
+            )
+        return load_snapshot(self._storage)
+
+    def _moved(self, version: int) -> int:
+        self._snapshot = load_snapshot(self._storage)
+        return version
