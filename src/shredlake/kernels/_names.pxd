@@ -4,7 +4,8 @@ Rows resemble each other: most have the same metadata bytes as the row before or
 answers are kept per metadata, found again by the bytes themselves:
 
     metadata bytes ─ hash ─▶ slot ─▶ ┌ name_of_id  dictionary id ─▶ schema name, or -1
-                                     └ id_of_name  schema name ─▶ dictionary id, or -1
+                                     ├ id_of_name  schema name ─▶ dictionary id, or -1
+                                     └ shapes      object node ─▶ ids of its last object, and their nodes
 
 Schema names are numbered by unsigned byte order, so that numbers compare as names do.
 """
@@ -28,6 +29,15 @@ cdef struct Names:
     int64_t count
     uint64_t mask
 
+# The fields that an object node's last object had under one metadata, and the node of each or -1: rows with the
+# same dictionary mostly have the same fields.
+cdef struct Shape:
+    const uint8_t* ids      # as they lie in the input
+    int64_t size            # of the ids in bytes
+    int64_t count
+    int32_t* nodes
+    int64_t room
+
 # What is known about one metadata. The bytes belong to the input column, which outlives the kernel.
 cdef struct Lookup:
     const uint8_t* metadata
@@ -36,10 +46,12 @@ cdef struct Lookup:
     int32_t* name_of_id
     int64_t room            # ids that name_of_id has room for
     int32_t* id_of_name
+    Shape* shapes
 
 cdef struct LookupCache:
     Lookup* slots
     Lookup* last
+    int shapes              # of each metadata: object nodes that want one
 
 
 cdef inline uint64_t hash_bytes(const uint8_t* p, int64_t size) noexcept nogil:
@@ -118,28 +130,34 @@ cdef inline int32_t number_of_name(const Names* names, const Slice* name) noexce
 
 # ---------------------------------------------------------------- one metadata after the other
 
-cdef inline int start_cache(LookupCache* cache) noexcept nogil:
+cdef inline int start_cache(LookupCache* cache, int shapes) noexcept nogil:
+    cache.shapes = shapes
     cache.slots = <Lookup*> calloc(CACHE_SLOTS, sizeof(Lookup))
     cache.last = cache.slots
     return OK if cache.slots != NULL else NO_MEMORY
 
 
 cdef inline void release_cache(LookupCache* cache) noexcept nogil:
-    cdef int slot
+    cdef int slot, shape
     if cache.slots != NULL:
         for slot in range(CACHE_SLOTS):
             free(cache.slots[slot].name_of_id)
             free(cache.slots[slot].id_of_name)
+            if cache.slots[slot].shapes != NULL:
+                for shape in range(cache.shapes):
+                    free(cache.slots[slot].shapes[shape].nodes)
+            free(cache.slots[slot].shapes)
         free(cache.slots)
     memset(cache, 0, sizeof(LookupCache))
 
 
-cdef inline int fill_lookup(Lookup* lookup, const Names* names) noexcept nogil:
+cdef inline int fill_lookup(Lookup* lookup, const Names* names, int shapes) noexcept nogil:
     """OK, MALFORMED or NO_MEMORY. Where a dictionary has a name twice, its first id counts."""
     cdef Dictionary* dictionary = &lookup.dictionary
     cdef int32_t* moved
     cdef int64_t id
     cdef int32_t number
+    cdef int shape
     cdef Slice name
     if parse_metadata(lookup.metadata, lookup.size, dictionary) != 0:
         return MALFORMED
@@ -153,6 +171,11 @@ cdef inline int fill_lookup(Lookup* lookup, const Names* names) noexcept nogil:
         lookup.id_of_name = <int32_t*> malloc(<size_t> ((names.count + 1) * sizeof(int32_t)))
         if lookup.id_of_name == NULL:
             return NO_MEMORY
+        lookup.shapes = <Shape*> calloc(<size_t> (shapes + 1), sizeof(Shape))
+        if lookup.shapes == NULL:
+            return NO_MEMORY
+    for shape in range(shapes):
+        lookup.shapes[shape].ids = NULL
     memset(lookup.id_of_name, 0xFF, <size_t> (names.count * sizeof(int32_t)))
     for id in range(dictionary.count):
         if name_at(dictionary, id, &name) != 0:
@@ -176,7 +199,7 @@ cdef inline int look_up(
     if slot.metadata == NULL or slot.size != size or memcmp(slot.metadata, metadata, <size_t> size) != 0:
         slot.metadata = metadata
         slot.size = size
-        code = fill_lookup(slot, names)
+        code = fill_lookup(slot, names, cache.shapes)
         if code != OK:
             slot.metadata = NULL
             return code

@@ -18,7 +18,7 @@ A node below an array counts its own rows: the array's elements, end to end.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from shredlake.kernels._buffers cimport (
     NO_MEMORY,
@@ -35,6 +35,7 @@ from shredlake.kernels._names cimport (
     HASH_PRIME,
     LookupCache,
     Names,
+    Shape,
     build_names,
     look_up,
     release_cache,
@@ -87,12 +88,15 @@ from shredlake.kernels._variant cimport (
 
 from shredlake.kernels.columns import ColumnBuilder, address, size_of
 from shredlake.kernels.explain import explain_shredding
-from shredlake.kernels.plan import plan_of
+
+cdef extern from "<stdlib.h>" nogil:
+    void* aligned_alloc(size_t alignment, size_t size)
 
 cdef enum Outcome:
     RESIDUAL = 0        # the type can't represent the value: it goes to `value`
     TYPED = 1
 
+# Four cache lines, what a typed value needs in the first two; aligned, so that no two threads share a line.
 cdef struct Node:
     int kind
     int type            # primitive id of a scalar; true stands for boolean
@@ -100,22 +104,23 @@ cdef struct Node:
     int precision
     int scale
     int element         # node of an array's elements
-    int64_t expected    # rows, where known beforehand
+    int shape           # number of an object among the objects
     int64_t last        # row written last: no field may be there twice
-    Bytes value_offsets
-    Bytes value_data
-    Bytes value_valid
-    int64_t value_room
-    int64_t value_filled
-    int64_t value_count
-    Bytes typed_offsets
-    Bytes typed_data
-    Bytes typed_valid
     int64_t typed_room
     int64_t typed_filled
     int64_t typed_count
+    Bytes typed_data
+    Bytes typed_offsets
+    Bytes typed_valid
     int64_t elements    # an array's elements so far: rows of its element node
-    uint8_t padding[64] # no two nodes of two threads on one cache line
+    int64_t expected    # rows, where known beforehand
+    int64_t value_room
+    int64_t value_filled
+    int64_t value_count
+    Bytes value_data
+    Bytes value_offsets
+    Bytes value_valid
+    int64_t padding
 
 # A field that stays in `value`.
 cdef struct Rest:
@@ -343,6 +348,41 @@ cdef inline int32_t field_node(const Shredding* work, int object_node, int32_t n
     return -1
 
 
+cdef int nodes_of_fields(Shredding* work, int index, const ObjectView* view, const int32_t** nodes) noexcept nogil:
+    """The node of each field, or -1 where it is not shredded. A list lives until the next one of the same node
+    and metadata, and no object holds itself: OK, MALFORMED or NO_MEMORY."""
+    cdef Shape* shape = &work.lookups.last.shapes[work.nodes[index].shape]
+    cdef int64_t field, id, size = view.count * view.id_size
+    cdef int32_t* moved
+    cdef int32_t name
+    if (
+        shape.ids != NULL
+        and shape.count == view.count
+        and shape.size == size
+        and memcmp(shape.ids, view.ids, <size_t> size) == 0
+    ):
+        nodes[0] = shape.nodes
+        return OK
+    shape.ids = NULL
+    if shape.room < view.count or shape.nodes == NULL:
+        moved = <int32_t*> realloc(shape.nodes, <size_t> (view.count + 1) * sizeof(int32_t))
+        if moved == NULL:
+            return NO_MEMORY
+        shape.nodes = moved
+        shape.room = view.count
+    for field in range(view.count):
+        id = id_at(view, field)
+        if id >= work.lookups.last.dictionary.count:
+            return MALFORMED
+        name = work.lookups.last.name_of_id[id]
+        shape.nodes[field] = field_node(work, index, name) if name >= 0 else -1
+    shape.ids = view.ids
+    shape.size = size
+    shape.count = view.count
+    nodes[0] = shape.nodes
+    return OK
+
+
 cdef int make_rest_room(Shredding* work, int64_t count) noexcept nogil:
     cdef int64_t room = 2 * work.rest_room
     cdef Rest* moved
@@ -390,9 +430,10 @@ cdef int put_rest(Shredding* work, Node* node, int64_t row, int64_t first) noexc
 cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
     cdef Node* node = &work.nodes[index]
     cdef ObjectView view
-    cdef int64_t first = work.rest_used, field, id, size, stays = 0
+    cdef int64_t first = work.rest_used, field, size, stays = 0
     cdef const uint8_t* value
-    cdef int32_t name, child
+    cdef const int32_t* nodes
+    cdef int32_t child
     cdef Rest* rest
     cdef int code
     if parse_object(p, end, &view) != 0:
@@ -401,12 +442,13 @@ cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p,
         return NO_MEMORY
     if work.rest_room - first < view.count and make_rest_room(work, view.count) != OK:
         return NO_MEMORY
+    code = nodes_of_fields(work, index, &view, &nodes)
+    if code != OK:
+        return code
     for field in range(view.count):
-        id = id_at(&view, field)
-        if id >= work.lookups.last.dictionary.count or field_at(&view, field, &value) != 0:
+        if field_at(&view, field, &value) != 0:
             return MALFORMED
-        name = work.lookups.last.name_of_id[id]
-        child = field_node(work, index, name) if name >= 0 else -1
+        child = nodes[field]
         if child >= 0:
             size = -1
             if value[0] & 3 == PRIMITIVE and value[0] >> 2 >= PRIMITIVES:
@@ -425,7 +467,7 @@ cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p,
         rest = &work.rest[work.rest_used]
         rest.data = value
         rest.size = size
-        rest.id = id
+        rest.id = id_at(&view, field)
         work.rest_used += 1
     if stays > view.end - view.data:
         return MALFORMED    # fields that overlap
@@ -503,24 +545,28 @@ cdef class Shredder:
         fields: (object node, name number, node) of each shredded field."""
         cdef int64_t* starts
         cdef uint64_t slots = 16, slot, key
-        cdef int index, code
+        cdef int index, code, shapes = 0
         memset(&self.work, 0, sizeof(Shredding))
         self.rows = rows
         self.work.exact_types = exact_types
         self.work.count = <int> len(plan)
-        self.work.nodes = <Node*> calloc(<size_t> len(plan), sizeof(Node))
+        self.work.nodes = <Node*> aligned_alloc(64, <size_t> len(plan) * sizeof(Node))
+        if self.work.nodes != NULL:
+            memset(self.work.nodes, 0, <size_t> len(plan) * sizeof(Node))
         while slots < 2 * <uint64_t> len(fields):
             slots *= 2
         self.work.field_mask = slots - 1
         self.work.field_keys = <uint64_t*> calloc(<size_t> slots, sizeof(uint64_t))
         self.work.field_nodes = <int32_t*> calloc(<size_t> slots, sizeof(int32_t))
         starts = <int64_t*> malloc(len(name_starts) * sizeof(int64_t))
+        for node in plan:
+            shapes += node[0] == FIELDS
         if (
             self.work.nodes == NULL
             or self.work.field_keys == NULL
             or self.work.field_nodes == NULL
             or starts == NULL
-            or start_cache(&self.work.lookups) != OK
+            or start_cache(&self.work.lookups, shapes) != OK
         ):
             free(starts)
             raise MemoryError
@@ -530,6 +576,7 @@ cdef class Shredder:
         free(starts)
         if code != OK:
             raise MemoryError
+        shapes = 0
         for index, (kind, type, width, precision, scale, element, below_array) in enumerate(plan):
             self.work.nodes[index].kind = kind
             self.work.nodes[index].type = type
@@ -539,6 +586,8 @@ cdef class Shredder:
             self.work.nodes[index].element = element
             self.work.nodes[index].expected = 0 if below_array else rows
             self.work.nodes[index].last = -1
+            self.work.nodes[index].shape = shapes
+            shapes += kind == FIELDS
         for object_node, name, child in fields:
             key = (<uint64_t> (<int> object_node + 1) << 32) | <uint32_t> <int> name
             slot = ((key * HASH_PRIME) >> 32) & self.work.field_mask
@@ -651,9 +700,8 @@ cdef class Shredder:
         return validity, rows - count, offset_list, to_arrow(data)
 
 
-def shred(metadata, value, validity, root, bint exact_types, int64_t first_row):
+def shred(metadata, value, validity, plan, bint exact_types, int64_t first_row):
     """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
-    plan = plan_of(root)
     nodes = [
         (node.kind, node.type_id, node.width, node.precision, node.scale, node.element, node.below_array)
         for node in plan.nodes
@@ -673,6 +721,6 @@ def shred(metadata, value, validity, root, bint exact_types, int64_t first_row):
     if code == NO_MEMORY:
         raise MemoryError
     if code != OK:
-        explain_shredding(metadata[row].as_py(), value[row].as_py(), root, first_row + row)
+        explain_shredding(metadata[row].as_py(), value[row].as_py(), plan.root, first_row + row)
     arrays = ColumnBuilder(plan, shredder.columns).group(0, len(metadata))
     return arrays[0], arrays[1] if len(arrays) > 1 else None

@@ -71,7 +71,6 @@ import pyarrow as pa
 
 from shredlake.kernels.columns import address, column_of, metadata_of, validity_of
 from shredlake.kernels.explain import explain_reconstruction
-from shredlake.kernels.plan import plan_of
 from shredlake.kernels.sources import bytes_part, extend_metadata, gather, largest_array
 
 cdef enum Place:
@@ -504,7 +503,7 @@ cdef class Unshredder:
             self.work.nodes == NULL
             or self.work.fields == NULL
             or starts == NULL
-            or start_cache(&self.work.lookups) != OK
+            or start_cache(&self.work.lookups, 0) != OK
         ):
             free(starts)
             raise MemoryError
@@ -581,9 +580,8 @@ cdef class Unshredder:
         return 0, row, to_arrow(&offsets), to_arrow(&self.work.out)
 
 
-def unshred(piece, root, bint strict, int64_t first_row):
+def unshred(piece, plan, bint strict, int64_t first_row):
     """The unshredded column of a shredded one: several arrays where one would exceed 2 GiB."""
-    plan = plan_of(root)
     validity = validity_of(piece)
     metadata = metadata_of(piece)
     nodes, fields, alive = gather(piece, plan)
@@ -600,7 +598,7 @@ def unshred(piece, root, bint strict, int64_t first_row):
             arrays, row = [], 0
             continue
         if code != OK:
-            explain_reconstruction(piece.slice(stop, 1), root, strict, first_row + stop)
+            explain_reconstruction(piece.slice(stop, 1), plan.root, strict, first_row + stop)
         rows = stop - row
         bits = validity_of(piece.slice(row, rows))
         bitmap = None if bits is None else bits.buffers()[1]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidSchema
-from shredlake.kernels.layout import is_variant, typed_value_type
+from shredlake.kernels.layout import is_variant
 from shredlake.kernels.plan import Kind, Plan
 from shredlake.shredding.schema import Array, Object
 
@@ -42,7 +42,7 @@ class ColumnBuilder:
     def typed(self, index: int, rows: int, buffers: Buffers | None, elements: int) -> pa.Array:
         """The `typed_value` of a node; no buffers, no values."""
         node = self.plan.nodes[index]
-        type_ = typed_value_type(node.node)
+        type_ = node.typed_type
         if buffers is None and node.kind is Kind.SCALAR:
             return self.nulls(type_, rows)
         validity, nulls, offsets, data = buffers or (self.zeros(rows), rows, None, None)
@@ -62,8 +62,8 @@ class ColumnBuilder:
 
     def struct(self, index: int, rows: int) -> pa.StructArray:
         """The required group of a field or an element."""
-        parts = self.group(index, rows)
-        return group_of(parts[0], parts[1] if len(parts) > 1 else None)
+        type_ = self.plan.nodes[index].group_type
+        return pa.Array.from_buffers(type_, rows, [None], 0, children=self.group(index, rows))
 
     def nulls(self, type_: pa.DataType, rows: int) -> pa.Array:
         """All null; columns without a value share one such array."""

@@ -102,7 +102,7 @@ def shredded_type(schema: ShreddingSchema) -> pa.StructType:
     >>> shredded_type(ShreddingSchema.parse("bigint"))
     StructType(struct<metadata: binary not null, value: binary, typed_value: int64>)
     """
-    return pa.struct([pa.field("metadata", pa.binary(), nullable=False), *_group_type(schema.root)])
+    return pa.struct([pa.field("metadata", pa.binary(), nullable=False), *_group_fields(schema.root)])
 
 
 def typed_value_type(node: Node) -> pa.DataType | None:
@@ -115,9 +115,9 @@ def typed_value_type(node: Node) -> pa.DataType | None:
         case Scalar(kind, precision, scale):
             return SCALAR_TYPES.get(kind) or pa.decimal128(precision, scale)
         case Object(fields):
-            return pa.struct([pa.field(name, _group(child), nullable=False) for name, child in fields])
+            return pa.struct([pa.field(name, group_type(child), nullable=False) for name, child in fields])
         case Array(element):
-            return pa.list_(pa.field("element", _group(element), nullable=False))
+            return pa.list_(pa.field("element", group_type(element), nullable=False))
         case Untyped():
             return None
 
@@ -174,13 +174,18 @@ def is_list_like(type_: pa.DataType) -> bool:
     )
 
 
-def _group_type(node: Node) -> list[pa.Field]:
+def _group_fields(node: Node) -> list[pa.Field]:
     value, typed = pa.field("value", pa.binary()), typed_value_type(node)
     return [value] if typed is None else [value, pa.field("typed_value", typed)]
 
 
-def _group(node: Node) -> pa.StructType:
-    return pa.struct(_group_type(node))
+def group_type(node: Node) -> pa.StructType:
+    """The Arrow type of a field's or an element's group.
+
+    >>> group_type(Untyped())
+    StructType(struct<value: binary>)
+    """
+    return pa.struct(_group_fields(node))
 
 
 def _node_of(type_: pa.DataType, steps: Steps) -> Node:

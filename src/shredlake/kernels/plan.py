@@ -14,9 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
+import pyarrow as pa
+
+from shredlake.kernels.layout import group_type, typed_value_type
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar
 from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, TRUE_ID, VariantType
 
@@ -39,7 +42,7 @@ WIDTHS: Final[dict[VariantType, int]] = {
 """Bytes per row of each scalar's Arrow column; 0 where it is bits, or of any length."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanNode:
     """One node. `fields` are (number of the name, index of the node), in byte order of the names."""
 
@@ -53,8 +56,18 @@ class PlanNode:
     below_array: bool = False
     fields: tuple[tuple[int, int], ...] = ()
 
+    @cached_property
+    def typed_type(self) -> pa.DataType | None:
+        """The Arrow type of its `typed_value`."""
+        return typed_value_type(self.node)
 
-@dataclass(frozen=True, slots=True)
+    @cached_property
+    def group_type(self) -> pa.StructType:
+        """The Arrow type of its group, as a field or an element."""
+        return group_type(self.node)
+
+
+@dataclass(frozen=True)
 class Plan:
     """The flattened schema."""
 
@@ -62,6 +75,11 @@ class Plan:
     names: tuple[bytes, ...]
 
     @property
+    def root(self) -> Node:
+        """The schema that was flattened."""
+        return self.nodes[0].node
+
+    @cached_property
     def name_starts(self) -> list[int]:
         """Where each name starts in all names end to end, and where the last one ends."""
         starts = [0]

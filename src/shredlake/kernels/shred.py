@@ -11,7 +11,8 @@ from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import as_binary, check_column, column_of, metadata_of, part, validity_of
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import shredding_schema
-from shredlake.shredding.schema import Node, ShreddingSchema, Untyped
+from shredlake.kernels.plan import Kind, Plan, plan_of
+from shredlake.shredding.schema import ShreddingSchema
 
 
 def shred(
@@ -42,13 +43,13 @@ def shred(
         from shredlake.kernels.reshred import reshred
 
         return reshred(column, schema, threads=threads)
-    return map_pieces(partial(_shred_piece, schema.root, exact_types), column, threads=threads)
+    return map_pieces(partial(_shred_piece, plan_of(schema.root), exact_types), column, threads=threads)
 
 
-def _shred_piece(root: Node, exact_types: bool, first_row: int, piece: pa.StructArray) -> pa.StructArray:
+def _shred_piece(plan: Plan, exact_types: bool, first_row: int, piece: pa.StructArray) -> pa.StructArray:
     metadata, value = metadata_of(piece), as_binary(part(piece, "value"))
     validity = validity_of(piece)
-    if isinstance(root, Untyped) and not value.null_count:
+    if plan.nodes[0].kind is Kind.UNTYPED and not value.null_count:
         return column_of(metadata, value, None, validity)
-    rest, typed = engine("shred").shred(metadata, value, validity, root, exact_types, first_row)
+    rest, typed = engine("shred").shred(metadata, value, validity, plan, exact_types, first_row)
     return column_of(metadata, rest, typed, validity)

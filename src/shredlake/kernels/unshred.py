@@ -10,6 +10,7 @@ from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.columns import as_binary, check_column, column_of, metadata_of, part
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import shredding_schema
+from shredlake.kernels.plan import Kind, Plan, plan_of
 from shredlake.shredding.schema import Node, Untyped
 
 
@@ -38,14 +39,14 @@ def unshred(column: Column, *, strict: bool = False, threads: int | None = None)
     schema = shredding_schema(column.type)
     root: Node = Untyped() if schema is None else schema.root
     count = thread_count(threads)
-    results = run(partial(_unshred_piece, root, strict), pieces(column, count), count)
+    results = run(partial(_unshred_piece, plan_of(root), strict), pieces(column, count), count)
     return assemble(column, [array for arrays in results for array in arrays])
 
 
-def _unshred_piece(root: Node, strict: bool, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:
-    if isinstance(root, Untyped):
+def _unshred_piece(plan: Plan, strict: bool, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:
+    if plan.nodes[0].kind is Kind.UNTYPED:
         value = as_binary(part(piece, "value"))
         if value.null_count == piece.null_count == 0:
             return [column_of(metadata_of(piece), value, None, None)]
-    arrays: list[pa.StructArray] = engine("unshred").unshred(piece, root, strict, first_row)
+    arrays: list[pa.StructArray] = engine("unshred").unshred(piece, plan, strict, first_row)
     return arrays

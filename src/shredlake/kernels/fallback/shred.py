@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from shredlake.errors import ShredlakeError
 from shredlake.kernels.explain import in_row
+from shredlake.kernels.plan import Plan
 from shredlake.kernels.rows import from_shredded
 from shredlake.shredding.reference import MISSING, Shredded, shred_value
-from shredlake.shredding.schema import Node
 from shredlake.variant import Variant
 
 
@@ -16,7 +16,7 @@ def shred(
     metadata: pa.Array,
     value: pa.Array,
     validity: pa.Array | None,
-    root: Node,
+    plan: Plan,
     exact_types: bool,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array | None]:
@@ -30,7 +30,7 @@ def shred(
         try:
             encoded = value[row].as_py()
             variant = Variant(metadata[row].as_py() or b"", null if encoded is None else encoded)
-            rows.append(shred_value(variant, root, exact_types=exact_types))
+            rows.append(shred_value(variant, plan.root, exact_types=exact_types))
         except ShredlakeError as error:
             raise in_row(error, first_row + row) from None
-    return from_shredded(rows, root)
+    return from_shredded(rows, plan.root)

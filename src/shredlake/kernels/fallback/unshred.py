@@ -7,16 +7,16 @@ import pyarrow as pa
 from shredlake.errors import ShredlakeError
 from shredlake.kernels.columns import column_of, metadata_of, part, validity_of
 from shredlake.kernels.explain import in_row
+from shredlake.kernels.plan import Plan
 from shredlake.kernels.rows import to_shredded
 from shredlake.shredding.reference import reconstruct
-from shredlake.shredding.schema import Node
 from shredlake.variant import Variant
 
 
-def unshred(piece: pa.StructArray, root: Node, strict: bool, first_row: int) -> list[pa.StructArray]:
+def unshred(piece: pa.StructArray, plan: Plan, strict: bool, first_row: int) -> list[pa.StructArray]:
     """The unshredded column of a shredded one."""
     validity = validity_of(piece)
-    rows = to_shredded(part(piece, "value"), part(piece, "typed_value"), root)
+    rows = to_shredded(part(piece, "value"), part(piece, "typed_value"), plan.root)
     metadata = [row or b"" for row in metadata_of(piece).to_pylist()]
     values: list[bytes | None] = []
     for row, shredded in enumerate(rows):
@@ -24,7 +24,7 @@ def unshred(piece: pa.StructArray, root: Node, strict: bool, first_row: int) -> 
             values.append(None)
             continue
         try:
-            variant = reconstruct(metadata[row], shredded, root, strict=strict) or Variant.of(None)
+            variant = reconstruct(metadata[row], shredded, plan.root, strict=strict) or Variant.of(None)
         except ShredlakeError as error:
             raise in_row(error, first_row + row) from None
         metadata[row] = variant.metadata
