@@ -18,18 +18,19 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta import partitions
-from shredlake.delta.conform import conform
+from shredlake.delta.constraints import Constraints, complete
 from shredlake.delta.storage import Storage
 from shredlake.delta.write import DataFileWriter, FileSpec
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
-from shredlake.kernels import from_json, profile
+from shredlake.kernels import from_json
+from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import ParquetWriter
 from shredlake.spark.sources import Split
 from shredlake.spark.text import Piece, pieces
@@ -50,7 +51,7 @@ REJECTS_SCHEMA = pa.schema(
 class Parsing:
     """How text becomes Variants."""
 
-    duplicate_keys: str = "error"
+    duplicate_keys: Literal["error", "last_wins"] = "error"
     max_depth: int = 1000
 
 
@@ -66,7 +67,9 @@ class WriteJob:
     sort_by: tuple[str, ...] = ()
     parsing: Parsing = field(default_factory=Parsing)
     rejects: Storage | None = None
-    """Where rejects are staged; None refuses to go on at the first bad document."""
+    """Where rejects are staged; None only counts them."""
+    enforce: bool = True
+    """Whether the table's constraints are checked here; Spark has done so already where they need Spark."""
 
     @property
     def gathers(self) -> bool:
@@ -97,16 +100,13 @@ class TaskResult:
 def sample_split(parsing: Parsing, split: Split, limit: int) -> str:
     """Profiles the first `limit` bytes of a split, for the choice of a layout; bad documents do not count."""
     seen = 0
-    merged = None
+    parts: list[bytes] = []
     for piece in pieces(split):
-        rows = piece.rows
-        seen += rows.nbytes
-        column = pc.drop_null(_parsed(rows, parsing)[0])
-        part = profile(column)
-        merged = part if merged is None else merged.merge(part)
+        seen += piece.rows.nbytes
+        parts.append(profile_bytes(pc.drop_null(_parsed(piece.rows, parsing)[0])))
         if seen >= limit:
             break
-    return "" if merged is None else base64.b64encode(merged.to_bytes()).decode()
+    return base64.b64encode(merge_profiles(parts)).decode()
 
 
 def write_split(job: WriteJob, split: Split) -> str:
@@ -123,7 +123,7 @@ def write_split(job: WriteJob, split: Split) -> str:
                 rejects.take(piece, bad)
                 column = pc.drop_null(column)
             if len(column):
-                yield _with_computed(job, column)
+                yield with_computed(job, pa.table({job.column: column}))
 
     try:
         adds = write_tables(job, tables())
@@ -185,12 +185,15 @@ def _parsed(rows: pa.BinaryArray, parsing: Parsing) -> tuple[pa.Array, pa.Table]
     return column, rejects
 
 
-def _with_computed(job: WriteJob, column: pa.Array) -> pa.Table:
-    table = pa.table({job.column: column})
+def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
+    """The rows as the table wants them: computed, default and generated columns added, all checked."""
     for name, expression in job.computed.items():
         [projection] = parse_columns([expression])
         table = table.append_column(name, evaluate(projection.expr, table))
-    return conform(table, job.spec.schema)
+    full = complete(table, job.spec.schema)
+    if job.enforce:
+        Constraints.of(job.spec.schema, job.spec.properties).enforce(full)
+    return full
 
 
 class _Rejects:

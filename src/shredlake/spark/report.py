@@ -1,0 +1,94 @@
+"""What a job says of itself: progress while it runs, a summary at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table as Grid
+
+from shredlake.spark.engine import Watch
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """The outcome of an ingest. `documents == rows + rejects`, always: it was checked before the commit."""
+
+    table: str
+    version: int
+    documents: int
+    rows: int
+    rejects: int
+    rejects_table: str | None
+    files: int
+    input_bytes: int
+    table_bytes: int
+    layout: str | None
+    seconds: float
+    already_done: bool = False
+    """The same job had been committed before: nothing was added."""
+
+    def __str__(self) -> str:
+        console = Console(width=100, highlight=False)
+        with console.capture() as captured:
+            console.print(self.grid())
+        return captured.get().rstrip()
+
+    def grid(self) -> Grid:
+        """The summary as a table."""
+        grid = Grid(show_header=False, box=None, padding=(0, 2))
+        if self.already_done:
+            grid.add_row("ingest", f"already committed as part of version {self.version}: nothing to do")
+            return grid
+        share = self.table_bytes / self.input_bytes if self.input_bytes else 0.0
+        rate = self.input_bytes / 1e6 / self.seconds if self.seconds else 0.0
+        grid.add_row("table", f"{self.table}  version {self.version}")
+        grid.add_row("documents", f"{self.documents:,} = {self.rows:,} rows + {self.rejects:,} rejects")
+        if self.rejects:
+            grid.add_row("rejects", str(self.rejects_table))
+        grid.add_row("files", f"{self.files:,}")
+        grid.add_row(
+            "size", f"{_bytes(self.table_bytes)} from {_bytes(self.input_bytes)} of text ({share:.1%})"
+        )
+        grid.add_row("time", f"{self.seconds:.1f} s, {rate:,.0f} MB/s")
+        grid.add_row("layout", self.layout or "not shredded")
+        return grid
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+@contextmanager
+def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[Watch]:
+    """A bar on stderr that follows the finished tasks; silent where nobody looks."""
+    if not shown:
+        yield lambda done: None
+        return
+    started = time.monotonic()
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        line = bar.add_task(title, total=max(tasks, 1), rate="")
+
+        def watch(done: int) -> None:
+            passed = max(time.monotonic() - started, 1e-9)
+            rate = total_bytes * min(done / max(tasks, 1), 1.0) / 1e6 / passed
+            bar.update(line, completed=done, rate=f"{rate:,.0f} MB/s" if done else "")
+
+        yield watch
