@@ -83,6 +83,7 @@ def _pieces(variant: Variant, *, pretty: bool) -> Iterator[str]:
     newline, colon = ("\n", ": ") if pretty else ("", ":")
     indent = _INDENT if pretty else ""
     dictionary = variant.dictionary
+    keys: dict[int, str] = {}
     for event, detail in variant.walk():
         if event is Event.END:
             depth -= 1
@@ -95,7 +96,9 @@ def _pieces(variant: Variant, *, pretty: bool) -> Iterator[str]:
             yield ("" if first else ",") + newline + indent * depth
         after_key = event is Event.KEY
         if event is Event.KEY:
-            yield quoted(dictionary.name(detail)) + colon
+            if detail not in keys:
+                keys[detail] = quoted(dictionary.name(detail)) + colon
+            yield keys[detail]
         elif event is Event.SCALAR:
             type_, raw = detail
             yield TEXT[type_](raw)

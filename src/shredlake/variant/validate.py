@@ -32,7 +32,6 @@ def validate(dictionary: Dictionary, walk: Walk) -> None:
     last_ids: list[int | None] = []  # of each open object: the id of its latest key
     for event, detail in walk:
         if event is Event.KEY:
-            dictionary.check_id(detail)
             previous = last_ids[-1]
             if previous is not None and ranks[previous] >= ranks[detail]:
                 raise _misplaced(dictionary.name(previous), dictionary.name(detail), walk)

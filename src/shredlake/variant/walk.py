@@ -17,7 +17,7 @@ class Event(enum.Enum):
     """What a walk meets. Beside each: what comes with it."""
 
     SCALAR = "scalar"  # (type, raw content), see layout.scalar_at; (start, limit) if not decoded
-    KEY = "key"  # the field's dictionary id; its value comes next
+    KEY = "key"  # the field's dictionary id, checked; its value comes next
     OBJECT = "object"  # the number of fields
     ARRAY = "array"  # the number of elements
     END = "end"  # True if an object ended, False if an array
@@ -109,6 +109,7 @@ class Walk:
                 yield Event.END, frame.is_object
                 continue
             if frame.is_object:
+                self.dictionary.name(frame.ids[index])  # damage there is found here, where the path is known
                 yield Event.KEY, frame.ids[index]
             yield self._value(*frame.children[index])
 

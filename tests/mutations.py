@@ -1,0 +1,85 @@
+"""Damaged Variants by the thousand, the same for the same seed; for tests that hold of any bytes whatever."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from uuid import UUID
+
+from shredlake.variant.scalars import (
+    Date,
+    Decimal4,
+    Decimal8,
+    Decimal16,
+    Float32,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Timestamp,
+    TimestampNanos,
+    TimestampNtzNanos,
+)
+from shredlake.variant.value import Variant
+
+SCALARS: list[object] = [
+    None, True, False, Int8(-1), Int16(300), Int32(70_000), Int64(2**62), 1.5, Float32(0.1), Decimal4("1.10"),
+    Decimal8("-12345678.90"), Decimal16("12345678912345678.90"), date(2025, 4, 16), Date(2**31 - 1),
+    time(12, 33, 54), datetime(2025, 4, 16), datetime(2025, 4, 16, tzinfo=UTC), Timestamp(2**62),
+    TimestampNanos(1), TimestampNtzNanos(-1), UUID(int=7), b"", b"\x00\xff" * 9, "", "short", "é😀",
+    "long" * 30,
+]  # fmt: skip
+
+SEEDS: list[Variant] = [
+    *map(Variant.of, SCALARS),
+    Variant.of(SCALARS),
+    Variant.of({f"field {index}": scalar for index, scalar in enumerate(SCALARS)}),
+    Variant.of({"a": {"b": {"c": [1, [2, [3, {"a": None}]]]}}, "\uffff": 1, "\U00010000": 2}),
+    Variant.of([{"id": index, "name": f"user {index}", "tags": ["x", "y"]} for index in range(5)]),
+    Variant.of({f"key {index}": index for index in range(300)}),
+    Variant.of([[]] * 300),
+    Variant.of({"price": Decimal("1.10"), "": {"": {"": []}}}),
+]
+
+_NASTY = [0x00, 0x01, 0x02, 0x03, 0x0F, 0x40, 0x7F, 0x80, 0xC0, 0xFE, 0xFF]
+
+
+def mutated(count: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
+    """`count` pairs of metadata and value, most of them damaged in a place or a few."""
+    source = random.Random(seed)
+    for _ in range(count):
+        variant = source.choice(SEEDS)
+        metadata, value = variant.metadata, variant.value
+        if source.random() < 0.1:
+            metadata = source.choice(SEEDS).metadata
+        if source.random() < 0.4:
+            metadata = _damaged(source, metadata)
+        if source.random() < 0.9:
+            value = _damaged(source, value)
+        yield metadata, value
+
+
+def _damaged(source: random.Random, good: bytes) -> bytes:
+    damaged = bytearray(good)
+    for _ in range(source.choice([1, 1, 1, 2, 4, 8])):
+        at = source.randint(0, len(damaged))
+        if source.random() < 0.6:  # headers matter most, and they come first
+            at = min(int(source.expovariate(0.1)), len(damaged))
+        kind = source.randrange(6)
+        if kind == 0 and at < len(damaged):
+            damaged[at] ^= 1 << source.randrange(8)
+        elif kind == 1 and at < len(damaged):
+            damaged[at] = source.choice(_NASTY)
+        elif kind == 2 and at < len(damaged):
+            damaged[at] = source.randrange(256)
+        elif kind == 3:
+            damaged[at:at] = source.randbytes(source.choice([1, 1, 2, 4, 9]))
+        elif kind == 4:
+            del damaged[at : at + source.choice([1, 1, 2, 4, 9])]
+        elif kind == 5:
+            other = source.choice(SEEDS).value
+            start = source.randint(0, len(other))
+            damaged[at : at + 20] = other[start : start + 20]
+    return bytes(damaged)
