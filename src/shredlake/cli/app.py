@@ -7,6 +7,8 @@ from importlib.metadata import version
 
 import typer
 
+from shredlake.cli.check import check_file
+from shredlake.cli.inspect import inspect_file
 from shredlake.errors import ShredlakeError
 
 app = typer.Typer(
@@ -23,6 +25,10 @@ def _root(show_version: bool = typer.Option(False, "--version", help="Print the 
     if show_version:
         typer.echo(f"shredlake {version('shredlake')}")
         raise typer.Exit()
+
+
+app.command("check")(check_file)
+app.command("inspect")(inspect_file)
 
 
 def main() -> None:

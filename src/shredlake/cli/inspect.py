@@ -1,0 +1,131 @@
+"""`shredlake inspect`: the tree of paths in a file, with fill, bytes and bounds."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shredlake.cli.progress import rows_progress
+from shredlake.parquet.inspect import ColumnReport, FileReport, PathReport, inspect
+
+BAR = 20
+PARTS = (
+    ("typed", "█", "green"),
+    ("residual", "▓", "yellow"),
+    ("null", "▒", "blue"),
+    ("missing", "░", "bright_black"),
+)
+"""The parts of the fill bar: which count, drawn how."""
+
+
+def inspect_file(
+    path: str = typer.Argument(help="A Parquet file: a path or a URL."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+) -> None:
+    """Show what a Parquet file holds of Variants: types, fill, bytes and bounds per path."""
+    with rows_progress("reading", quiet=as_json) as progress:
+        report = inspect(path, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+    else:
+        render(report, Console())
+
+
+def render(report: FileReport, console: Console) -> None:
+    """Prints a report as tables, one per Variant column."""
+    console.print(
+        f"[bold]{report.path}[/bold]  {report.num_rows:,} rows, {bytes_text(report.size)}, "
+        f"{report.num_row_groups} row groups, by {report.created_by}"
+    )
+    for column in report.variants:
+        console.print(_heading(column))
+        console.print(_table(column))
+    if report.others:
+        total = sum(report.others.values())
+        console.print(f"other columns: {bytes_text(total)}, {total / report.size:.1%} of the file")
+    if report.variants:
+        legend = Text("fill: ")
+        for name, block, style in PARTS:
+            legend.append(f"{block} {name}  ", style)
+        console.print(legend)
+
+
+def _heading(column: ColumnReport) -> str:
+    layout = "shredded" if column.shredding else "unshredded"
+    annotation = "" if column.annotated else ", not annotated"
+    return (
+        f"\n[bold cyan]{column.name}[/bold cyan]  {layout}{annotation}, {column.variants:,} Variants, "
+        f"{column.nulls:,} NULL, {bytes_text(column.compressed_size)} ({column.file_share:.1%}), "
+        f"metadata {bytes_text(column.metadata_size)}"
+    )
+
+
+def _table(column: ColumnReport) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("path", no_wrap=True)
+    table.add_column("type", style="cyan", no_wrap=True)
+    table.add_column("fill", no_wrap=True)
+    for name in ("typed", "residual", "null", "missing"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("bytes", justify="right", no_wrap=True)
+    table.add_column("of file", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("min", overflow="ellipsis", no_wrap=True, max_width=20)
+    table.add_column("max", overflow="ellipsis", no_wrap=True, max_width=20)
+    largest = max((path.file_share for path in column.root.walk()), default=0.0) or 1.0
+    _add_rows(table, column.root, "$", 0, largest)
+    return table
+
+
+def _add_rows(table: Table, path: PathReport, name: str, depth: int, largest: float) -> None:
+    shares = (_share(getattr(path, part), path.places) for part, _, _ in PARTS)
+    table.add_row(
+        Text("  " * depth + name),
+        path.type,
+        fill_bar(path),
+        *shares,
+        bytes_text(path.compressed_size),
+        f"{path.file_share:.1%}",
+        Text("▇" * round(8 * path.file_share / largest), "magenta"),
+        Text("" if path.minimum is None else str(path.minimum)),
+        Text("" if path.maximum is None else str(path.maximum)),
+    )
+    for child in path.children:
+        _add_rows(table, child, child.path.removeprefix(path.path), depth + 1, largest)
+
+
+def fill_bar(path: PathReport) -> Text:
+    """A bar of blocks: what share of the places is typed, residual, null, missing."""
+    bar = Text()
+    drawn = seen = 0
+    for name, block, style in PARTS:
+        seen += getattr(path, name)
+        end = round(BAR * seen / path.places) if path.places else 0
+        bar.append(block * (end - drawn), style)
+        drawn = end
+    return bar
+
+
+def bytes_text(count: int) -> str:
+    """A size for people.
+
+    >>> bytes_text(999), bytes_text(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    size, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size /= 1000
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def _share(count: int, places: int) -> str:
+    if not count or not places:
+        return "-"
+    share = count / places
+    return "<0.1%" if share < 0.001 else ">99.9%" if 0.999 < share < 1 else f"{share:.1%}"

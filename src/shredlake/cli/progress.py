@@ -1,0 +1,24 @@
+"""A progress bar over the rows of a file, on stderr, gone when done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@contextmanager
+def rows_progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function to call with the rows done and the rows in all; silent where nobody watches."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        TextColumn("{task.completed:,} of {task.total:,} rows"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task(what, total=1)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
