@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
+import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +15,8 @@ from shredlake.cli.progress import rows_progress
 from shredlake.parquet.inspect import ColumnReport, FileReport, PathReport, inspect
 
 BAR = 20
+WIDE = 140
+"""Columns of a terminal that has room for the bounds too."""
 PARTS = (
     ("typed", "█", "green"),
     ("residual", "▓", "yellow"),
@@ -32,7 +36,8 @@ def inspect_file(
     if as_json:
         typer.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
-        render(report, Console())
+        console = Console()
+        render(report, console if console.is_terminal else Console(width=200))
 
 
 def render(report: FileReport, console: Console) -> None:
@@ -43,7 +48,7 @@ def render(report: FileReport, console: Console) -> None:
     )
     for column in report.variants:
         console.print(_heading(column))
-        console.print(_table(column))
+        console.print(_table(column, with_bounds=console.width >= WIDE))
     if report.others:
         total = sum(report.others.values())
         console.print(f"other columns: {bytes_text(total)}, {total / report.size:.1%} of the file")
@@ -64,38 +69,43 @@ def _heading(column: ColumnReport) -> str:
     )
 
 
-def _table(column: ColumnReport) -> Table:
+def _table(column: ColumnReport, with_bounds: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    table.add_column("path", no_wrap=True)
+    table.add_column("path", no_wrap=True, min_width=16)
     table.add_column("type", style="cyan", no_wrap=True)
     table.add_column("fill", no_wrap=True)
-    for name in ("typed", "residual", "null", "missing"):
+    for name, _, _ in PARTS:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("bytes", justify="right", no_wrap=True)
     table.add_column("of file", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    table.add_column("min", overflow="ellipsis", no_wrap=True, max_width=20)
-    table.add_column("max", overflow="ellipsis", no_wrap=True, max_width=20)
+    for name in ("min", "max") if with_bounds else ():
+        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=24)
     largest = max((path.file_share for path in column.root.walk()), default=0.0) or 1.0
-    _add_rows(table, column.root, "$", 0, largest)
+    for cells in _rows(column.root, "$", 0, largest):
+        table.add_row(*cells[: len(table.columns)])
     return table
 
 
-def _add_rows(table: Table, path: PathReport, name: str, depth: int, largest: float) -> None:
-    shares = (_share(getattr(path, part), path.places) for part, _, _ in PARTS)
-    table.add_row(
+def _rows(path: PathReport, name: str, depth: int, largest: float) -> Iterator[list[str | Text]]:
+    yield [
         Text("  " * depth + name),
         path.type,
         fill_bar(path),
-        *shares,
+        *(_share(getattr(path, part), path.places) for part, _, _ in PARTS),
         bytes_text(path.compressed_size),
         f"{path.file_share:.1%}",
         Text("▇" * round(8 * path.file_share / largest), "magenta"),
-        Text("" if path.minimum is None else str(path.minimum)),
-        Text("" if path.maximum is None else str(path.maximum)),
-    )
+        _one_line(path.minimum),
+        _one_line(path.maximum),
+    ]
     for child in path.children:
-        _add_rows(table, child, child.path.removeprefix(path.path), depth + 1, largest)
+        yield from _rows(child, child.path.removeprefix(path.path), depth + 1, largest)
+
+
+def _one_line(bound: pa.Scalar | None) -> Text:
+    text = "" if bound is None else str(bound)
+    return Text("".join(character if character.isprintable() else "·" for character in text))
 
 
 def fill_bar(path: PathReport) -> Text:
@@ -116,12 +126,14 @@ def bytes_text(count: int) -> str:
     >>> bytes_text(999), bytes_text(1_234_567)
     ('999 B', '1.2 MB')
     """
-    size, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if size < 1000:
-            break
+    if count < 1000:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
         size /= 1000
-    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        if size < 1000:
+            return f"{size:.1f} {unit}"
+    return f"{size / 1000:.1f} TB"
 
 
 def _share(count: int, places: int) -> str:
