@@ -23,8 +23,10 @@ from shredlake.expr.ast import (
     name_parts,
     references,
 )
+from shredlake.expr.evaluate import evaluate, resolve
 from shredlake.expr.parse import parse_columns, parse_predicate
 from shredlake.expr.prune import Bounds, StatsSource, may_match
+from shredlake.expr.sql import to_sql
 from shredlake.expr.types import DataType, from_arrow, parse_type
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Projection",
     "StatsSource",
     "conjuncts",
+    "evaluate",
     "from_arrow",
     "join_name",
     "may_match",
@@ -57,4 +60,6 @@ __all__ = [
     "parse_predicate",
     "parse_type",
     "references",
+    "resolve",
+    "to_sql",
 ]

@@ -62,6 +62,7 @@ Cast = Callable[[Raw, Scalar, dt.tzinfo], Raw | None]
 _EXACT: Final = Context(prec=200, rounding=ROUND_HALF_UP)
 _INT32: Final = 1 << 31
 _INT64: Final = 1 << 63
+ADVICE: Final = "without strict=True it is null"
 _TRUE: Final = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE: Final = frozenset({"f", "false", "n", "no", "0"})
 
@@ -128,9 +129,7 @@ def _no_value(variant: Variant, target: Target, path: str) -> None:
 
 def _raise_cast_error(variant: Variant, target: Target, path: str) -> NoReturn:
     found = f"{beginning(variant, 60)} ({variant.type.value})"
-    raise CastError(
-        f"{path}: {found} does not cast to {target_name(target)}; read without strict=True for null instead"
-    )
+    raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
 
 
 def _cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str, failure: Failure) -> Raw:

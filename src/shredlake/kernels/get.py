@@ -21,35 +21,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError
-from shredlake.kernels.cast import cast_scalar, cast_value, try_cast_value
+from shredlake.kernels.cast import ADVICE, cast_value, try_cast_value
+from shredlake.kernels.cast_column import cast_typed
 from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import as_binary, check_column, column_of, part, validity_of
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.layout import is_list_like, shredding_schema, typed_value_type
-from shredlake.kernels.raw_arrays import arrow_type, choose, patched, plain, raws, scalars
+from shredlake.kernels.raw_arrays import arrow_type, choose, patched, plain, scalars
 from shredlake.kernels.targets import (
     AnyVariant,
     Target,
     scalar_of,
-    target_name,
     target_of,
 )
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, Variant, VariantType
 
 Steps: TypeAlias = tuple[str | int, ...]
-
-# Casts of typed columns that Arrow does as Spark does: no value fails, none is rounded differently.
-_WIDENING = {
-    *((VariantType.INT8, to) for to in (VariantType.INT16, VariantType.INT32, VariantType.INT64)),
-    *((VariantType.INT16, to) for to in (VariantType.INT32, VariantType.INT64)),
-    (VariantType.INT32, VariantType.INT64),
-    *((VariantType[f"INT{bits}"], VariantType.DOUBLE) for bits in (8, 16, 32, 64)),
-    (VariantType.FLOAT, VariantType.DOUBLE),
-    (VariantType.STRING, VariantType.BINARY),
-}
 
 
 def get(
@@ -221,24 +211,11 @@ class _Reader:
             return _Reader(
                 self.lookup, self.first_row, Group(whole.field("metadata"), None, None, validity_of(whole))
             ).cast_values(whole.field("value"), ())
-        known = self.cast_typed(typed, source, target)
+        known = cast_typed(typed, source, target, self.lookup.zone, self.typed_failure)
         if value is None or value.null_count == len(value):
             return known
         rest = self.extract(value, (), target)
         return rest if typed.null_count == len(typed) else choose(pc.is_valid(typed), known, rest)
-
-    def cast_typed(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
-        """A typed column in another type."""
-        wanted = typed_value_type(target)
-        if typed.type == wanted:
-            return typed
-        if source == target or (source.type, target.type) in _WIDENING:
-            return typed.cast(wanted, safe=False)
-        items = [
-            None if raw is None else self.cast_raw(source, raw, target, row)
-            for row, raw in enumerate(raws(typed, source))
-        ]
-        return scalars(items, target)
 
     def extract(
         self, value: pa.Array | None, steps: tuple[str | int, ...], target: Scalar | None
@@ -274,13 +251,8 @@ class _Reader:
         except CastError as error:
             raise CastError(f"row {self.first_row + row}, {error}") from None
 
-    def cast_raw(self, source: Scalar, raw: Any, target: Scalar, row: int) -> Any:
-        """One value of a typed column by the reference."""
-        cast = cast_scalar(source.type, raw, target, self.lookup.zone)
-        if cast is None and self.lookup.strict:
+    def typed_failure(self, row: int, problem: str) -> None:
+        """What a value of a typed column that does not cast does."""
+        if self.lookup.strict:
             path = Path(self.lookup.steps).normalized()
-            raise CastError(
-                f"row {self.first_row + row}, {path}: {raw!r} ({source.type.value}) does not cast to "
-                f"{target_name(target)}; read without strict=True for null instead"
-            )
-        return cast
+            raise CastError(f"row {self.first_row + row}, {path}: {problem}; {ADVICE}")

@@ -1,0 +1,114 @@
+"""+ - * / % as Spark computes them.
+
+Integers stay integers of the wider type, except that `/` always divides as double; decimals add, subtract
+and multiply exactly; with a float or double the result is a double (a float for two floats). Overflow and
+division by zero, errors in Spark, give null here, and an error if strict.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import CastError, InvalidExpression, UnsupportedExpression
+from shredlake.expr.ast import ArithmeticOp
+from shredlake.expr.coerce import is_decimal, is_numeric
+from shredlake.expr.types import DOUBLE, FLOAT, INT, INTEGRALS, STRING, VOID, DataType, from_arrow
+
+Operand = tuple[Any, DataType]
+
+_EXACT = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
+_INTEGRAL_DECIMAL = dict(zip(INTEGRALS, (3, 5, 10, 19), strict=True))
+
+
+def arithmetic(
+    op: ArithmeticOp, left: Operand, right: Operand, strict: bool, text: str
+) -> tuple[DataType, Any]:
+    """Type and value of `left op right`; `text` is the expression, for messages."""
+    kinds = [INT if kind == VOID else kind for _, kind in (left, right)]
+    if STRING in kinds or not all(is_numeric(kind) for kind in kinds):
+        raise InvalidExpression(f"{text} computes with {left[1]} and {right[1]}: cast them to numbers")
+    kind = _result_type(op, kinds)
+    if is_decimal(kind):
+        return _decimal_result(op, left, right, text)
+    a, b = (_as(data, kind) for data, _ in (left, right))
+    if op in ("/", "%"):
+        b = _without_zero(b, kind, strict, text)
+        return kind, pc.divide(a, b) if op == "/" else _remainder(a, b, kind)
+    if kind in (FLOAT, DOUBLE):
+        return kind, _EXACT[op](a, b)
+    return kind, _integral(op, a, b, kind, strict, text)
+
+
+def negate(data: Any, kind: DataType, strict: bool, text: str) -> tuple[DataType, Any]:
+    """Type and value of `-data`."""
+    if kind in (FLOAT, DOUBLE):
+        return kind, pc.negate(data)
+    return arithmetic("-", (pa.scalar(0, pa.int8()), INTEGRALS[0]), (data, kind), strict, text)
+
+
+def _result_type(op: ArithmeticOp, kinds: list[DataType]) -> DataType:
+    if FLOAT in kinds and kinds[0] == kinds[1] and op != "/":
+        return FLOAT
+    if FLOAT in kinds or DOUBLE in kinds:
+        return DOUBLE
+    decimals = [kind for kind in kinds if is_decimal(kind)]
+    if decimals:
+        return decimals[0]
+    return DOUBLE if op == "/" else max(kinds, key=INTEGRALS.index)
+
+
+def _as(data: Any, kind: DataType) -> Any:
+    return pc.cast(data, kind.arrow, safe=False)
+
+
+def _without_zero(divisor: Any, kind: DataType, strict: bool, text: str) -> Any:
+    """The divisor with null for zero."""
+    is_zero = pc.equal(divisor, pa.scalar(0, kind.arrow))
+    if (
+        strict and pc.any(pc.cast(is_zero, pa.bool_())).as_py()
+        if isinstance(is_zero, pa.Array)
+        else (strict and is_zero.as_py())
+    ):
+        raise CastError(f"{text} divides by zero; evaluate without strict=True for null instead")
+    return pc.if_else(is_zero, pa.scalar(None, kind.arrow), divisor)
+
+
+def _remainder(a: Any, b: Any, kind: DataType) -> Any:
+    """What is left of a, with the sign of a."""
+    if kind in (FLOAT, DOUBLE):
+        return pc.subtract(a, pc.multiply(pc.trunc(pc.divide(a, b)), b))
+    return pc.subtract(a, pc.multiply(pc.divide(a, b), b))
+
+
+def _integral(op: str, a: Any, b: Any, kind: DataType, strict: bool, text: str) -> Any:
+    try:
+        return _CHECKED[op](a, b)
+    except pa.ArrowInvalid:
+        if strict:
+            raise CastError(
+                f"{text} overflows {kind}; evaluate without strict=True for null instead"
+            ) from None
+    wide = pa.decimal128(_INTEGRAL_DECIMAL[kind], 0)
+    exact = _EXACT[op](pc.cast(a, wide), pc.cast(b, wide))
+    most = (1 << kind.arrow.bit_width - 1) - 1
+    limits = [pc.cast(pa.scalar(limit, pa.int64()), exact.type, safe=False) for limit in (-most - 1, most)]
+    fits = pc.and_(pc.greater_equal(exact, limits[0]), pc.less_equal(exact, limits[1]))
+    return pc.cast(pc.if_else(fits, exact, pa.scalar(None, exact.type)), kind.arrow)
+
+
+def _decimal_result(op: ArithmeticOp, left: Operand, right: Operand, text: str) -> tuple[DataType, Any]:
+    if op not in _EXACT:
+        raise UnsupportedExpression(f"{text}: decimals are not divided here, cast them to double first")
+    sides = [
+        data if is_decimal(kind) else pc.cast(data, pa.decimal128(_INTEGRAL_DECIMAL.get(kind, 1), 0))
+        for data, kind in (left, right)
+    ]
+    try:
+        result = _EXACT[op](*sides)
+    except pa.ArrowInvalid as error:
+        raise UnsupportedExpression(f"{text}: {error}; cast to double or to smaller decimals") from None
+    return from_arrow(result.type), result

@@ -1,0 +1,326 @@
+"""Exact evaluation over Arrow tables: three-valued logic and Spark's comparisons.
+
+NaN equals itself and is greater than every other number, -0.0 equals 0.0, strings compare by their bytes.
+What an operand is cast to is `coerce.py`'s table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import CastError, InvalidExpression
+from shredlake.expr.arithmetic import arithmetic, negate
+from shredlake.expr.ast import (
+    And,
+    Arithmetic,
+    Cast,
+    Column,
+    Compare,
+    ComparisonOp,
+    Expr,
+    Get,
+    In,
+    IsNan,
+    IsNull,
+    IsVariantNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Or,
+    name_parts,
+)
+from shredlake.expr.coerce import common_type
+from shredlake.expr.constants import fold_cast
+from shredlake.expr.like import like_mask
+from shredlake.expr.sql import to_sql
+from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
+from shredlake.kernels.cast_column import cast_column
+from shredlake.kernels.get import get
+from shredlake.kernels.layout import is_variant
+
+Data: TypeAlias = pa.Table | pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An operand: an array, or a scalar that stands for every row, with its type."""
+
+    data: pa.Array | pa.Scalar
+    type: DataType
+
+
+def evaluate(expr: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC") -> pa.Array:
+    """The expression's value in every row.
+
+    A cast that fails gives null, with `strict` a CastError; `variant_get` and `try_variant_get` say for
+    themselves which of the two they are. `timezone` is the session's.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> table = pa.table({"a": [1, None, 3]})
+    >>> evaluate(parse_predicate("a > 2 or a is null"), table).to_pylist()
+    [False, True, True]
+    """
+    value = _Evaluator(data, strict, timezone).value(expr).data
+    if isinstance(value, pa.Scalar):
+        return pa.repeat(value, data.num_rows)
+    return value
+
+
+def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
+    """Where a column is: its place in the schema, then the places of nested fields.
+
+    Names are taken as written, and if there is none such, without regard to case, as Spark does.
+
+    >>> resolve(pa.schema([("a", pa.int64()), ("S", pa.struct([("b", pa.int64())]))]), "s.b")
+    (1, 0)
+    """
+    places: list[int] = []
+    level: Any = schema
+    for part in name_parts(name):
+        fields = list(level) if isinstance(level, pa.Schema) or pa.types.is_struct(level) else []
+        if fields and not isinstance(level, pa.Schema) and is_variant(level):
+            raise InvalidExpression(f"{name} goes into a Variant: write v:{part}, with a colon, for a path")
+        exact = [place for place, field in enumerate(fields) if field.name == part]
+        found = exact or [p for p, field in enumerate(fields) if field.name.lower() == part.lower()]
+        if len(found) != 1:
+            names = ", ".join(field.name for field in fields) or "none"
+            problem = "is ambiguous" if found else "is not there"
+            raise InvalidExpression(f"column {name} {problem}: the names here are {names}")
+        places.append(found[0])
+        level = fields[found[0]].type
+    return tuple(places)
+
+
+class _Evaluator:
+    def __init__(self, data: Data, strict: bool, timezone: str) -> None:
+        self.table = data
+        self.strict = strict
+        self.timezone = timezone
+
+    def value(self, expr: Expr) -> Typed:
+        match expr:
+            case Column(name):
+                return self.column(name)
+            case Get():
+                return self.path(expr)
+            case Literal(value, kind):
+                return Typed(_scalar(value, kind), kind)
+            case Cast(inner, kind, strict):
+                return self.cast(self.value(inner), kind, self.strict if strict is None else strict)
+            case Compare():
+                return Typed(self.compare(expr), BOOLEAN)
+            case In():
+                return Typed(self.membership(expr), BOOLEAN)
+            case Like(inner, pattern, escape):
+                text = self.cast(self.scalar_value(inner), STRING, self.strict)
+                return Typed(like_mask(text.data, pattern, escape), BOOLEAN)
+            case IsNull(inner):
+                return Typed(_is_null(self.value(inner).data), BOOLEAN)
+            case IsVariantNull(inner):
+                return Typed(self.variant_null(expr, self.value(inner)), BOOLEAN)
+            case IsNan(inner):
+                number = self.cast(self.scalar_value(inner), DOUBLE, self.strict)
+                return Typed(pc.fill_null(pc.is_nan(number.data), False), BOOLEAN)
+            case Not(inner):
+                return Typed(pc.invert(self.truth(inner)), BOOLEAN)
+            case And(operands):
+                return Typed(self.combine(pc.and_kleene, operands), BOOLEAN)
+            case Or(operands):
+                return Typed(self.combine(pc.or_kleene, operands), BOOLEAN)
+            case Arithmetic(op, left, right):
+                a, b = self.scalar_value(left), self.scalar_value(right)
+                kind, result = arithmetic(op, (a.data, a.type), (b.data, b.type), self.strict, to_sql(expr))
+                return Typed(result, kind)
+            case Negate(inner):
+                operand = self.scalar_value(inner)
+                kind, result = negate(operand.data, operand.type, self.strict, to_sql(expr))
+                return Typed(result, kind)
+
+    # Columns and paths
+
+    def column(self, name: str) -> Typed:
+        array = self.whole_column(name)
+        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        kind = from_arrow(array.type)
+        if array.type == kind.arrow or kind == VARIANT or kind.name == str(array.type):
+            return Typed(array, kind)
+        return Typed(array.cast(kind.arrow), kind)
+
+    def whole_column(self, name: str) -> pa.Array | pa.ChunkedArray:
+        first, *rest = resolve(self.table.schema, name)
+        column = self.table.column(first)
+        for place in rest:
+            column = pc.struct_field(column, [place])
+        return column
+
+    def path(self, ref: Get) -> Typed:
+        column = self.whole_column(ref.column)
+        if not is_variant(column.type):
+            raise InvalidExpression(
+                f"{ref.column} is a {from_arrow(column.type)} column: only a Variant has a path {ref.path}"
+            )
+        strict = self.strict if ref.strict is None else ref.strict
+        arrow = None if ref.type is None else ref.type.arrow
+        found = get(column, ref.path, arrow, strict=strict, timezone=self.timezone)
+        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return Typed(found, ref.type or VARIANT)
+
+    # Types
+
+    def scalar_value(self, expr: Expr) -> Typed:
+        """A value that is compared or computed with: a Variant is none."""
+        value = self.value(expr)
+        if value.type == VARIANT:
+            raise InvalidExpression(
+                f"{to_sql(expr)} is a Variant, which can't be compared: add its type, as in v:a::bigint"
+            )
+        return value
+
+    def cast(self, value: Typed, kind: DataType, strict: bool) -> Typed:
+        if value.type == kind:
+            return value
+        if isinstance(value.data, pa.Scalar):
+            folded = fold_cast(Literal(value.data.as_py(), value.type), kind, self.timezone)
+            if folded is None and strict:
+                raise CastError(f"{value.data.as_py()!r} ({value.type}) does not cast to {kind}")
+            return Typed(_scalar(None if folded is None else folded.value, kind), kind)
+        if value.type == VARIANT:
+            cast = get(value.data, "$", kind.arrow, strict=strict, timezone=self.timezone)
+        elif pa.types.is_decimal(kind.arrow) and not pa.types.is_decimal128(kind.arrow):
+            cast = value.data.cast(kind.arrow)
+        else:
+            cast = cast_column(value.data, kind.arrow, strict=strict, timezone=self.timezone)
+        return Typed(cast, kind)
+
+    def in_type(self, value: Typed, kind: DataType, expr: Expr) -> Any:
+        """An operand in the type of its comparison; a constant that does not fit is the user's mistake."""
+        if isinstance(value.data, pa.Scalar) and value.type != kind and value.data.is_valid:
+            return _scalar(_folded(value, kind, self.timezone, expr), kind)
+        return self.cast(value, kind, self.strict).data
+
+    # Conditions
+
+    def truth(self, expr: Expr) -> Any:
+        value = self.scalar_value(expr)
+        if value.type == VOID:
+            return pa.scalar(None, pa.bool_())
+        if value.type != BOOLEAN:
+            raise InvalidExpression(f"{to_sql(expr)} is a {value.type}, expected a condition")
+        return value.data
+
+    def combine(self, connect: Any, operands: tuple[Expr, ...]) -> Any:
+        result = self.truth(operands[0])
+        for operand in operands[1:]:
+            result = connect(result, self.truth(operand))
+        return result
+
+    def compare(self, expr: Compare) -> Any:
+        left, right = self.scalar_value(expr.left), self.scalar_value(expr.right)
+        kind = common_type(left.type, right.type)
+        if kind is None:
+            raise InvalidExpression(
+                f"{to_sql(expr)} compares a {left.type} with a {right.type}: cast one of them"
+            )
+        a, b = self.in_type(left, kind, expr), self.in_type(right, kind, expr)
+        return compare_arrays(expr.op, a, b, kind)
+
+    def membership(self, expr: In) -> Any:
+        value = self.scalar_value(expr.value)
+        kind = value.type
+        for option in expr.options:
+            wider = common_type(kind, option.type)
+            if wider is None:
+                raise InvalidExpression(
+                    f"{to_sql(expr)} compares a {kind} with a {option.type}: cast one of them"
+                )
+            kind = wider
+        options = [
+            None if option.value is None else self.in_type(self.value(option), kind, expr).as_py()
+            for option in expr.options
+        ]
+        found = is_member(self.in_type(value, kind, expr), [o for o in options if o is not None], kind)
+        if None in options:  # not found among the known ones: unknown
+            found = pc.if_else(found, found, pa.scalar(None, pa.bool_()))
+        return found
+
+    def variant_null(self, expr: Expr, value: Typed) -> Any:
+        if value.type != VARIANT:
+            raise InvalidExpression(f"{to_sql(expr)}: {value.type} is no Variant, use IS NULL")
+        whole = get(value.data, "$")
+        is_null_value = pc.fill_null(pc.equal(whole.field("value"), pa.scalar(b"\x00")), False)
+        return pc.and_(pc.is_valid(whole), is_null_value)
+
+
+def _scalar(value: Any, kind: DataType) -> pa.Scalar:
+    if kind == UUID:
+        return pa.scalar(None if value is None else value.bytes, pa.binary(16))
+    return pa.scalar(value, kind.arrow)
+
+
+def _folded(value: Typed, kind: DataType, timezone: str, expr: Expr) -> Any:
+    if pa.types.is_decimal256(kind.arrow):
+        return value.data.as_py()
+    folded = fold_cast(Literal(value.data.as_py(), value.type), kind, timezone)
+    if folded is None:
+        raise InvalidExpression(f"{to_sql(expr)}: {value.data.as_py()!r} is no {kind}")
+    return folded.value
+
+
+def _is_null(data: pa.Array | pa.Scalar) -> Any:
+    return pc.is_null(data) if isinstance(data, pa.Array) else pa.scalar(not data.is_valid)
+
+
+_COMPARISONS = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+def compare_arrays(op: ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
+    """Compares two operands of one type: null where one of them is, except for `<=>`.
+
+    >>> compare_arrays(">", pa.array([1.0, float("nan")]), pa.scalar(5.0), DOUBLE).to_pylist()
+    [False, True]
+    """
+    if kind == VOID:
+        return pa.scalar(True if op == "<=>" else None, pa.bool_())
+    if op == "<=>":
+        both_null = pc.and_(pc.is_null(a), pc.is_null(b))
+        return pc.or_(both_null, pc.fill_null(compare_arrays("=", a, b, kind), False))
+    if kind == UUID:
+        a, b = (item.storage if isinstance(item, pa.ExtensionArray) else item for item in (a, b))
+    if kind == BOOLEAN:
+        a, b = pc.cast(a, pa.int8()), pc.cast(b, pa.int8())
+    plain = _COMPARISONS[op](a, b)
+    if kind not in (FLOAT, DOUBLE):
+        return plain
+    a_nan, b_nan = pc.is_nan(a), pc.is_nan(b)
+    # Whoever holds a NaN: (a is NaN, b is NaN) decides instead of the numbers, NaN being the greatest.
+    by_nan = _COMPARISONS[op](pc.cast(a_nan, pa.int8()), pc.cast(b_nan, pa.int8()))
+    return pc.if_else(pc.or_(a_nan, b_nan), by_nan, plain)
+
+
+def is_member(value: Any, options: list[Any], kind: DataType) -> Any:
+    """Whether each value is one of the options; null where the value is.
+
+    >>> is_member(pa.array([1, 2, None]), [2, 3], from_arrow(pa.int64())).to_pylist()
+    [False, True, None]
+    """
+    if not options or kind in (FLOAT, DOUBLE, UUID):
+        found: Any = pa.scalar(False)
+        for option in options:
+            found = pc.or_(found, compare_arrays("=", value, _scalar(option, kind), kind))
+        return pc.if_else(pc.is_valid(value), found, pa.scalar(None, pa.bool_()))
+    found = pc.is_in(value, value_set=pa.array(options, kind.arrow))
+    return pc.if_else(pc.is_valid(value), found, pa.scalar(None, pa.bool_()))
