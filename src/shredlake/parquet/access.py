@@ -128,7 +128,7 @@ def variant_access(variant: VariantColumn, path: Path) -> Access:
         column for below in level.walk() if isinstance(below.node, Scalar) for column in _columns(below.typed)
     }
     residuals = {column for below in level.walk() if below.typed for column in _columns(below.value)}
-    # The `value` of a level without `typed_value` is its only leaf: without it, nobody sees the objects above.
+    # Without `typed_value`, `value` is a level's only leaf: no other tells whether the objects above exist.
     untyped = {column for below in level.walk() if not below.typed for column in _columns(below.value)}
     if isinstance(level.node, Untyped) and path.steps:
         return Access(place, residuals=frozenset(untyped), metadata=metadata)

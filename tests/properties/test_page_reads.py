@@ -1,0 +1,117 @@
+"""Pages read one by one hold the same rows as the file read whole, whatever nesting and page breaks."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shredlake.parquet.file import OpenFile
+from shredlake.parquet.rows import Rows, merge_ranges
+
+TYPES = [
+    pa.int64(),
+    pa.string(),
+    pa.large_string(),
+    pa.bool_(),
+    pa.timestamp("ns", "Europe/Paris"),
+    pa.decimal128(20, 3),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.list_(pa.int32()),
+    pa.struct([("x", pa.int8()), ("y", pa.list_(pa.struct([("p", pa.string()), ("q", pa.float64())])))]),
+    pa.list_(pa.list_(pa.struct([("deep", pa.binary())]))),
+    pa.map_(pa.string(), pa.struct([("m", pa.int16()), ("n", pa.list_(pa.int8()))])),
+    pa.uuid(),
+]
+
+
+def random_value(type_: pa.DataType, dice: Any) -> Any:
+    if dice.random() < 0.2:
+        return None
+    if pa.types.is_struct(type_):
+        return {field.name: random_value(field.type, dice) for field in type_}
+    if pa.types.is_map(type_):
+        return [(f"k{n}", random_value(type_.item_type, dice)) for n in range(dice.randrange(3))]
+    if pa.types.is_list(type_):
+        return [random_value(type_.value_type, dice) for _ in range(dice.randrange(4))]
+    if pa.types.is_decimal(type_):
+        return dice.randrange(-1000, 1000)
+    if isinstance(type_, pa.UuidType):
+        return dice.randbytes(16)
+    number = dice.randrange(40)
+    if pa.types.is_boolean(type_):
+        return number % 2 == 0
+    if pa.types.is_binary(type_):
+        return bytes([number])
+    return number if pa.types.is_primitive(type_) else f"text {number}"
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[bytes, pa.Table, int]:
+    dice = draw(st.randoms(use_true_random=False))
+    types = draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=4))
+    count = draw(st.integers(1, 400))
+    columns = [pa.array([random_value(type_, dice) for _ in range(count)], type_) for type_ in types]
+    table = pa.table(columns, names=[f"c{n}" for n in range(len(types))])
+    sink = io.BytesIO()
+    pq.write_table(
+        table,
+        sink,
+        write_page_index=True,
+        row_group_size=draw(st.sampled_from([50, 150, 400])),
+        max_rows_per_page=draw(st.integers(1, 60)),
+        data_page_version=draw(st.sampled_from(["1.0", "2.0"])),
+        compression=draw(st.sampled_from(["none", "zstd", "snappy"])),
+        use_dictionary=draw(st.booleans()),
+    )
+    return sink.getvalue(), table, count
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@settings(max_examples=60)
+@given(files(), st.data())
+def test_chosen_rows_are_those_of_the_whole(file: tuple[bytes, pa.Table, int], data: st.DataObject) -> None:
+    raw, _, _ = file
+    opened = OpenFile(io.BytesIO(raw))
+    plain = pq.ParquetFile(io.BytesIO(raw))
+    for group, row_count in enumerate(opened.chunks.row_counts):
+        cuts = sorted(data.draw(st.sets(st.integers(0, row_count), max_size=6)))
+        rows = Rows(merge_ranges(zip(cuts[::2], cuts[1::2], strict=False)))
+        if data.draw(st.booleans()) and rows.span:
+            mask = data.draw(st.lists(st.booleans(), min_size=rows.span, max_size=rows.span))
+            rows = rows.masked(pa.array(mask, pa.bool_()))
+        names = data.draw(st.sets(st.sampled_from(plain.schema_arrow.names), min_size=1))
+        columns = frozenset(
+            leaf.column
+            for leaf in opened.leaves.values()
+            if leaf.path[0] in names and leaf.column is not None
+        )
+        if not rows.count:
+            continue
+        found = opened.read(group, columns, rows)
+        whole = plain.read_row_group(group)
+        assert found.keys() == names
+        for name, array in found.items():
+            array.validate(full=True)
+            expected = rows.pick(whole[name].combine_chunks(), [(0, row_count)])
+            assert array.type == expected.type
+            assert array.equals(expected), name
+
+
+def test_nested_leaves_come_one_at_a_time() -> None:
+    """A leaf of a struct in a list comes with the lists and structs around it, and nothing else."""
+    rows_written = [{"y": [{"p": str(n), "q": float(n)}] * (n % 3)} if n % 5 else None for n in range(300)]
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"c": rows_written}), sink, write_page_index=True, max_rows_per_page=7)
+    file = OpenFile(sink)
+    found = file.read(0, frozenset({1}), Rows(((100, 120),)))["c"]
+    assert found.to_pylist() == [
+        None if row is None else {"y": [{"q": element["q"]} for element in row["y"]]}
+        for row in rows_written[100:120]
+    ]
+    assert file.tally.pages == 4

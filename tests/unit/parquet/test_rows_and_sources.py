@@ -1,0 +1,132 @@
+"""Rows chosen by ranges and masks, bytes fetched by ranges."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import obstore.store
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+
+from shredlake.errors import InvalidFile
+from shredlake.parquet.rows import Rows, merge_ranges
+from shredlake.parquet.source import REMOTE_GAP, coalesce, find_files, open_input
+
+
+def test_a_second_mask_narrows_the_first() -> None:
+    rows = Rows(((10, 14), (20, 22)))
+    once = rows.masked(pa.array([True, False, True, True, False, True]))
+    twice = once.masked(pa.array([False, True, False, True]))
+    assert once.count == 4
+    assert twice.count == 2
+    numbers = pa.array(range(30))
+    assert once.pick(numbers, [(0, 30)]).to_pylist() == [10, 12, 13, 21]
+    assert twice.pick(numbers, [(0, 30)]).to_pylist() == [12, 21]
+
+
+def test_touch_looks_through_the_mask() -> None:
+    rows = Rows(((0, 100),)).masked(pa.array([n == 57 for n in range(100)]))
+    assert rows.touch(50, 60)
+    assert not rows.touch(0, 57)
+    assert not rows.touch(58, 100)
+    assert not rows.touch(200, 300)
+
+
+def test_picked_rows_may_lie_in_several_pieces_of_coverage() -> None:
+    rows = Rows(((3, 8), (15, 17)))
+    covered = [(2, 5), (5, 9), (14, 20)]
+    array = pa.array([row for start, stop in covered for row in range(start, stop)])
+    assert rows.pick(array, covered).to_pylist() == [3, 4, 5, 6, 7, 15, 16]
+
+
+def test_merge_ranges_joins_neighbours() -> None:
+    assert merge_ranges([(0, 1), (1, 2), (4, 6), (5, 9)]) == ((0, 2), (4, 9))
+
+
+def test_coalesce_keeps_each_range_findable() -> None:
+    extents = [(500, 10), (0, 10), (505, 20), (12, 3)]
+    merged, places = coalesce(extents, gap=2)
+    assert merged == [(0, 15), (500, 25)]
+    found = [(merged[which][0] + at, extents[n][1]) for n, (which, at) in enumerate(places)]
+    assert found == extents
+
+
+DATA = bytes(range(256)) * 1000
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "data.bin"
+    path.write_bytes(DATA)
+    return path
+
+
+def test_every_source_reads_the_same_ranges_and_counts_them(stored: Path) -> None:
+    extents = [(100, 50), (200_000, 7), (0, 4)]
+    expected = [DATA[offset : offset + length] for offset, length in extents]
+    memory = obstore.store.MemoryStore()
+    obstore.put(memory, "some/key", DATA)
+    sources = [
+        open_input(stored),
+        open_input(io.BytesIO(DATA)),
+        open_input(str(stored), store=pyarrow.fs.LocalFileSystem()),
+        open_input("some/key", store=memory),
+        open_input(f"file://{stored}"),
+    ]
+    for source in sources:
+        assert source.size == len(DATA)
+        assert [bytes(part) for part in source.read(extents)] == expected
+        source.close()
+        assert bytes(source.read([(1, 2)])[0]) == DATA[1:3]
+    assert [source.bytes_read for source in sources[:3]] == [63] * 3
+    remote = sources[3]
+    assert REMOTE_GAP > 100  # so that the two near ranges are one request
+    assert remote.requests == 3
+    assert remote.bytes_read == 150 + 7 + 2
+
+
+def test_a_file_cut_short_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "short"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(InvalidFile, match="short is no Parquet file: it has 4 bytes"):
+        open_input(path).footer()
+    with pytest.raises(InvalidFile, match="cut short: wanted 10 bytes at 2, got 2"):
+        open_input(path).read([(2, 10)])
+    with pytest.raises(InvalidFile, match=r"absent.parquet can't be opened: No such file"):
+        open_input(tmp_path / "absent.parquet")
+
+
+def test_a_remote_footer_takes_one_request(tmp_path: Path) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": range(100_000)}), sink)
+    memory = obstore.store.MemoryStore()
+    obstore.put(memory, "f", sink.getvalue())
+    source = open_input("f", store=memory)
+    assert source.footer() == open_input(sink).footer()
+    assert source.requests == 1
+
+
+def test_files_of_a_directory_a_glob_and_a_list(tmp_path: Path) -> None:
+    for name in ("b.parquet", "a.parquet", "day=1/c.parquet", "_delta_log/0.json", ".hidden", "_SUCCESS"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = [str(Path(path).relative_to(tmp_path)) for path in find_files(tmp_path)]
+    assert found == ["a.parquet", "b.parquet", "day=1/c.parquet"]
+    assert find_files(str(tmp_path / "*.parquet")) == [
+        str(tmp_path / "a.parquet"),
+        str(tmp_path / "b.parquet"),
+    ]
+    assert find_files([tmp_path / "b.parquet", tmp_path / "a.parquet"]) == [
+        str(tmp_path / "b.parquet"), str(tmp_path / "a.parquet"),
+    ]  # fmt: skip
+    assert find_files(str(tmp_path), pyarrow.fs.LocalFileSystem()) == [
+        str(tmp_path / name) for name in ("a.parquet", "b.parquet", "day=1/c.parquet")
+    ]
+    store = obstore.store.LocalStore(tmp_path)
+    assert find_files("", store) == ["a.parquet", "b.parquet", "day=1/c.parquet"]
+    assert find_files("day=1", store) == ["day=1/c.parquet"]
+    with pytest.raises(InvalidFile, match="no Parquet file at"):
+        find_files(str(tmp_path / "*.orc"))
