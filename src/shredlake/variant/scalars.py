@@ -84,9 +84,9 @@ class Float32(float):
 
     __slots__ = ()
 
-    def __new__(cls, value: float = 0.0) -> Float32:
+    def __new__(cls, value: float | str = 0.0) -> Float32:
         try:
-            return super().__new__(cls, _FLOAT.unpack(_FLOAT.pack(value))[0])
+            return super().__new__(cls, _FLOAT.unpack(_FLOAT.pack(float(value)))[0])
         except OverflowError:
             raise InvalidValue(f"{float(value)!r} is beyond the range of a 32 bit float") from None
 
