@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +30,7 @@ TYPES = [
 ]
 
 
-def random_value(type_: pa.DataType, dice: Any) -> Any:
+def random_value(type_: pa.DataType, dice: random.Random) -> Any:
     if dice.random() < 0.2:
         return None
     if pa.types.is_struct(type_):
@@ -51,56 +51,55 @@ def random_value(type_: pa.DataType, dice: Any) -> Any:
     return number if pa.types.is_primitive(type_) else f"text {number}"
 
 
-@st.composite
-def files(draw: st.DrawFn) -> tuple[bytes, pa.Table, int]:
-    dice = draw(st.randoms(use_true_random=False))
-    types = draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=4))
-    count = draw(st.integers(1, 400))
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    types=st.lists(st.sampled_from(TYPES), min_size=1, max_size=4),
+    count=st.integers(1, 400),
+    row_group_size=st.sampled_from([50, 150, 400]),
+    rows_per_page=st.integers(1, 60),
+    version=st.sampled_from(["1.0", "2.0"]),
+    codec=st.sampled_from(["none", "zstd", "snappy"]),
+    dictionary=st.booleans(),
+)
+def test_chosen_rows_are_those_of_the_whole(
+    seed: int, types: list[pa.DataType], count: int, row_group_size: int, rows_per_page: int, version: str,
+    codec: str, dictionary: bool,
+) -> None:  # fmt: skip
+    dice = random.Random(seed)
     columns = [pa.array([random_value(type_, dice) for _ in range(count)], type_) for type_ in types]
-    table = pa.table(columns, names=[f"c{n}" for n in range(len(types))])
     sink = io.BytesIO()
     pq.write_table(
-        table,
-        sink,
-        write_page_index=True,
-        row_group_size=draw(st.sampled_from([50, 150, 400])),
-        max_rows_per_page=draw(st.integers(1, 60)),
-        data_page_version=draw(st.sampled_from(["1.0", "2.0"])),
-        compression=draw(st.sampled_from(["none", "zstd", "snappy"])),
-        use_dictionary=draw(st.booleans()),
-    )
-    return sink.getvalue(), table, count
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@settings(max_examples=60)
-@given(files(), st.data())
-def test_chosen_rows_are_those_of_the_whole(file: tuple[bytes, pa.Table, int], data: st.DataObject) -> None:
-    raw, _, _ = file
-    opened = OpenFile(io.BytesIO(raw))
-    plain = pq.ParquetFile(io.BytesIO(raw))
+        pa.table(columns, names=[f"c{n}" for n in range(len(types))]), sink, write_page_index=True,
+        row_group_size=row_group_size, max_rows_per_page=rows_per_page, data_page_version=version,
+        compression=codec, use_dictionary=dictionary,
+    )  # fmt: skip
+    opened, plain = OpenFile(sink), pq.ParquetFile(io.BytesIO(sink.getvalue()))
     for group, row_count in enumerate(opened.chunks.row_counts):
-        cuts = sorted(data.draw(st.sets(st.integers(0, row_count), max_size=6)))
+        cuts = sorted(dice.sample(range(row_count + 1), min(row_count, 2 * dice.randrange(1, 4))))
         rows = Rows(merge_ranges(zip(cuts[::2], cuts[1::2], strict=False)))
-        if data.draw(st.booleans()) and rows.span:
-            mask = data.draw(st.lists(st.booleans(), min_size=rows.span, max_size=rows.span))
-            rows = rows.masked(pa.array(mask, pa.bool_()))
-        names = data.draw(st.sets(st.sampled_from(plain.schema_arrow.names), min_size=1))
-        columns = frozenset(
-            leaf.column
-            for leaf in opened.leaves.values()
-            if leaf.path[0] in names and leaf.column is not None
-        )
+        if dice.random() < 0.5:
+            share = dice.choice([0.05, 0.5])
+            rows = rows.masked(pa.array([dice.random() < share for _ in range(rows.span)], pa.bool_()))
         if not rows.count:
             continue
-        found = opened.read(group, columns, rows)
+        names = set(dice.sample(plain.schema_arrow.names, dice.randrange(1, len(types) + 1)))
+        found = opened.read(group, leaves_of(opened, names), rows)
         whole = plain.read_row_group(group)
         assert found.keys() == names
         for name, array in found.items():
             array.validate(full=True)
             expected = rows.pick(whole[name].combine_chunks(), [(0, row_count)])
             assert array.type == expected.type
-            assert array.equals(expected), name
+            assert decoded(array).equals(decoded(expected)), name
+
+
+def leaves_of(file: OpenFile, names: set[str]) -> frozenset[int]:
+    return frozenset(column for column, leaf in file.leaves.items() if leaf.path[0] in names)
+
+
+def decoded(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def test_nested_leaves_come_one_at_a_time() -> None:
