@@ -1,5 +1,6 @@
 """Semi-structured data at the speed of relational tables."""
 
+from shredlake.delta.table import Table
 from shredlake.errors import (
     CastError,
     CommitConflict,
@@ -95,6 +96,7 @@ __all__ = [
     "ShredlakeError",
     "TableError",
     "TableExists",
+    "Table",
     "Timestamp",
     "TimestampNanos",
     "TimestampNtz",

@@ -57,6 +57,12 @@ class CheckpointPart:
         """Whether a column, or a group of columns, is in the file."""
         return column in self.leaves or any(leaf.startswith(f"{column}.") for leaf in self.leaves)
 
+    def type_of(self, column: str) -> pa.DataType | None:
+        """The Arrow type of a column or group, None where the file lacks it."""
+        if not self.has(column):
+            return None
+        return _descend_type(self.file.schema_arrow, column.split(".", 1))
+
     def is_all_null(self, leaf: str) -> bool:
         """Whether a leaf column holds no value, as the statistics of all its chunks say."""
         if leaf not in self.leaves:
@@ -109,7 +115,7 @@ class CheckpointPart:
                 found = found.filter(pa.array(wanted))
             chunks.extend(found.chunks)
         if kind is None:
-            kind = _descend_type(self.file.schema_arrow, f"add.{column}".split("."))
+            kind = _descend_type(self.file.schema_arrow, ("add", column))
         return pa.chunked_array(chunks, type=kind)
 
     def _field(self, group: int, dotted: str) -> pa.ChunkedArray:
@@ -183,9 +189,10 @@ def _steps(kind: pa.DataType, dotted: str) -> list[str]:
     return steps
 
 
-def _descend_type(schema: pa.Schema, steps: Sequence[str]) -> pa.DataType:
-    kind = schema.field(steps[0]).type
-    for step in _steps(kind, ".".join(steps[1:])):
+def _descend_type(schema: pa.Schema, names: Sequence[str]) -> pa.DataType:
+    """The type below a top-level column; `names` is that column and the dotted rest."""
+    kind = schema.field(names[0]).type
+    for step in _steps(kind, names[1] if len(names) > 1 else ""):
         kind = kind.field(step).type
     return kind
 

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from shredlake.delta.schema import Array, DeltaType, Map, Struct
 from shredlake.errors import InvalidSchema
-from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.schema import ShreddingSchema
 
 PIN_PREFIX = "shredlake.shredding."
@@ -91,6 +90,8 @@ def _layout(
         return None if wanted is None else str(ShreddingSchema.parse(str(wanted)))
     if sample is None:
         return None
+    from shredlake.shredding.infer import infer_schema
+
     inferred = infer_schema(column_at(sample, place.steps))
     return None if inferred is None else str(inferred)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.schema import Struct, arrow_type
+from shredlake.delta.schema import Field, Struct, arrow_type
 from shredlake.errors import CorruptLog
 
 # What a file name may not hold on some system, beside control characters; percent-escaped in directories.
@@ -73,6 +73,12 @@ def _parse_timestamps(texts: Any, target: pa.DataType) -> Any:
     bare = pc.replace_substring_regex(texts, r"(Z|\+00:?00)$", "")
     parsed = pc.cast(pc.replace_substring(bare, "T", " "), pa.timestamp("us"))
     return parsed if target.tz is None else pc.assume_timezone(parsed, "UTC")
+
+
+def looked_up(maps: pa.Array | pa.ChunkedArray, field: Field) -> pa.Array | pa.ChunkedArray:
+    """The typed values of one partition column, out of the log's maps."""
+    assert isinstance(field.type, str)
+    return parse_values(pc.map_lookup(maps, pa.scalar(field.physical_name), "first"), field.type)
 
 
 def directory(values: Mapping[str, str | None]) -> str:

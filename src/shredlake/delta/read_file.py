@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,8 @@ from shredlake.delta.rebind import Binding, bind, resolve
 from shredlake.delta.schema import arrow_type, physical_type
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import decode_path
-from shredlake.expr import Column, Expr, Projection
+from shredlake.expr import Column, Expr, Literal, Projection
+from shredlake.expr.types import BOOLEAN
 from shredlake.parquet.explain import Explain
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.plan import make_plan
@@ -75,10 +76,21 @@ class DataFile:
         for batch in scan.to_batches():
             yield self._finished(batch, query)
 
+    def count(self, query: Query) -> int:
+        """How many rows the query keeps; its columns are not read."""
+        if self.add.deletion_vector is None:
+            return self._scan(query, self._bound(query.predicate)).count()
+        # A batch without columns has no rows, so one constant column stands in.
+        ones = (Projection("one", Literal(True, BOOLEAN)),)
+        narrow = replace(query, projections=ones, schema=pa.schema([("one", pa.bool_())]))
+        return sum(batch.num_rows for batch in self._without_deleted(narrow))
+
     def explain(self, query: Query) -> Explain:
         """What reading costs."""
-        predicate = None if query.predicate is None else self.binding.expression(query.predicate)
-        return self._scan(query, predicate).explain()
+        return self._scan(query, self._bound(query.predicate)).explain()
+
+    def _bound(self, predicate: Expr | None) -> Expr | None:
+        return None if predicate is None else self.binding.expression(predicate)
 
     def _scan(self, query: Query, predicate: Expr | None) -> Scan:
         projections = [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections]

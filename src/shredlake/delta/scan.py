@@ -21,7 +21,7 @@ from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile, Query, nullable_schema
 from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.schema import arrow_type
-from shredlake.delta.skipping import Verdict, prune
+from shredlake.delta.skipping import FileStatistics, Verdict, prune
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import InvalidFile
 from shredlake.expr import Column, Expr, Get, Projection, join_name, parse_columns, parse_predicate
@@ -186,15 +186,10 @@ class TableScan:
             known = self._recorded_rows()
             if known is not None:
                 return known
-        narrow = TableScan(
-            self.snapshot, [], self.query.predicate, strict=self.query.strict, timezone=self.query.timezone
-        )
-        return sum(narrow._per_file(lambda file: sum(b.num_rows for b in file.batches(narrow.query))))
+        return sum(self._per_file(lambda file: file.count(self.query)))
 
     def _recorded_rows(self) -> int | None:
         """The sum of the files' own counts, if all of them have one."""
-        from shredlake.delta.skipping import FileStatistics
-
         counts = FileStatistics.of(self.snapshot).row_counts
         files = self.snapshot.files
         if files.live is not None:

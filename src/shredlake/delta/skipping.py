@@ -182,7 +182,7 @@ class FileStatistics:
         path = ref.path.normalized()
         lower = [piece.variant_bound("minValues", leaf, path) for piece in self.pieces]
         upper = [piece.variant_bound("maxValues", leaf, path) for piece in self.pieces]
-        minima, maxima = _by_class(lower), _by_class(upper)
+        minima, maxima = _byclass_of(lower), _byclass_of(upper)
         kinds = sorted(
             minima.keys() | maxima.keys(),
             key=lambda kind: -sum(_valid(side.get(kind)) for side in (minima, maxima)),
@@ -220,7 +220,7 @@ def _valid(array: pa.Array | None) -> int:
     return 0 if array is None else len(array) - array.null_count
 
 
-def _by_class(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
+def _byclass_of(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
     """Bounds of all files, one column per type that occurs, null where a file's bound has another."""
     scale = max((_largest_scale(piece) for piece in pieces), default=0)
     typed = [_classes_of(piece, scale) for piece in pieces]
@@ -242,16 +242,16 @@ def _classes_of(bounds: pa.Array, scale: int) -> dict[pa.DataType, pa.Array]:
             return {kind: bounds.cast(kind)}
         except pa.ArrowException:
             return {}  # more digits than fit: unknown
-    headers = _bytes_at(bounds, 0)
+    headers = bytes_at(bounds, 0)
     found = {}
-    for kind in {_class(header) for header in np.unique(headers).tolist()} - {None}:
-        of_kind = np.array([_class(header) == kind for header in range(256)])[headers]
+    for kind in {class_of(header) for header in np.unique(headers).tolist()} - {None}:
+        of_kind = np.array([class_of(header) == kind for header in range(256)])[headers]
         values = get(bounds, Path(), _widest(kind, scale))
         found[_widest(kind, scale)] = pc.if_else(pa.array(of_kind), values, pa.scalar(None, values.type))
     return found
 
 
-def _class(header: int) -> pa.DataType | None:
+def class_of(header: int) -> pa.DataType | None:
     """The type behind the first byte of a value; None for what has no order here.
 
     `ttttttbb`: two bits for the basic type (0 primitive, 1 short string), six for the type or length.
@@ -274,13 +274,13 @@ def _largest_scale(bounds: pa.Array) -> int:
         return int(bounds.type.scale)
     if not is_variant(bounds.type) or bounds.null_count == len(bounds):
         return 0
-    headers = _bytes_at(bounds, 0)
+    headers = bytes_at(bounds, 0)
     decimals = (headers & 0b11 == 0) & np.isin(headers >> 2, (8, 9, 10))
-    scales = _bytes_at(bounds, 1)[decimals]
+    scales = bytes_at(bounds, 1)[decimals]
     return min(int(scales.max()), 38) if len(scales) else 0
 
 
-def _bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """One byte of every value, 0 for rows that have none there."""
     values = pc.struct_field(bounds, ["value"]).cast(pa.binary())
     _, offsets, data = values.buffers()

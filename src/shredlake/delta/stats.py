@@ -137,28 +137,28 @@ def file_stats(
         dotted = ".".join(leaf.physical)
         if leaf.type == "variant":
             variant = facts.variants[dotted]
-            _put(nulls, leaf.physical, variant.null_count)
+            put(nulls, leaf.physical, variant.null_count)
             if variant_bounds:
                 lower, upper = variant_extremes(variant, policy)
-                _put(minimum, leaf.physical, None if lower is None else encode_variant(lower))
-                _put(maximum, leaf.physical, None if upper is None else encode_variant(upper))
+                put(minimum, leaf.physical, None if lower is None else encode_variant(lower))
+                put(maximum, leaf.physical, None if upper is None else encode_variant(upper))
         elif isinstance(leaf.type, str):
             if dotted not in facts.leaves:
-                _put(nulls, leaf.physical, facts.num_rows)  # a void column is never written
+                put(nulls, leaf.physical, facts.num_rows)  # a void column is never written
                 continue
             statistics = facts.leaves[dotted]
-            _put(nulls, leaf.physical, statistics.null_count)
-            _put(minimum, leaf.physical, json_bound(statistics.minimum, policy.prefix_length, upper=False))
+            put(nulls, leaf.physical, statistics.null_count)
+            put(minimum, leaf.physical, json_bound(statistics.minimum, policy.prefix_length, upper=False))
             if not statistics.has_nan:
-                _put(maximum, leaf.physical, json_bound(statistics.maximum, policy.prefix_length, upper=True))
+                put(maximum, leaf.physical, json_bound(statistics.maximum, policy.prefix_length, upper=True))
         elif leaf.physical in container_nulls:
-            _put(nulls, leaf.physical, container_nulls[leaf.physical])
+            put(nulls, leaf.physical, container_nulls[leaf.physical])
     return render(
         {"numRecords": facts.num_rows, "minValues": minimum, "maxValues": maximum, "nullCount": nulls}
     )
 
 
-def _put(target: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
+def put(target: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
     """Sets a value in nested objects; None is not recorded."""
     if value is None:
         return
@@ -247,7 +247,7 @@ def variant_extremes(facts: VariantFacts, policy: StatsPolicy) -> tuple[Variant 
     for path, leaf in facts.leaves.items():
         if len(lower) >= policy.limit_per_variant:
             break
-        if path in facts.residual or "[*]" in path or path == "$" or leaf.value_count == 0:
+        if path in facts.residual or "[*]" in path or leaf.value_count == 0:
             continue
         least = variant_bound(leaf.minimum, policy.prefix_length, upper=False)
         greatest = None if leaf.has_nan else variant_bound(leaf.maximum, policy.prefix_length, upper=True)

@@ -27,7 +27,8 @@ from shredlake.delta.schema import DeltaType, arrow_type
 from shredlake.delta.stats import Leaf
 from shredlake.delta.z85 import decode_variants
 from shredlake.kernels import from_json, get, unshred
-from shredlake.kernels.layout import variant
+from shredlake.kernels.layout import is_variant, shredding_schema, variant
+from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.path import Path
 
 Side: TypeAlias = Literal["minValues", "maxValues"]
@@ -89,12 +90,7 @@ class JsonPiece(Piece):
         return self._get(("nullCount", *leaf.physical), pa.int64())
 
     def bound(self, side: Side, leaf: Leaf) -> pa.Array:
-        kind = arrow_type(leaf.type)
-        if pa.types.is_floating(kind):
-            # Text to decimal to double may be off by one unit in the last place: step outwards.
-            found = self._get((side, *leaf.physical), pa.float64())
-            return outward(found, upper=side == "maxValues")
-        return self._get((side, *leaf.physical), kind)
+        return _without_nan(self._get((side, *leaf.physical), arrow_type(leaf.type)))
 
     def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
         return decode_variants(self._get((side, *leaf.physical), pa.string()))
@@ -133,7 +129,7 @@ class ParsedPiece(Piece):
         return self._column(".".join(("nullCount", *leaf.physical)), pa.int64())
 
     def bound(self, side: Side, leaf: Leaf) -> pa.Array:
-        return self._column(".".join((side, *leaf.physical)), arrow_type(leaf.type))
+        return _without_nan(self._column(".".join((side, *leaf.physical)), arrow_type(leaf.type)))
 
     def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
         found = self.part.read_adds("stats_parsed." + ".".join((side, *leaf.physical)), self.keep)
@@ -152,6 +148,11 @@ class ParsedPiece(Piece):
         if typed is not None and self._is_empty(f"{group}.value"):
             return typed.combine_chunks()
         return get(self.variant_bounds(side, leaf), Path((path,)))
+
+    def layout(self, side: Side, leaf: Leaf) -> ShreddingSchema | None:
+        """How the checkpoint shreds the bounds of a Variant column."""
+        column = self.part.type_of("add.stats_parsed." + ".".join((side, *leaf.physical)))
+        return shredding_schema(column) if column is not None and is_variant(column) else None
 
     def _is_empty(self, column: str) -> bool:
         """Whether a leaf column holds no value at all, by the footer's null counts."""
@@ -177,15 +178,11 @@ def _json_pieces(part: CheckpointPart) -> Iterator[Piece]:
         yield JsonPiece(texts.slice(start, SLICE).combine_chunks().cast(pa.string()))
 
 
-def outward(values: pa.Array, *, upper: bool) -> pa.Array:
-    """Doubles moved one step away from the range they bound; NaN says nothing.
-
-    >>> outward(pa.array([1.0, float("nan")]), upper=True).to_pylist()
-    [1.0000000000000002, None]
-    """
-    numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
-    moved = np.nextafter(numbers, np.inf if upper else -np.inf)
-    return pa.array(moved, mask=np.isnan(numbers))
+def _without_nan(values: pa.Array) -> pa.Array:
+    """Bounds with NaN as unknown: Spark writes it where it is the greatest value."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def widened(values: pa.Array, kind: DeltaType) -> pa.Array:

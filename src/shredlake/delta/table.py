@@ -12,13 +12,18 @@ import pyarrow as pa
 from shredlake.delta import alter, mutate
 from shredlake.delta import history as history_
 from shredlake.delta.actions import Protocol
+from shredlake.delta.changes import changes
+from shredlake.delta.checkpoint import checkpoint_after, write_checkpoint
 from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, commit
 from shredlake.delta.create import create
+from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import Shredding
 from shredlake.delta.log import version_at
+from shredlake.delta.restore import restore
 from shredlake.delta.scan import TableScan
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.storage import Storage
+from shredlake.delta.vacuum import vacuum
 from shredlake.errors import ConstraintViolation, TableError
 from shredlake.expr import Expr, Projection
 from shredlake.parquet.write import WriteOptions
@@ -226,6 +231,53 @@ class Table:
         operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
         return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
 
+    # ── Care ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def checkpoint(self) -> str:
+        """Writes a checkpoint of the open version, so that opening the table reads less log; returns its key.
+
+        Commits do this by themselves every `delta.checkpointInterval` versions.
+        """
+        require_writable(self.protocol, self.uri)
+        return write_checkpoint(self._snapshot)
+
+    def vacuum(
+        self,
+        *,
+        retention_hours: float | None = None,
+        dry_run: bool = True,
+        enforce_retention: bool = True,
+    ) -> list[str]:
+        """Deletes files that no version within the retention period needs; by default only lists them.
+
+        The period is `delta.deletedFileRetentionDuration`, a week unless set. A shorter one is refused
+        unless `enforce_retention` is False: running queries and writes may need the files.
+        """
+        return vacuum(
+            self._writable(),
+            retention_hours=retention_hours,
+            dry_run=dry_run,
+            enforce_retention=enforce_retention,
+        )
+
+    def restore(self, version: int | None = None, timestamp: datetime | str | int | None = None) -> int:
+        """Makes an older version the newest, as a new commit; returns its number."""
+        current = self._writable()
+        if (version is None) == (timestamp is None):
+            raise TableError("restore takes a version or a timestamp")
+        if version is None:
+            assert timestamp is not None
+            version = version_at(self._storage, timestamp, history_.enabled_since(current))
+        return self._moved(restore(current, load_snapshot(self._storage, version)))
+
+    def changes(self, start: int, end: int | None = None) -> pa.Table:
+        """Rows that came and went in the versions `start` to `end`, both included.
+
+        Needs `delta.enableChangeDataFeed=true`. Beside the table's columns there are `_change_type`
+        (insert, delete, update_preimage, update_postimage), `_commit_version` and `_commit_timestamp`.
+        """
+        return changes(self._snapshot, start, end)
+
     def _check_rows(self, name: str, text: str) -> None:
         total, held = self.scan([]).count(), self.scan([], where=text).count()
         if held < total:
@@ -244,4 +296,5 @@ class Table:
 
     def _moved(self, version: int) -> int:
         self._snapshot = load_snapshot(self._storage)
+        checkpoint_after(self._snapshot, version)
         return version

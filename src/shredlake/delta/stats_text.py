@@ -1,0 +1,62 @@
+"""Statistics back to JSON: for files whose checkpoint keeps them as typed columns only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.checkpoint_stats import SIDES, StatsColumns
+from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.stats import json_bound, put, render
+from shredlake.delta.stats_read import ParsedPiece, Piece
+from shredlake.delta.z85 import encode_variant
+from shredlake.variant import Variant
+
+
+def with_stats(snapshot: Snapshot, table: pa.Table, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.Table:
+    """Rows of `Files.table(keep=...)` with `stats` filled in where only `stats_parsed` has them."""
+    texts = table.column("stats")
+    if texts.null_count == 0:
+        return table
+    columns = StatsColumns.of(snapshot)
+    made: list[str | None] = []
+    start = 0
+    live = snapshot.files.live
+    chosen = keep if live is None else keep & live
+    for part in snapshot.files.parts:
+        wanted = chosen[start : start + part.num_adds]
+        start += part.num_adds
+        if part.has("add.stats_parsed.numRecords"):
+            made.extend(texts_of(columns, ParsedPiece(part, wanted)))
+        else:
+            made.extend([None] * int(wanted.sum()))
+    made.extend([None] * (table.num_rows - len(made)))
+    filled = pc.coalesce(texts, pa.array(made, pa.string()))
+    return table.set_column(table.schema.get_field_index("stats"), "stats", filled)
+
+
+def texts_of(columns: StatsColumns, piece: Piece) -> list[str | None]:
+    """One JSON text per file of a piece."""
+    counts = piece.num_records().to_pylist()
+    found: list[dict[str, Any]] = [{"numRecords": count} for count in counts]
+    for side in SIDES:
+        for leaf in columns.bounded:
+            values = piece.variant_bounds(side, leaf) if leaf.type == "variant" else piece.bound(side, leaf)
+            for row, value in zip(found, values, strict=True):
+                if value.is_valid:
+                    put(row, (side, *leaf.physical), _json(value, upper=side == "maxValues"))
+    for leaf in columns.counted:
+        for row, value in zip(found, piece.null_count(leaf).to_pylist(), strict=True):
+            put(row, ("nullCount", *leaf.physical), value)
+    return [None if count is None else render(row) for count, row in zip(counts, found, strict=True)]
+
+
+def _json(value: pa.Scalar, *, upper: bool) -> Any:
+    if pa.types.is_struct(value.type):
+        row = value.as_py()
+        return encode_variant(Variant(row["metadata"], row["value"]))
+    # Bounds were cut when they were first written: keep them as they are.
+    return json_bound(value, len(value.as_py()) if pa.types.is_string(value.type) else 0, upper=upper)
