@@ -40,7 +40,10 @@ from shredlake.kernels import (
     variant,
 )
 from shredlake.parquet.check import check
+from shredlake.parquet.explain import Explain
+from shredlake.parquet.read import read_parquet
 from shredlake.parquet.rules import Violation
+from shredlake.parquet.scan import Scan, scan_parquet
 from shredlake.parquet.write import FileFacts, ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.builder import VariantBuilder
@@ -72,6 +75,7 @@ __all__ = [
     "Decimal4",
     "Decimal8",
     "Decimal16",
+    "Explain",
     "FileFacts",
     "Float32",
     "Int8",
@@ -91,12 +95,13 @@ __all__ = [
     "ParquetWriter",
     "Path",
     "PipelineError",
+    "Scan",
     "ShreddingConflict",
     "ShreddingSchema",
     "ShredlakeError",
+    "Table",
     "TableError",
     "TableExists",
-    "Table",
     "Timestamp",
     "TimestampNanos",
     "TimestampNtz",
@@ -116,7 +121,9 @@ __all__ = [
     "from_json",
     "get",
     "is_variant",
+    "read_parquet",
     "reshred",
+    "scan_parquet",
     "shred",
     "shredded_type",
     "shredding_schema",

@@ -125,15 +125,15 @@ def _type_in(reference: Reference, file: OpenFile) -> pa.DataType | None:
     view = reference.view if isinstance(reference, Viewed) else "variant"
     if view == "struct":
         return type_
-    empty = pa.array([], VIEW_TYPES[view])
-    return replace_variants(pa.array([], type_), node, frozenset(file.columns.variants), lambda _: empty).type
+    empty = pa.nulls(0, VIEW_TYPES[view])
+    return replace_variants(pa.nulls(0, type_), node, frozenset(file.columns.variants), lambda _: empty).type
 
 
 def _output_type(
     output: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType], timezone: str
 ) -> pa.DataType:
     """The type of an output column, found by evaluating it over no rows."""
-    empty = {slots[reference]: pa.array([], types[reference]) for reference in output.references}
+    empty = {slots[reference]: pa.nulls(0, types[reference]) for reference in output.references}
     if isinstance(output.expr, Column):
         return empty[output.expr.name].type
     return evaluate(output.expr, pa.table(empty or {"rows": pa.nulls(0)}), timezone=timezone).type

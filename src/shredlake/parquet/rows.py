@@ -115,4 +115,4 @@ def _overlaps(mine: Sequence[Range], theirs: Sequence[Range]) -> Iterable[tuple[
 def _joined(parts: list[pa.Array], type_: pa.DataType) -> pa.Array:
     if len(parts) == 1:
         return parts[0]
-    return pa.concat_arrays(parts) if parts else pa.array([], type_)
+    return pa.concat_arrays(parts) if parts else pa.nulls(0, type_)

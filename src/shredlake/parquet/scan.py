@@ -153,7 +153,7 @@ class Scan:
 
 
 def scan_parquet(
-    where_from: Location | Sequence[Location],
+    path: Location | Sequence[Location],
     columns: Sequence[str | Projection] | None = None,
     where: str | Expr | None = None,
     *,
@@ -184,7 +184,7 @@ def scan_parquet(
         if view not in VIEWS:
             raise InvalidExpression(f"variants={view!r}: expected one of {', '.join(map(repr, VIEWS))}")
     declared = tuple(variants) if isinstance(variants, Mapping) else ()
-    locations = find_files(where_from, store)
+    locations = find_files(path, store)
     open_ = partial(OpenFile, store=store, variants=declared)
     if len(locations) == 1:
         files = [open_(locations[0])]
