@@ -36,6 +36,7 @@ from shredlake.kernels import (
     shred,
     shredded_type,
     shredding_schema,
+    to_json,
     unshred,
     variant,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "shred",
     "shredded_type",
     "shredding_schema",
+    "to_json",
     "unshred",
     "variant",
     "write_parquet",

@@ -5,6 +5,7 @@ from shredlake.kernels.get import get
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
+from shredlake.kernels.to_json import to_json
 from shredlake.kernels.unshred import unshred
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "shred",
     "shredded_type",
     "shredding_schema",
+    "to_json",
     "unshred",
     "variant",
 ]

@@ -22,9 +22,10 @@ from shredlake.kernels._buffers cimport (
     NO_MEMORY, OK, Bits, Bytes, append, append_bit, append_byte, append_int32, append_int64, bit_at, bits_to_arrow,
     release, release_bits, reserve, start, start_bits, to_arrow,
 )
+from shredlake.kernels._hash cimport mix
 from shredlake.kernels._json_keys cimport (
     NOWHERE, ROOT, Keys, Name, Place, Sortable, close_keys, find_place, forget_if_large, guess_place, intern_name,
-    keep_order, known_order, mix, name_of, open_keys, place_of, sort_names,
+    keep_order, known_order, name_of, open_keys, place_of, sort_names,
 )
 from shredlake.kernels._json_text cimport (
     CONTROL, DUPLICATE_KEY, EXPECTED_COLON, EXPECTED_COMMA_OR_BRACE, EXPECTED_COMMA_OR_BRACKET, EXPECTED_KEY,

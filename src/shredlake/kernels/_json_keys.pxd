@@ -22,6 +22,7 @@ from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, release, reserve, start
+from shredlake.kernels._hash cimport mix
 from shredlake.kernels._json_text cimport word_at
 
 cdef enum:
@@ -142,19 +143,11 @@ cdef inline bint forget_if_large(Keys* keys) noexcept nogil:
 
 cdef extern from *:
     """
-    #define SHREDLAKE_MIX_A 0x9E3779B97F4A7C15ULL
-    #define SHREDLAKE_MIX_B 0xD6E8FEB86659FD93ULL
-
-    static inline uint64_t shredlake_mix(uint64_t a, uint64_t b) {
-        unsigned __int128 product = (unsigned __int128) (a ^ SHREDLAKE_MIX_A) * (b ^ SHREDLAKE_MIX_B);
-        return (uint64_t) product ^ (uint64_t) (product >> 64);
-    }
     /* A mask for the low `count` bytes of a word, 0 to 8. */
     static inline uint64_t shredlake_low_bytes(int64_t count) {
         return count >= 8 ? ~0ULL : (1ULL << (8 * count)) - 1;
     }
     """
-    uint64_t mix "shredlake_mix"(uint64_t a, uint64_t b) noexcept nogil
     uint64_t low_bytes "shredlake_low_bytes"(int64_t count) noexcept nogil
     uint64_t byte_swap "__builtin_bswap64"(uint64_t word) noexcept nogil
 

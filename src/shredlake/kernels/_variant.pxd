@@ -174,7 +174,7 @@ cdef inline int parse_metadata(const uint8_t* p, int64_t size, Dictionary* out) 
     if names_at > size:
         return MALFORMED
     last = read_uint(p + names_at - width, width)
-    if last > size - names_at or read_uint(p + 1 + width, width) != 0:
+    if last > size - names_at:
         return MALFORMED
     out.offsets = p + 1 + width
     out.names = p + names_at
