@@ -41,6 +41,12 @@ test: build ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
+demo: build ## see it work
+	@$(BIN)/shredlake demo
+
+fuzz: build ## damaged input by the hundred thousand: minutes
+	@for fuzzer in tests/fuzz/fuzz_*.py; do $(BIN)/python $$fuzzer || exit 1; done
+
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name '*.so' -delete

@@ -8,6 +8,7 @@ from importlib.metadata import version
 import typer
 
 from shredlake.cli.check import check_file
+from shredlake.cli.demo import demo
 from shredlake.cli.inspect import inspect_file
 from shredlake.errors import ShredlakeError
 
@@ -28,6 +29,7 @@ def _root(show_version: bool = typer.Option(False, "--version", help="Print the 
 
 
 app.command("check")(check_file)
+app.command("demo")(demo)
 app.command("inspect")(inspect_file)
 
 
