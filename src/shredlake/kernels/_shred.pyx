@@ -5,13 +5,15 @@ A schema arrives flattened, parents before children; each node owns the buffers 
     node ─┬─ value        offsets, data, validity      what the type can't represent
           └─ typed_value  data or offsets, validity
 
-Rows are addressed, not appended: a node's buffers start out zeroed, which is Arrow's null, and a value is
-written at its row. Fields that are missing cost nothing, however many the schema has; gaps in offset lists
-are filled when the next value, or the end, comes.
+Rows are addressed, not appended: a column's buffers start out zeroed, which is Arrow's null, and a value is
+written at its row. Fields that are missing cost nothing, however many the schema has. What lies between is
+caught up when the next value, or the end, comes: offsets of rows that were skipped, and the validity bits of
+runs of rows that were not. A column without gaps never touches its bitmap.
 
-    rows        0    1    2    3    4
-    present     x              x            filled: rows written so far, here 4
-    offsets   0    3    3    3    8    .    the dot is filled by `finish`
+    rows        0    1    2    3    4    5
+    present     x    x              x           filled: 5, behind the last row written
+    offsets   0    3    5    5    5    8    .   the dot comes with `finish`
+    validity    1    1    0    0    .    .      run: 4, where the run of rows starts that has no bits yet
 
 A node below an array counts its own rows: the array's elements, end to end.
 """
@@ -92,35 +94,39 @@ from shredlake.kernels.explain import explain_shredding
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t alignment, size_t size)
 
+cdef enum:
+    WIDTH_NONE = 0
+    WIDTH_BITS = -1
+    WIDTH_OFFSETS = -2
+
 cdef enum Outcome:
     RESIDUAL = 0        # the type can't represent the value: it goes to `value`
     TYPED = 1
 
-# Four cache lines, what a typed value needs in the first two; aligned, so that no two threads share a line.
+cdef struct Column:
+    int64_t room        # rows that offsets or data have room for
+    int64_t filled
+    int64_t run
+    Bytes data
+    Bytes offsets
+    Bytes valid
+    int64_t count       # bits set in the validity so far
+
+# Four cache lines, the first of them all that a number needs: schemas have thousands of nodes, caches few lines.
+# Aligned, so that no two threads share a line.
 cdef struct Node:
-    int kind
-    int type            # primitive id of a scalar; true stands for boolean
-    int width           # bytes per row of a scalar; 0: variable or bits
-    int precision
-    int scale
-    int element         # node of an array's elements
-    int shape           # number of an object among the objects
-    int64_t last        # row written last: no field may be there twice
-    int64_t typed_room
-    int64_t typed_filled
-    int64_t typed_count
-    Bytes typed_data
-    Bytes typed_offsets
-    Bytes typed_valid
+    int8_t kind
+    int8_t type         # primitive id of a scalar; true stands for boolean
+    int8_t width        # bytes per row of a scalar; 0: variable or bits
+    int8_t precision
+    int8_t scale
+    int32_t element     # node of an array's elements
+    int32_t shape       # number of an object among the objects
+    Column typed
     int64_t elements    # an array's elements so far: rows of its element node
+    Column value
     int64_t expected    # rows, where known beforehand
-    int64_t value_room
-    int64_t value_filled
-    int64_t value_count
-    Bytes value_data
-    Bytes value_offsets
-    Bytes value_valid
-    int64_t padding
+    int64_t padding[2]
 
 # A field that stays in `value`.
 cdef struct Rest:
@@ -161,109 +167,119 @@ cdef int grow_zeroed(Bytes* buffer, int64_t capacity) noexcept nogil:
     return OK
 
 
-cdef inline int64_t wanted_rows(const Node* node, int64_t row, int64_t room) noexcept nogil:
+cdef int make_room(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
+    """Room for a row and, in columns that will be that long anyway, for all of them. `width` bytes per row of data,
+    or WIDTH_BITS, WIDTH_OFFSETS, WIDTH_NONE."""
     cdef int64_t rows = row + 1
-    if rows < 2 * room:
-        rows = 2 * room
+    cdef int code = OK
+    if rows < 2 * column.room:
+        rows = 2 * column.room
     if rows < node.expected:
         rows = node.expected
-    return rows if rows > 64 else 64
-
-
-cdef int make_value_room(Node* node, int64_t row) noexcept nogil:
-    cdef int64_t rows = wanted_rows(node, row, node.value_room)
-    if grow_zeroed(&node.value_offsets, 4 * (rows + 1)) != OK or grow_zeroed(&node.value_valid, (rows >> 3) + 1) != OK:
-        return NO_MEMORY
-    node.value_room = rows
-    return OK
-
-
-cdef int make_typed_room(Node* node, int64_t row) noexcept nogil:
-    cdef int64_t rows = wanted_rows(node, row, node.typed_room)
-    cdef int code = grow_zeroed(&node.typed_valid, (rows >> 3) + 1)
-    if code == OK and node.kind == SCALAR and node.width:
-        code = grow_zeroed(&node.typed_data, rows * node.width)
-    elif code == OK and node.kind == SCALAR and node.type == P_TRUE:
-        code = grow_zeroed(&node.typed_data, (rows >> 3) + 1)
-    elif code == OK and node.kind != FIELDS:
-        code = grow_zeroed(&node.typed_offsets, 4 * (rows + 1))
-    node.typed_room = rows
+    if rows < 64:
+        rows = 64
+    if width == WIDTH_OFFSETS:
+        code = grow_zeroed(&column.offsets, 4 * (rows + 1))
+    elif width == WIDTH_BITS:
+        code = grow_zeroed(&column.data, (rows >> 3) + 1)
+    elif width > 0:
+        code = grow_zeroed(&column.data, rows * width)
+    column.room = rows
     return code
 
 
-cdef inline void fill_offsets(Bytes* offsets, int64_t filled, int64_t row, int64_t end) noexcept nogil:
-    """The rows from `filled` up to `row` are empty: they end where the data ends."""
-    cdef int32_t* list = <int32_t*> offsets.data
-    while filled < row:
-        filled += 1
-        list[filled] = <int32_t> end
+cdef int catch_up(Column* column, int64_t row) noexcept nogil:
+    """Sets the validity bits of the run that has ended; the next one starts at `row`."""
+    cdef int64_t index = column.run
+    if grow_zeroed(&column.valid, (column.room >> 3) + 1) != OK:
+        return NO_MEMORY
+    while index < column.filled and index & 7:
+        set_bit(&column.valid, index)
+        index += 1
+    if index + 8 <= column.filled:
+        memset(column.valid.data + (index >> 3), 0xFF, <size_t> ((column.filled - index) >> 3))
+        index += (column.filled - index) & ~7
+    while index < column.filled:
+        set_bit(&column.valid, index)
+        index += 1
+    column.count += column.filled - column.run
+    column.run = row
+    return OK
 
 
 cdef inline void set_bit(Bytes* bits, int64_t index) noexcept nogil:
     bits.data[index >> 3] |= <uint8_t> (1 << (index & 7))
 
 
-cdef inline int begin_value(Node* node, int64_t row) noexcept nogil:
-    if row >= node.value_room and make_value_room(node, row) != OK:
+cdef inline void fill_offsets(Column* column, int64_t row, int64_t end) noexcept nogil:
+    """The rows from the last one written up to `row` are empty: they end where the data ends."""
+    cdef int32_t* offsets = <int32_t*> column.offsets.data
+    cdef int64_t filled = column.filled
+    while filled < row:
+        filled += 1
+        offsets[filled] = <int32_t> end
+
+
+cdef inline int reach(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
+    """Makes `row` the next to be written."""
+    if row >= column.room and make_room(node, column, row, width) != OK:
         return NO_MEMORY
-    fill_offsets(&node.value_offsets, node.value_filled, row, node.value_data.size)
+    if row != column.filled:
+        return catch_up(column, row)
     return OK
 
 
-cdef inline int end_value(Node* node, int64_t row) noexcept nogil:
-    if node.value_data.size > LARGEST:
+cdef inline int begin_bytes(const Node* node, Column* column, int64_t row) noexcept nogil:
+    cdef int64_t filled = column.filled
+    if row >= column.room and make_room(node, column, row, WIDTH_OFFSETS) != OK:
+        return NO_MEMORY
+    if row != filled:
+        fill_offsets(column, row, column.data.size)
+        return catch_up(column, row)
+    return OK
+
+
+cdef inline int end_bytes(Column* column, int64_t row) noexcept nogil:
+    if column.data.size > LARGEST:
         return TOO_LARGE
-    (<int32_t*> node.value_offsets.data)[row + 1] = <int32_t> node.value_data.size
-    set_bit(&node.value_valid, row)
-    node.value_filled = row + 1
-    node.value_count += 1
-    return OK
-
-
-cdef inline int put_value(Node* node, int64_t row, const uint8_t* data, int64_t size) noexcept nogil:
-    if begin_value(node, row) != OK or append(&node.value_data, data, size) != OK:
-        return NO_MEMORY
-    return end_value(node, row)
-
-
-cdef inline int put_fixed(Node* node, int64_t row, const void* data) noexcept nogil:
-    cdef uint8_t* at
-    if row >= node.typed_room and make_typed_room(node, row) != OK:
-        return NO_MEMORY
-    at = node.typed_data.data + row * node.width
-    if node.width == 8:
-        memcpy(at, data, 8)
-    elif node.width == 4:
-        memcpy(at, data, 4)
-    else:
-        memcpy(at, data, <size_t> node.width)
-    set_bit(&node.typed_valid, row)
-    node.typed_count += 1
+    (<int32_t*> column.offsets.data)[row + 1] = <int32_t> column.data.size
+    column.filled = row + 1
     return TYPED
 
 
-cdef inline int put_bytes(Node* node, int64_t row, const Slice* bytes) noexcept nogil:
-    if row >= node.typed_room and make_typed_room(node, row) != OK:
+cdef inline int put_bytes(
+    const Node* node, Column* column, int64_t row, const uint8_t* data, int64_t size
+) noexcept nogil:
+    if begin_bytes(node, column, row) != OK or append(&column.data, data, size) != OK:
         return NO_MEMORY
-    fill_offsets(&node.typed_offsets, node.typed_filled, row, node.typed_data.size)
-    if append(&node.typed_data, bytes.data, bytes.size) != OK:
+    return end_bytes(column, row)
+
+
+cdef inline int put_fixed(Node* node, int64_t row, const void* data, int width) noexcept nogil:
+    """`width` is the node's; where the caller knows it, so does the compiler."""
+    cdef Column* column = &node.typed
+    cdef uint8_t* at
+    if reach(node, column, row, width) != OK:
         return NO_MEMORY
-    if node.typed_data.size > LARGEST:
-        return TOO_LARGE
-    (<int32_t*> node.typed_offsets.data)[row + 1] = <int32_t> node.typed_data.size
-    set_bit(&node.typed_valid, row)
-    node.typed_filled = row + 1
-    node.typed_count += 1
+    at = column.data.data + row * width
+    if width == 8:
+        memcpy(at, data, 8)
+    elif width == 16:
+        memcpy(at, data, 16)
+    elif width == 4:
+        memcpy(at, data, 4)
+    else:
+        memcpy(at, data, <size_t> width)
+    column.filled = row + 1
     return TYPED
 
 
 cdef inline int put_boolean(Node* node, int64_t row, bint true) noexcept nogil:
-    if row >= node.typed_room and make_typed_room(node, row) != OK:
+    if reach(node, &node.typed, row, WIDTH_BITS) != OK:
         return NO_MEMORY
     if true:
-        set_bit(&node.typed_data, row)
-    set_bit(&node.typed_valid, row)
-    node.typed_count += 1
+        set_bit(&node.typed.data, row)
+    node.typed.filled = row + 1
     return TYPED
 
 # ---------------------------------------------------------------- scalars
@@ -273,7 +289,6 @@ cdef int shred_number(
 ) noexcept nogil:
     """Exact numbers move between exact types when no digit is lost."""
     cdef int128_t number
-    cdef int64_t small
     cdef int scale, code, id = p[0] >> 2
     code = exact_number(p, end, &number, &scale)
     if code != TYPED:
@@ -283,11 +298,8 @@ cdef int shred_number(
     if not rescale(&number, scale, node.scale):
         return RESIDUAL
     if node.type >= P_DECIMAL4:
-        return put_fixed(node, row, &number) if digits_fit(number, node.precision) else RESIDUAL
-    if not fits_int(number, node.width):
-        return RESIDUAL
-    small = <int64_t> number
-    return put_fixed(node, row, &small)
+        return put_fixed(node, row, &number, 16) if digits_fit(number, node.precision) else RESIDUAL
+    return put_fixed(node, row, &number, node.width) if fits_int(number, node.width) else RESIDUAL
 
 
 cdef inline int shred_scalar(
@@ -303,7 +315,7 @@ cdef inline int shred_scalar(
             return RESIDUAL
         if string_at(p, end, &bytes) != 0 or not is_utf8(bytes.data, bytes.size):
             return MALFORMED
-        return put_bytes(node, row, &bytes)
+        return put_bytes(node, &node.typed, row, bytes.data, bytes.size)
     if header & 3 != PRIMITIVE or id >= PRIMITIVES:
         return RESIDUAL
     if end - p < 1 + PRIMITIVE_WIDTHS[id]:
@@ -322,18 +334,20 @@ cdef inline int shred_scalar(
             number = read_int32(p + 1)
         else:
             number = read_int64(p + 1)
-        return put_fixed(node, row, &number)
+        return put_fixed(node, row, &number, 8)
     if type == P_TRUE:
         return put_boolean(node, row, id == P_TRUE) if id == P_TRUE or id == P_FALSE else RESIDUAL
     if id != type:
         return RESIDUAL
     if type == P_BINARY:
-        return put_bytes(node, row, &bytes) if string_at(p, end, &bytes) == 0 else MALFORMED
+        if string_at(p, end, &bytes) != 0:
+            return MALFORMED
+        return put_bytes(node, &node.typed, row, bytes.data, bytes.size)
     if type == P_TIME:
         number = read_int64(p + 1)
         if number < 0 or number >= MICROS_PER_DAY:
             return MALFORMED
-    return put_fixed(node, row, p + 1)
+    return put_fixed(node, row, p + 1, node.width)
 
 # ---------------------------------------------------------------- objects and arrays
 
@@ -411,9 +425,9 @@ cdef int put_rest(Shredding* work, Node* node, int64_t row, int64_t first) noexc
     id_size = uint_size(<uint64_t> largest_id)
     offset_size = uint_size(<uint64_t> total)
     head = object_head_size(count, id_size, offset_size)
-    if begin_value(node, row) != OK or reserve(&node.value_data, head + total) != OK:
+    if begin_bytes(node, &node.value, row) != OK or reserve(&node.value.data, head + total) != OK:
         return NO_MEMORY
-    out = write_object_header(node.value_data.data + node.value_data.size, count, id_size, offset_size)
+    out = write_object_header(node.value.data.data + node.value.data.size, count, id_size, offset_size)
     for index in range(count):
         out = write_uint(out, <uint64_t> rest[index].id, id_size)
     for index in range(count):
@@ -423,8 +437,8 @@ cdef int put_rest(Shredding* work, Node* node, int64_t row, int64_t first) noexc
     for index in range(count):
         memcpy(out, rest[index].data, <size_t> rest[index].size)
         out += rest[index].size
-    node.value_data.size += head + total
-    return end_value(node, row)
+    node.value.data.size += head + total
+    return end_bytes(&node.value, row)
 
 
 cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
@@ -438,7 +452,7 @@ cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p,
     cdef int code
     if parse_object(p, end, &view) != 0:
         return MALFORMED
-    if row >= node.typed_room and make_typed_room(node, row) != OK:
+    if reach(node, &node.typed, row, WIDTH_NONE) != OK:
         return NO_MEMORY
     if work.rest_room - first < view.count and make_rest_room(work, view.count) != OK:
         return NO_MEMORY
@@ -471,11 +485,10 @@ cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p,
         work.rest_used += 1
     if stays > view.end - view.data:
         return MALFORMED    # fields that overlap
-    set_bit(&node.typed_valid, row)
-    node.typed_count += 1
+    node.typed.filled = row + 1
     code = OK
     if work.rest_used - first == view.count and view.count:
-        code = put_value(node, row, p, view.end - p)
+        code = put_bytes(node, &node.value, row, p, view.end - p)
     elif work.rest_used > first:
         code = put_rest(work, node, row, first)
     work.rest_used = first
@@ -490,9 +503,12 @@ cdef int shred_array(Shredding* work, int index, int64_t row, const uint8_t* p, 
     cdef int code
     if parse_array(p, end, &view) != 0:
         return MALFORMED
-    if row >= node.typed_room and make_typed_room(node, row) != OK:
+    if row >= node.typed.room and make_room(node, &node.typed, row, WIDTH_OFFSETS) != OK:
         return NO_MEMORY
-    fill_offsets(&node.typed_offsets, node.typed_filled, row, node.elements)
+    if row != node.typed.filled:
+        fill_offsets(&node.typed, row, node.elements)
+        if catch_up(&node.typed, row) != OK:
+            return NO_MEMORY
     if node.elements + view.count > LARGEST:
         return TOO_LARGE
     for element in range(view.count):
@@ -502,10 +518,8 @@ cdef int shred_array(Shredding* work, int index, int64_t row, const uint8_t* p, 
         if code < 0:
             return code
         node.elements += 1
-    (<int32_t*> node.typed_offsets.data)[row + 1] = <int32_t> node.elements
-    set_bit(&node.typed_valid, row)
-    node.typed_filled = row + 1
-    node.typed_count += 1
+    (<int32_t*> node.typed.offsets.data)[row + 1] = <int32_t> node.elements
+    node.typed.filled = row + 1
     return TYPED
 
 
@@ -514,9 +528,8 @@ cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, 
     cdef Node* node = &work.nodes[index]
     cdef int64_t size
     cdef int code = RESIDUAL
-    if p >= end or row <= node.last:
-        return MALFORMED
-    node.last = row
+    if p >= end or row < node.typed.filled or row < node.value.filled:
+        return MALFORMED    # no bytes, or a field that is there twice
     if node.kind == SCALAR:
         code = shred_scalar(node, row, p, end, work.exact_types)
     elif node.kind == FIELDS and p[0] & 3 == OBJECT:
@@ -530,9 +543,15 @@ cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, 
         size = end - p
     if size < 0:
         return MALFORMED
-    return put_value(node, row, p, size)
+    return put_bytes(node, &node.value, row, p, size)
 
 # ---------------------------------------------------------------- columns
+
+cdef void release_column(Column* column) noexcept nogil:
+    release(&column.data)
+    release(&column.offsets)
+    release(&column.valid)
+
 
 cdef class Shredder:
     """The state of shredding one contiguous column by one schema; `run`, then `columns` of each node."""
@@ -585,7 +604,6 @@ cdef class Shredder:
             self.work.nodes[index].scale = scale
             self.work.nodes[index].element = element
             self.work.nodes[index].expected = 0 if below_array else rows
-            self.work.nodes[index].last = -1
             self.work.nodes[index].shape = shapes
             shapes += kind == FIELDS
         for object_node, name, child in fields:
@@ -602,12 +620,8 @@ cdef class Shredder:
         if self.work.nodes != NULL:
             for index in range(self.work.count):
                 node = &self.work.nodes[index]
-                release(&node.value_offsets)
-                release(&node.value_data)
-                release(&node.value_valid)
-                release(&node.typed_offsets)
-                release(&node.typed_data)
-                release(&node.typed_valid)
+                release_column(&node.typed)
+                release_column(&node.value)
         free(self.work.nodes)
         free(self.work.field_keys)
         free(self.work.field_nodes)
@@ -638,7 +652,7 @@ cdef class Shredder:
                     continue
                 if not bit_at(value_valid, value_valid_from + row):
                     # Missing where a value is required: Variant null.
-                    code = put_value(&self.work.nodes[0], row, &null_value, 1)
+                    code = put_bytes(&self.work.nodes[0], &self.work.nodes[0].value, row, &null_value, 1)
                     if code < 0:
                         break
                     row += 1
@@ -666,38 +680,39 @@ cdef class Shredder:
         """What a node has gathered: its rows' (validity, nulls, offsets, data) of value, then of typed_value,
         and how many elements an array has. None stands for a column that holds nothing but nulls."""
         cdef Node* node = &self.work.nodes[index]
-        value = typed = None
-        if node.value_count:
-            value = self._finish(
-                rows, node.value_count, &node.value_valid, &node.value_offsets, node.value_filled,
-                &node.value_data, node.value_data.size,
-            )
-        if node.typed_count:
-            if node.kind == SCALAR and not node.typed_offsets.data:
-                node.typed_data.size = rows * node.width if node.width else (rows + 7) >> 3
-                grow_zeroed(&node.typed_data, node.typed_data.size)
-            typed = self._finish(
-                rows, node.typed_count, &node.typed_valid, &node.typed_offsets, node.typed_filled,
-                &node.typed_data, node.elements if node.kind == ELEMENTS else node.typed_data.size,
-            )
-        return value, typed, node.elements
+        cdef int64_t end = node.typed.data.size
+        if node.kind == ELEMENTS:
+            end = node.elements
+        elif node.kind == SCALAR and node.typed.filled and node.typed.offsets.data == NULL:
+            end = rows * node.width if node.width else (rows + 7) >> 3
+            if grow_zeroed(&node.typed.data, end) != OK:
+                raise MemoryError
+            node.typed.data.size = end
+        return (
+            finish(&node.value, rows, node.value.data.size) if node.value.filled else None,
+            finish(&node.typed, rows, end) if node.typed.filled else None,
+            node.elements,
+        )
 
-    cdef _finish(
-        self, int64_t rows, int64_t count, Bytes* valid, Bytes* offsets, int64_t filled, Bytes* data, int64_t end
-    ):
-        validity = offset_list = None
-        if count < rows:
-            if grow_zeroed(valid, (rows + 7) >> 3) != OK:
-                raise MemoryError
-            valid.size = (rows + 7) >> 3
-            validity = to_arrow(valid)
-        if offsets.data != NULL:
-            if grow_zeroed(offsets, 4 * (rows + 1)) != OK:
-                raise MemoryError
-            fill_offsets(offsets, filled, rows, end)
-            offsets.size = 4 * (rows + 1)
-            offset_list = to_arrow(offsets)
-        return validity, rows - count, offset_list, to_arrow(data)
+
+cdef finish(Column* column, int64_t rows, int64_t end):
+    """Catches up to the last row and gives the buffers away."""
+    cdef int64_t nulls
+    validity = offsets = None
+    if column.offsets.data != NULL:
+        if grow_zeroed(&column.offsets, 4 * (rows + 1)) != OK:
+            raise MemoryError
+        fill_offsets(column, rows, end)
+        column.offsets.size = 4 * (rows + 1)
+        offsets = to_arrow(&column.offsets)
+    nulls = rows - column.count - (column.filled - column.run)
+    if nulls:
+        column.room = rows
+        if catch_up(column, column.filled) != OK:
+            raise MemoryError
+        column.valid.size = (rows + 7) >> 3
+        validity = to_arrow(&column.valid)
+    return validity, nulls, offsets, to_arrow(&column.data)
 
 
 def shred(metadata, value, validity, plan, bint exact_types, int64_t first_row):
