@@ -179,3 +179,106 @@ def footer_places(bytes raw):
             places.append(found)
             count -= 1
     return None if at.broken else (fields, row_counts, places)
+
+
+# Field numbers of ColumnChunk, ColumnMetaData, Statistics, PageEncodingStats and SizeStatistics, and the place
+# of each in what `chunk_numbers` returns.
+cdef enum:
+    CHUNK_META = 3
+    CHUNK_OFFSET_INDEX_OFFSET = 4
+    CHUNK_COLUMN_INDEX_LENGTH = 7
+    META_NUM_VALUES = 5
+    META_DICTIONARY_PAGE_OFFSET = 11
+    META_STATISTICS = 12
+    META_ENCODING_STATS = 13
+    META_SIZE_STATISTICS = 16
+    STATISTICS_NULL_COUNT = 3
+    UNENCODED_BYTES = 1
+
+    AT_META = 0           # META_NUM_VALUES to META_DICTIONARY_PAGE_OFFSET: seven numbers
+    AT_INDEX = 7          # offset and length of the offset index, then of the column index
+    AT_NULL_COUNT = 11
+    AT_DATA_PAGES = 12
+    AT_UNENCODED = 13
+    NUMBERS = 14
+
+
+cdef void read_pages(Cursor* at, int64_t* found) noexcept nogil:
+    """Counts the data pages (types 0 and 3) of a list of PageEncodingStats."""
+    cdef int kind = 0, inner = 0
+    cdef uint64_t count = list_header(at, &kind)
+    cdef int64_t number, page_type, pages, total = 0
+    while count > 0 and not at.broken:
+        number = 0
+        page_type = pages = -1
+        while next_field(at, &number, &inner):
+            if number == 1 and inner == I32:
+                page_type = zigzag(at)
+            elif number == 3 and inner == I32:
+                pages = zigzag(at)
+            elif inner != TRUE and inner != FALSE:
+                skip(at, inner, 4)
+            if at.broken:
+                return
+        if (page_type == 0 or page_type == 3) and pages > 0:
+            total += pages
+        count -= 1
+    if total > 0:
+        found[AT_DATA_PAGES] = total
+
+
+cdef void read_one(Cursor* at, int64_t wanted, int64_t* found) noexcept nogil:
+    """Reads one integer field of a struct."""
+    cdef int64_t number = 0
+    cdef int kind = 0
+    while next_field(at, &number, &kind):
+        if number == wanted and kind == I64:
+            found[0] = zigzag(at)
+        elif kind != TRUE and kind != FALSE:
+            skip(at, kind, 4)
+        if at.broken:
+            return
+
+
+cdef void read_meta(Cursor* at, int64_t* found) noexcept nogil:
+    cdef int64_t number = 0
+    cdef int kind = 0
+    while next_field(at, &number, &kind):
+        if META_NUM_VALUES <= number <= META_DICTIONARY_PAGE_OFFSET and kind == I64:
+            found[AT_META + number - META_NUM_VALUES] = zigzag(at)
+        elif number == META_STATISTICS and kind == STRUCT:
+            read_one(at, STATISTICS_NULL_COUNT, &found[AT_NULL_COUNT])
+        elif number == META_ENCODING_STATS and kind == LIST:
+            read_pages(at, found)
+        elif number == META_SIZE_STATISTICS and kind == STRUCT:
+            read_one(at, UNENCODED_BYTES, &found[AT_UNENCODED])
+        elif kind != TRUE and kind != FALSE:
+            skip(at, kind, 3)
+        if at.broken:
+            return
+
+
+def chunk_numbers(bytes raw, int64_t position):
+    """The numbers of the column chunk at a position, -1 for those absent; None where it is malformed.
+
+    (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page offset,
+    offset index: offset, length, column index: offset, length, null count, data pages, unencoded bytes)
+    """
+    cdef Cursor at
+    cdef int64_t[NUMBERS] found
+    cdef int64_t number = 0
+    cdef int kind = 0, n
+    for n in range(NUMBERS):
+        found[n] = -1
+    at.data = raw
+    at.size = len(raw)
+    at.position = position
+    at.broken = not 0 <= position <= at.size
+    while not at.broken and next_field(&at, &number, &kind):
+        if number == CHUNK_META and kind == STRUCT:
+            read_meta(&at, found)
+        elif CHUNK_OFFSET_INDEX_OFFSET <= number <= CHUNK_COLUMN_INDEX_LENGTH and (kind == I64 or kind == I32):
+            found[AT_INDEX + number - CHUNK_OFFSET_INDEX_OFFSET] = zigzag(&at)
+        elif kind != TRUE and kind != FALSE:
+            skip(&at, kind, 2)
+    return None if at.broken else tuple([found[n] for n in range(NUMBERS)])

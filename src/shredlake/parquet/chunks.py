@@ -6,7 +6,6 @@ walked once for the places of all chunks, and a chunk is parsed when somebody as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -23,82 +22,75 @@ META_ENCODINGS: Final = 2
 META_PATH: Final = 3
 META_CODEC: Final = 4
 META_STATISTICS: Final = 12
-META_ENCODING_STATS: Final = 13
-META_SIZE_STATISTICS: Final = 16
-STATISTICS_NULL_COUNT: Final = 3
 FILE_COLUMN_ORDERS: Final = 7
 ORDER_BY_TYPE: Final = 1
-DATA_PAGE_TYPES: Final = (0, 3)
 
 
-@dataclass(frozen=True)
 class Chunk:
-    """A column chunk."""
+    """A column chunk. Its numbers are read at once, its tree (statistics, types) when somebody asks."""
 
-    tree: Struct
+    def __init__(self, raw: bytes, place: int, numbers: tuple[int, ...]) -> None:
+        self._raw = raw
+        self._place = place
+        (
+            self.values,
+            self.uncompressed_size,
+            self._size,
+            _,
+            self._data_offset,
+            _,
+            self._dictionary_offset,
+            *self._indexes,
+            self._null_count,
+            self._data_pages,
+            self._unencoded,
+        ) = numbers
 
     @cached_property
     def meta(self) -> Struct:
-        meta = self.tree.struct(numbers.CHUNK_META)
+        meta = Reader(self._raw, self._place).struct().struct(numbers.CHUNK_META)
         if meta is None:
             raise InvalidFile("a column chunk without metadata: is the column encrypted?")
         return meta
 
     @property
-    def values(self) -> int:
-        """Values and nulls; for a column outside lists, the rows."""
-        return self.meta.integer(numbers.META_NUM_VALUES) or 0
+    def statistics(self) -> Struct | None:
+        return self.meta.struct(META_STATISTICS)
 
     @property
     def extent(self) -> Extent:
         """Where the pages lie, the dictionary's included."""
-        first = self.meta.integer(numbers.META_DATA_PAGE_OFFSET) or 0
-        dictionary = self.meta.integer(numbers.META_DICTIONARY_PAGE_OFFSET)
-        start = min(first, dictionary) if dictionary else first
-        return start, self.meta.integer(numbers.META_COMPRESSED_SIZE) or 0
+        first, dictionary = self._data_offset, self._dictionary_offset
+        return min(first, dictionary) if dictionary > 0 else first, self._size
 
     @property
-    def uncompressed_size(self) -> int:
-        return self.meta.integer(numbers.META_UNCOMPRESSED_SIZE) or 0
+    def null_count(self) -> int | None:
+        return self._null_count if self._null_count >= 0 else None
 
     @property
-    def statistics(self) -> Struct | None:
-        return self.meta.struct(META_STATISTICS)
-
-    @cached_property
     def is_all_null(self) -> bool:
         """Whether the statistics prove that there is no value in the chunk."""
-        found = self.statistics
-        return found is not None and found.integer(STATISTICS_NULL_COUNT) == self.values
+        return self._null_count == self.values
 
     @property
     def data_pages(self) -> int | None:
         """How many data pages the footer counts; None where it does not."""
-        counts = (
-            stats.integer(3) or 0
-            for stats in self.meta.structs(META_ENCODING_STATS)
-            if stats.integer(1) in DATA_PAGE_TYPES
-        )
-        return sum(counts) or None
+        return self._data_pages if self._data_pages > 0 else None
 
     @property
     def decoded_size(self) -> int:
         """About how many bytes the values take in Arrow, where a dictionary's entry counts at each use."""
-        sizes = self.meta.struct(META_SIZE_STATISTICS)
-        unencoded = None if sizes is None else sizes.integer(1)
-        return max(self.uncompressed_size, (unencoded or 0) + 4 * self.values)
+        return max(self.uncompressed_size, max(self._unencoded, 0) + 4 * self.values)
 
     @property
     def offset_index(self) -> Extent | None:
-        return self._index(numbers.CHUNK_OFFSET_INDEX_OFFSET, numbers.CHUNK_OFFSET_INDEX_LENGTH)
+        offset, length, _, _ = self._indexes
+        return (offset, length) if offset > 0 and length > 0 else None
 
     @property
     def column_index(self) -> Extent | None:
-        return self._index(numbers.CHUNK_COLUMN_INDEX_OFFSET, numbers.CHUNK_COLUMN_INDEX_LENGTH)
-
-    def _index(self, offset: int, length: int) -> Extent | None:
-        place = self.tree.integer(offset), self.tree.integer(length)
-        return (place[0], place[1]) if place[0] and place[1] else None
+        _, _, offset, length = self._indexes
+        return (offset, length) if offset > 0 and length > 0 else None
 
 
 class Chunks:
@@ -123,7 +115,10 @@ class Chunks:
             places = self._places[row_group]
             if column >= len(places):
                 raise InvalidFile(f"row group {row_group} has {len(places)} columns, the schema has more")
-            self._parsed[key] = Chunk(Reader(self._raw, places[column]).struct())
+            found = engine("footer_places").chunk_numbers(self._raw, places[column])
+            if found is None or found[0] < 0:
+                raise InvalidFile(f"row group {row_group}, column {column}: no readable column chunk")
+            self._parsed[key] = Chunk(self._raw, places[column], found)
         return self._parsed[key]
 
     @cached_property

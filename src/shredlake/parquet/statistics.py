@@ -30,7 +30,7 @@ import pyarrow as pa
 from shredlake.expr.ast import Column, Get
 from shredlake.expr.prune import Bounds
 from shredlake.parquet.access import Access
-from shredlake.parquet.chunks import STATISTICS_NULL_COUNT, Chunk, Chunks
+from shredlake.parquet.chunks import Chunk, Chunks
 from shredlake.parquet.pages import Pages
 from shredlake.parquet.rows import Range
 from shredlake.parquet.schema import SchemaNode
@@ -66,7 +66,7 @@ def chunk_facts(chunk: Chunk, leaf: SchemaNode, ordered: bool) -> Facts:
         minimum, maximum = found.binary(MIN_VALUE), found.binary(MAX_VALUE)
     if minimum is None and maximum is None and _signed(leaf):
         minimum, maximum = found.binary(OLD_MIN), found.binary(OLD_MAX)
-    return Facts(minimum, maximum, found.integer(STATISTICS_NULL_COUNT), chunk.values)
+    return Facts(minimum, maximum, chunk.null_count, chunk.values)
 
 
 def page_facts(pages: Pages, page: int, ordered: bool) -> Facts:

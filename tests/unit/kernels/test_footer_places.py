@@ -48,4 +48,23 @@ def test_damaged_footers_are_walked_alike(raw: bytes) -> None:
         found = compiled.footer_places(bytes(damaged))
         assert found == reference.footer_places(bytes(damaged))
         broken += found is None
+        for place in [place for columns in found[2] for place in columns] if found else []:
+            assert compiled.chunk_numbers(bytes(damaged), place) == reference.chunk_numbers(
+                bytes(damaged), place
+            )
     assert broken > 50
+
+
+def test_numbers_of_a_chunk(raw: bytes) -> None:
+    _, _, places = compiled.footer_places(raw)
+    for column in (0, 20, 21):
+        numbers = compiled.chunk_numbers(raw, places[1][column])
+        tree = Reader(raw, places[1][column]).struct()
+        meta = tree.struct(3)
+        assert numbers[0] == meta.integer(5) == 20
+        assert numbers[1:3] == (meta.integer(6), meta.integer(7))
+        assert numbers[4] == meta.integer(9)
+        assert numbers[7:11] == tuple(tree.integer(number) for number in (4, 5, 6, 7))
+        assert numbers[11] == 0
+        assert numbers[12] == 1
+    assert compiled.chunk_numbers(raw, len(raw) + 1) is None

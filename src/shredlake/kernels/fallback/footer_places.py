@@ -136,3 +136,74 @@ def _row_group(at: _Cursor, row_counts: list[int], places: list[list[int]]) -> N
             at.skip(kind, 1)
     row_counts.append(rows)
     places.append(columns)
+
+
+def chunk_numbers(raw: bytes, position: int) -> tuple[int, ...] | None:
+    """The numbers of the column chunk at a position, -1 for those absent; None where it is malformed.
+
+    (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page offset,
+    offset index: offset, length, column index: offset, length, null count, data pages, unencoded bytes)
+    """
+    at = _Cursor(raw)
+    at.position = position
+    found = [-1] * 14
+    number = 0
+    try:
+        if not 0 <= position <= len(raw):
+            raise _Malformed
+        while field := at.field(number):
+            number, kind = field
+            if number == 3 and kind == STRUCT:
+                _meta(at, found)
+            elif 4 <= number <= 7 and kind in (5, I64):
+                found[7 + number - 4] = at.zigzag()
+            elif kind not in (TRUE, FALSE):
+                at.skip(kind, 2)
+    except _Malformed:
+        return None
+    return tuple(found)
+
+
+def _meta(at: _Cursor, found: list[int]) -> None:
+    number = 0
+    while field := at.field(number):
+        number, kind = field
+        if 5 <= number <= 11 and kind == I64:
+            found[number - 5] = at.zigzag()
+        elif number == 12 and kind == STRUCT:
+            found[11] = _one(at, 3, found[11])
+        elif number == 13 and kind == LIST:
+            found[12] = _data_pages(at, found[12])
+        elif number == 16 and kind == STRUCT:
+            found[13] = _one(at, 1, found[13])
+        elif kind not in (TRUE, FALSE):
+            at.skip(kind, 3)
+
+
+def _one(at: _Cursor, wanted: int, found: int) -> int:
+    """One integer field of a struct."""
+    number = 0
+    while field := at.field(number):
+        number, kind = field
+        if number == wanted and kind == I64:
+            found = at.zigzag()
+        elif kind not in (TRUE, FALSE):
+            at.skip(kind, 4)
+    return found
+
+
+def _data_pages(at: _Cursor, found: int) -> int:
+    """The data pages (types 0 and 3) of a list of PageEncodingStats."""
+    total = 0
+    for _ in range(at.list_header()[0]):
+        number = 0
+        parts = {1: -1, 3: -1}
+        while field := at.field(number):
+            number, kind = field
+            if number in parts and kind == 5:
+                parts[number] = at.zigzag()
+            elif kind not in (TRUE, FALSE):
+                at.skip(kind, 4)
+        if parts[1] in (0, 3) and parts[3] > 0:
+            total += parts[3]
+    return total or found
