@@ -1,29 +1,57 @@
-"""Which containers (files, row groups, pages) can hold a row that a predicate keeps."""
+"""Which containers (files, row groups, pages) can hold a row that a predicate keeps.
+
+Sound: a container with a match is never dropped. A part of the predicate that statistics say nothing about
+(two columns compared, arithmetic, a cast that does not keep order: the table is in `images.py`) may match
+anywhere; the other parts still prune.
+
+Three-valued logic decides what counts as a match: a row is kept only if the predicate is true. So NOT is
+pushed down to the comparisons, where `NOT (x < 5)` asks for `x >= 5`, never for nulls. A container whose
+values are all null matches no comparison; one without nulls no IS NULL, unless a cast may fail and make one.
+
+Casts that fail are null here. Where they raise instead (`variant_get`, `strict=True`), a container that is
+not read can't raise: pruning may hide the error of a row that would not have matched anyway.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from shredlake.expr.ast import Column, Expr, Get
+from shredlake.errors import ShredlakeError
+from shredlake.expr.ast import (
+    MIRRORED,
+    And,
+    Cast,
+    Column,
+    Compare,
+    ComparisonOp,
+    Expr,
+    Get,
+    In,
+    IsNan,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    references,
+)
+from shredlake.expr.coerce import common_type
+from shredlake.expr.constants import fold_cast
+from shredlake.expr.evaluate import evaluate
+from shredlake.expr.images import Bounds, Image, cast_image, image_of_bounds
+from shredlake.expr.like import ANY, pattern_parts
+from shredlake.expr.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, UUID, DataType
 
+__all__ = ["Bounds", "StatsSource", "may_match"]
 
-@dataclass(frozen=True)
-class Bounds:
-    """Statistics of one column or typed leaf over N containers.
-
-    `minimum` and `maximum` hold for every non-null, non-NaN value; null means unknown. They need not be
-    tight: a bound cut short will do as long as it bounds (a shortened maximum must have been rounded up;
-    whoever can't do that gives null). Counts are null where unknown.
-    """
-
-    minimum: pa.Array
-    maximum: pa.Array
-    null_count: pa.Array
-    row_count: pa.Array
-    may_be_nan: pa.BooleanArray | None = None
+_NEGATED: Final[dict[ComparisonOp, ComparisonOp]] = {
+    "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
+}  # fmt: skip
+_LARGEST_PRODUCT: Final = 20_000_000  # options of IN times containers; beyond, only their range counts
 
 
 class StatsSource(Protocol):
@@ -44,5 +72,291 @@ class StatsSource(Protocol):
 
 
 def may_match(predicate: Expr, stats: StatsSource, *, timezone: str = "UTC") -> pa.BooleanArray:
-    """True where a container must be read."""
-    return pa.array([True] * stats.length, pa.bool_())
+    """True where a container must be read; never null.
+
+    >>> class Files:
+    ...     length = 2
+    ...     def bounds(self, ref):
+    ...         return Bounds(pa.array([1, 100]), pa.array([9, 200]), pa.array([0, 0]), pa.array([10, 10]))
+    >>> from shredlake.expr import parse_predicate
+    >>> may_match(parse_predicate("a > 50 and b + 1 < c"), Files()).to_pylist()
+    [False, True]
+    """
+    return _Pruner(stats, timezone).may_be(predicate, True)
+
+
+class _Pruner:
+    """`may_be(expr, truth)`: where some row may make the expression true (or, with False, false)."""
+
+    def __init__(self, stats: StatsSource, timezone: str) -> None:
+        self.stats = stats
+        self.timezone = timezone
+        self.utc = timezone == "UTC"
+        self.known: dict[Column | Get, Bounds | None] = {}
+
+    def may_be(self, expr: Expr, truth: bool) -> pa.Array:
+        match expr:
+            case And(operands) | Or(operands):
+                parts = [self.may_be(operand, truth) for operand in operands]
+                combine = pc.and_ if isinstance(expr, And) == truth else pc.or_
+                result = parts[0]
+                for part in parts[1:]:
+                    result = combine(result, part)
+                return result
+            case Not(value):
+                return self.may_be(value, not truth)
+            case _ if not references(expr):
+                return self.constant(expr, truth)
+            case Compare(op, left, right):
+                return self.compare(op, left, right, truth)
+            case In(value, options):
+                return self.membership(value, options, truth)
+            case Like(value, pattern, escape):
+                return self.like(value, pattern, escape, truth)
+            case IsNull(value):
+                return self.null(value, truth)
+            case IsNan(value):
+                return self.nan(value) if truth else self.everywhere()
+            case Column() | Get() | Cast():
+                return self.compare("=", expr, Literal(truth, BOOLEAN), True)
+            case _:
+                return self.everywhere()
+
+    def everywhere(self, truth: bool = True) -> pa.Array:
+        return pa.repeat(pa.scalar(truth), self.stats.length)
+
+    def constant(self, expr: Expr, truth: bool) -> pa.Array:
+        try:
+            value = evaluate(expr, pa.table({"row": [0]}), timezone=self.timezone)[0].as_py()
+        except ShredlakeError:
+            return self.everywhere()  # evaluation will tell the user
+        return self.everywhere(value is truth)
+
+    # What is known of an operand
+
+    def bounds(self, ref: Column | Get) -> Bounds | None:
+        if ref not in self.known:
+            self.known[ref] = self.stats.bounds(ref)
+        return self.known[ref]
+
+    def image(self, expr: Expr) -> Image | None:
+        match expr:
+            case Column():
+                bounds = self.bounds(expr)
+                return None if bounds is None else image_of_bounds(bounds)
+            case Get(_, _, kind):
+                bounds = self.bounds(expr)
+                leaf = None if bounds is None or kind is None else image_of_bounds(bounds)
+                return None if leaf is None or kind is None else cast_image(leaf, kind, self.utc)
+            case Cast(value, kind):
+                inner = self.image(value)
+                return None if inner is None else cast_image(inner, kind, self.utc)
+            case _:
+                return None
+
+    def operand(self, expr: Expr) -> Column | Get | None:
+        """The one reference of an operand, whose counts are the operand's."""
+        while isinstance(expr, Cast):
+            expr = expr.value
+        return expr if isinstance(expr, Column | Get) else None
+
+    def has_value(self, expr: Expr) -> pa.Array:
+        """Where not everything is null."""
+        ref = self.operand(expr)
+        bounds = None if ref is None else self.bounds(ref)
+        if bounds is None:
+            return self.everywhere()
+        return pc.fill_null(pc.less(bounds.null_count, bounds.row_count), True)
+
+    # Conditions
+
+    def compare(self, op: ComparisonOp, left: Expr, right: Expr, truth: bool) -> pa.Array:
+        if isinstance(left, Literal):
+            op, left, right = MIRRORED[op], right, left
+        if not isinstance(right, Literal):
+            return self.everywhere()
+        if op == "<=>":
+            if right.value is None:
+                return self.null(left, truth)
+            if not truth:
+                return pc.or_(self.null(left, True), self.compare("=", left, right, False))
+            op = "="
+        if right.value is None:
+            return self.everywhere(False)
+        if not truth:
+            op = _NEGATED[op]
+        return pc.and_(self.has_value(left), self.compare_image(op, left, right))
+
+    def compare_image(self, op: ComparisonOp, operand: Expr, literal: Literal) -> pa.Array:
+        compared = self.in_common_type(operand, [literal])
+        if compared is None:
+            return self.everywhere()
+        image, (option,) = compared
+        return _may_compare(op, image, option)
+
+    def in_common_type(self, operand: Expr, literals: list[Literal]) -> tuple[Image, list[Literal]] | None:
+        """The operand's image and the constants as evaluation would compare them."""
+        kind = self.type_of(operand)
+        for literal in literals:
+            kind = None if kind is None else common_type(kind, literal.type)
+        image = self.image(operand)
+        if kind is None or image is None:
+            return None
+        converted = cast_image(image, kind, self.utc)
+        folded = [_fold(literal, kind, self.timezone) for literal in literals]
+        known = [literal for literal in folded if literal is not None]
+        if converted is None or len(known) < len(literals):
+            return None
+        return converted, known
+
+    def type_of(self, operand: Expr) -> DataType | None:
+        match operand:
+            case Get(_, _, kind) | Cast(_, kind):
+                return kind
+            case Column():
+                image = self.image(operand)
+                return None if image is None else image.kind
+            case _:
+                return None
+
+    def membership(self, value: Expr, options: tuple[Literal, ...], truth: bool) -> pa.Array:
+        present = [option for option in options if option.value is not None]
+        if not truth and len(present) < len(options):
+            return self.everywhere(False)  # NOT IN with a null is never true
+        if not present:
+            return self.everywhere(False)
+        compared = self.in_common_type(value, present)
+        if compared is None:
+            return self.has_value(value)
+        image, literals = compared
+        if image.nan is None:
+            literals = [literal for literal in literals if not _is_nan(literal)]
+        if not truth:
+            keep = self.everywhere()
+            for literal in literals:
+                keep = pc.and_(keep, _may_compare("<>", image, literal))
+        elif literals and len(literals) * self.stats.length > _LARGEST_PRODUCT and image.nan is None:
+            ordered = sorted(literal.value for literal in literals)
+            kind = literals[0].type
+            keep = pc.and_(
+                _may_compare(">=", image, Literal(ordered[0], kind)),
+                _may_compare("<=", image, Literal(ordered[-1], kind)),
+            )
+        else:
+            keep = self.everywhere(False)
+            for literal in literals:
+                keep = pc.or_(keep, _may_compare("=", image, literal))
+        return pc.and_(self.has_value(value), keep)
+
+    def like(self, value: Expr, pattern: str, escape: str, truth: bool) -> pa.Array:
+        parts = pattern_parts(pattern, escape)
+        if all(isinstance(part, str) for part in parts):
+            return self.compare("=", value, Literal("".join(parts), STRING), truth)
+        image = self.image(value) if self.type_of(value) == STRING else None
+        has_value = self.has_value(value)
+        if image is None or image.kind != STRING or not isinstance(parts[0], str):
+            return has_value
+        prefix = parts[0].encode()
+        low, high = image.low.cast(BINARY.arrow), image.high.cast(BINARY.arrow)
+        if truth:
+            # A text with this prefix lies from the prefix itself up to the next text of its length.
+            starts_before = pc.less(low, pa.scalar(_successor(prefix), BINARY.arrow))
+            return pc.and_(has_value, _or_unknown(starts_before, pc.greater_equal(high, pa.scalar(prefix))))
+        if parts[1:] != [ANY]:
+            return has_value
+        # If both bounds have the prefix, everything between them has it.
+        all_match = pc.and_(pc.starts_with(low, pattern=prefix), pc.starts_with(high, pattern=prefix))
+        return pc.and_(has_value, pc.invert(pc.fill_null(all_match, False)))
+
+    def null(self, value: Expr, truth: bool) -> pa.Array:
+        if not truth:
+            return self.has_value(value)
+        ref = self.operand(value)
+        bounds = None if ref is None else self.bounds(ref)
+        if bounds is None:
+            return self.everywhere()
+        whole = isinstance(value, Column) or (isinstance(value, Get) and value.type is None)
+        image = None if whole else self.image(value)
+        if not whole and (image is None or image.can_fail):
+            return self.everywhere()
+        return pc.fill_null(pc.greater(bounds.null_count, 0), True)
+
+    def nan(self, value: Expr) -> pa.Array:
+        image = self.image(value)
+        if image is None or image.kind not in (FLOAT, DOUBLE):
+            return self.everywhere()
+        return pc.and_(self.has_value(value), image.nan or self.everywhere(False))
+
+
+def _fold(literal: Literal, kind: DataType, timezone: str) -> Literal | None:
+    if pa.types.is_decimal256(kind.arrow):
+        return literal
+    return fold_cast(literal, kind, timezone)
+
+
+def _successor(prefix: bytes) -> bytes:
+    """The smallest bytes greater than everything that starts with the prefix; UTF-8 has no byte FF."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def _or_unknown(*conditions: pa.Array) -> pa.Array:
+    """Where no condition is known to be false."""
+    result = pc.fill_null(conditions[0], True)
+    for condition in conditions[1:]:
+        result = pc.and_(result, pc.fill_null(condition, True))
+    return result
+
+
+def _is_nan(literal: Literal) -> bool:
+    return isinstance(literal.value, float) and math.isnan(literal.value)
+
+
+def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
+    """Where some value between the bounds, or a NaN, compares so with the constant."""
+    everywhere = pa.repeat(pa.scalar(True), len(image.low))
+    nan = image.nan if image.nan is not None else pc.invert(everywhere)
+    if _is_nan(literal):
+        if op in ("=", ">="):
+            return nan
+        return pc.invert(everywhere) if op == ">" else everywhere
+    low, high, value = _comparable(image, literal)
+    match op:
+        case "=":
+            return _or_unknown(pc.less_equal(low, value), pc.greater_equal(high, value))
+        case "<":
+            return _or_unknown(pc.less(low, value))
+        case "<=":
+            return _or_unknown(pc.less_equal(low, value))
+        case ">":
+            return pc.or_(nan, _or_unknown(pc.greater(high, value)))
+        case ">=":
+            return pc.or_(nan, _or_unknown(pc.greater_equal(high, value)))
+        case _:
+            only_this = pc.and_(pc.equal(low, value), pc.equal(high, value))
+            return pc.or_(nan, pc.invert(pc.fill_null(only_this, False)))
+
+
+def _comparable(image: Image, literal: Literal) -> tuple[Any, Any, Any]:
+    """Bounds and constant in one Arrow type, the bounds no narrower than before."""
+    if image.kind == UUID:
+        return image.low, image.high, pa.scalar(literal.value.bytes, pa.binary(16))
+    if image.kind == BOOLEAN:
+        return image.low.cast(pa.int8()), image.high.cast(pa.int8()), pa.scalar(int(literal.value), pa.int8())
+    if image.kind == DOUBLE:
+        return image.low, image.high, pa.scalar(float(literal.value), pa.float64())
+    if pa.types.is_decimal(image.kind.arrow) or pa.types.is_decimal(literal.type.arrow):
+        scale = max(getattr(kind.arrow, "scale", 0) for kind in (image.kind, literal.type))
+        wide = pa.decimal256(76, scale)
+        return (
+            _exact(image.low, wide),
+            _exact(image.high, wide),
+            pa.scalar(literal.value, literal.type.arrow).cast(wide),
+        )
+    kind = common_type(image.kind, literal.type) or image.kind
+    return image.low.cast(kind.arrow), image.high.cast(kind.arrow), pa.scalar(literal.value, kind.arrow)
+
+
+def _exact(array: pa.Array, wide: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(array.type):
+        array = array.cast(pa.decimal128(19, 0))
+    return array.cast(wide)
