@@ -1,0 +1,97 @@
+"""Between Spark and Arrow: types, batches as Spark's workers must hand them over, addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from shredlake.delta.schema import DeltaType, Field, Struct, schema_json
+from shredlake.delta.storage import Storage, decode_path, is_absolute
+from shredlake.errors import InvalidExpression
+from shredlake.expr.types import DataType
+from shredlake.kernels.layout import is_variant
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType as SparkType
+
+NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
+"""Types of ours that have no column type in every supported Spark."""
+
+HADOOP_SCHEMES: Final = {"s3": "s3a", "gs": "gs", "az": "abfss", "abfs": "abfss"}
+
+
+def spark_type(kind: DataType | DeltaType) -> SparkType:
+    """The Spark type of an expression or of a column of a Delta schema.
+
+    >>> from shredlake.expr.types import BIGINT
+    >>> spark_type(BIGINT).simpleString(), spark_type("variant").simpleString()
+    ('bigint', 'variant')
+    """
+    from pyspark.sql.types import StructType
+
+    if not isinstance(kind, DataType):
+        # Delta writes its schemas as Spark does.
+        return StructType.fromJson(json.loads(schema_json(Struct((Field("c", kind),))))).fields[0].dataType
+    if kind.name in NOT_IN_SPARK:
+        raise InvalidExpression(f"Spark has no columns of type {kind.name}: read the path as string instead")
+    return StructType.fromDDL(f"c {kind.name}").fields[0].dataType
+
+
+def spark_batch(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
+    """A batch as Spark expects it of a worker: a Variant is a struct of value, then metadata, by position."""
+    return pa.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=list(names))
+
+
+def _for_spark(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if is_variant(kind):
+        fields = [
+            pa.field("value", pa.binary(), nullable=False),
+            pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
+        ]
+        # Under a NULL both parts are there, empty: the fields themselves may not be null.
+        value, metadata = (column.field(name).fill_null(b"") for name in ("value", "metadata"))
+        return pa.StructArray.from_arrays([value, metadata], fields=fields, mask=column.is_null())
+    if pa.types.is_struct(kind):
+        children = [_for_spark(child) for child in column.flatten()]
+        fields = [pa.field(old.name, new.type) for old, new in zip(kind, children, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=fields, mask=column.is_null())
+    if pa.types.is_list(kind):
+        values = _for_spark(column.values)
+        return pa.ListArray.from_arrays(
+            column.offsets,
+            values,
+            type=pa.list_(values.type),
+            mask=column.is_null() if column.null_count else None,
+        )
+    if pa.types.is_map(kind):
+        keys, items = _for_spark(column.keys), _for_spark(column.items)
+        return pa.MapArray.from_arrays(
+            column.offsets, keys, items, mask=column.is_null() if column.null_count else None
+        )
+    return column
+
+
+def from_spark(column: pa.Array) -> pa.Array:
+    """A column as Spark hands it to a worker, with its Variants in our order."""
+    kind = column.type
+    if pa.types.is_struct(kind) and {field.name for field in kind} == {"value", "metadata"}:
+        fields = [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary())]
+        parts = [column.field(field.name) for field in fields]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
+    return column
+
+
+def hadoop_path(storage: Storage, path: str) -> str:
+    """Where Spark finds a file of the log: decoded, with Hadoop's scheme, wildcards escaped.
+
+    >>> hadoop_path(Storage("s3://bucket/events"), "day=2024-01-01/a%20b.parquet")
+    's3a://bucket/events/day=2024-01-01/a b.parquet'
+    """
+    address = path if is_absolute(path) else f"{storage.uri}/{decode_path(path)}"
+    scheme, _, rest = address.partition("://")
+    escaped = "".join("\\" + char if char in "*?[]{}\\" else char for char in rest)
+    return f"{HADOOP_SCHEMES.get(scheme, scheme)}://{escaped}"

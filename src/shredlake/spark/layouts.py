@@ -1,0 +1,88 @@
+"""How each file shreds its Variants: from the log where we wrote it, from the footer where others did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from shredlake.delta.actions import Add
+from shredlake.delta.layouts import variant_places
+from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.storage import Storage, decode_path
+from shredlake.delta.write import LAYOUT_TAG
+from shredlake.parquet.file import OpenFile
+from shredlake.parquet.layout import ColumnLayout, Level, layout_json, parse_layout_json
+from shredlake.spark.engine import LocalEngine, SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Layout = dict[str, ColumnLayout]
+"""By the Variant's physical name; a Variant that is not shredded is absent."""
+
+ENOUGH_FOR_SPARK = 200
+"""From this many footers on, Spark's workers read them; below, threads of the driver are faster."""
+
+_remembered: dict[tuple[str, str], str] = {}
+"""Layouts that were read from footers, as text, by table and path. A data file never changes."""
+
+
+class FileLayouts:
+    """The layouts of files of one table."""
+
+    def __init__(self, spark: SparkSession | None, snapshot: Snapshot) -> None:
+        self._spark, self._snapshot = spark, snapshot
+        self._parsed: dict[str, Layout] = {}
+
+    def of(self, adds: Sequence[Add]) -> list[Layout]:
+        """One layout per file, in order; footers are read where the log does not say, and remembered."""
+        uri = self._snapshot.storage.uri
+        unknown = [
+            add.path
+            for add in adds
+            if LAYOUT_TAG not in (add.tags or {}) and (uri, add.path) not in _remembered
+        ]
+        if unknown:
+            variants = tuple(place.physical for place in variant_places(self._snapshot.schema))
+            storage = self._snapshot.storage
+            engine = (
+                SparkEngine(self._spark)
+                if self._spark is not None and len(unknown) >= ENOUGH_FOR_SPARK
+                else LocalEngine()
+            )
+            found = engine.run(
+                unknown, lambda path: footer_layout(storage, path, variants), watch=lambda done: None
+            )
+            _remembered.update(((uri, path), text) for path, text in zip(unknown, found, strict=True))
+        return [self._parse((add.tags or {}).get(LAYOUT_TAG) or _remembered[uri, add.path]) for add in adds]
+
+    def _parse(self, text: str) -> Layout:
+        """Files of one job have one description, so it is parsed once."""
+        if text not in self._parsed:
+            self._parsed[text] = parse_layout_json(text)
+        return self._parsed[text]
+
+
+def footer_layout(storage: Storage, path: str, variants: Iterable[str]) -> str:
+    """The description of a file that has none in the log, made from its footer.
+
+    A residual counts as empty only where every row group's statistics say that all of it is null.
+    """
+    location, store = storage.source(decode_path(path))
+    file = OpenFile(location, store, variants=variants)
+    try:
+        columns: Layout = {}
+        for column in file.columns.variants.values():
+            if column.schema is not None:
+                residual = frozenset(level.path for level in column.levels() if not _is_empty(file, level))
+                columns[column.name] = ColumnLayout(column.schema, residual)
+        return layout_json(columns)
+    finally:
+        file.close()
+
+
+def _is_empty(file: OpenFile, level: Level) -> bool:
+    leaf = None if level.value is None else level.value.column
+    return leaf is None or all(
+        file.chunks.chunk(group, leaf).is_all_null for group in range(len(file.chunks))
+    )

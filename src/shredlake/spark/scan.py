@@ -1,0 +1,344 @@
+"""A query on paths as a Spark DataFrame: planned by us, executed by Spark's own Parquet reader.
+
+```
+files left by the log ─ grouped by layout ─┬─ typed rows:   plain columns, filters pushed down    (JVM)
+                                           ├─ mixed rows:   those with something in `value`       (kernels)
+                                           └─ other layouts: read by the workers with pyarrow     (kernels)
+                                                   all united, filtered exactly, projected
+```
+
+The typed and the mixed read of a group are disjoint by the leaf's `value` being null or not, and together
+they are all rows. The predicate is applied again above the union, so pruning can only save work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from shredlake.delta.actions import Add
+from shredlake.delta.deletion_vectors import read_vector
+from shredlake.delta.files import FILE_SCHEMA, Files, as_adds
+from shredlake.delta.read_file import DataFile, Query, partition_values
+from shredlake.delta.rebind import resolve, rewrite
+from shredlake.delta.scan import TableScan
+from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.storage import decode_path
+from shredlake.expr import Column, Expr, Get, Projection, join_name, references
+from shredlake.expr.sql import literal_sql, to_sql
+from shredlake.kernels import get
+from shredlake.spark.frames import hadoop_path, spark_batch, spark_type
+from shredlake.spark.layouts import FileLayouts
+from shredlake.spark.paths import Names, Served, Service, read_schema, serve, sql_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+WORKER_TASK_BYTES = 64 << 20
+"""How much of its files a worker task reads, at most, unless one file is larger."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files that are read the same way."""
+
+    adds: tuple[Add, ...]
+    served: Mapping[Get, Served]
+    partition: Mapping[str, Any]
+    worker: str = ""
+    """Why the workers read these files; empty where Spark does."""
+
+    @property
+    def mixed(self) -> list[Served]:
+        return [one for one in self.served.values() if one.service is Service.MIXED]
+
+
+class SparkScan:
+    """A query over one version of a table. Planning reads the log, running the frame reads rows."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        snapshot: Snapshot,
+        columns: Sequence[str | Projection] | None,
+        where: str | Expr | None,
+        *,
+        strict: bool = False,
+        prune_only: bool = False,
+    ) -> None:
+        """With `prune_only`, `where` decides which files are read; the caller filters the rows."""
+        self.spark = spark
+        self.prune_only = prune_only
+        self.timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+        self.local = TableScan(snapshot, columns, where, strict=strict, timezone=self.timezone)
+        self.snapshot = snapshot
+        self.strict = strict
+
+    @cached_property
+    def references(self) -> dict[Column | Get, str]:
+        """Everything that the query reads of a row, and the name it has between scan and projection."""
+        query = self.local.query
+        expressions = [projection.expr for projection in query.projections]
+        if query.predicate is not None and not self.prune_only:
+            expressions.append(query.predicate)
+        found: dict[Column | Get, str] = {}
+        for expression in expressions:
+            for ref in sorted(references(expression), key=str):
+                found.setdefault(ref, f"c{len(found)}")
+        return found
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The files that the log can't rule out, by how they are read."""
+        layouts = FileLayouts(self.spark, self.snapshot)
+        adds = as_adds(self.local.files())
+        gathered: dict[tuple[Any, ...], Group] = {}
+        for add, layout in zip(adds, layouts.of(adds), strict=True):
+            served: dict[Get, Served] = {}
+            for ref in self.references:
+                if isinstance(ref, Get):
+                    physical = self._physical(ref.column)
+                    asked = replace(ref, strict=self.strict if ref.strict is None else ref.strict)
+                    served[ref] = serve(asked, physical, layout.get(physical))
+            worker = next((one.reason for one in served.values() if one.service is Service.WORKER), "")
+            worker = worker or self._needs_worker()
+            partition = {} if worker else self._partition(add)
+            key = (worker, tuple(served.values()), tuple(sorted(partition.items(), key=str)))
+            group = gathered.get(key, Group((), served, partition, worker))
+            gathered[key] = replace(group, adds=(*group.adds, add))
+        return list(gathered.values())
+
+    def _needs_worker(self) -> str:
+        """Why plain columns of the query keep Spark from reading files by itself, if they do."""
+        if self.snapshot.properties.get("delta.columnMapping.mode") == "id":
+            return "columns are found by id"
+        for ref in self.references:
+            if isinstance(ref, Column):
+                kind = resolve(self.snapshot.schema, ref.name)[-1].type
+                if not isinstance(kind, str):
+                    return f"{ref.name} is nested"
+                if kind == "variant":
+                    return f"{ref.name} is asked for as a Variant"
+        return ""
+
+    def _partition(self, add: Add) -> dict[str, Any]:
+        used = {resolve(self.snapshot.schema, _column_of(ref))[0].name for ref in self.references}
+        return {name: value for name, value in partition_values(self.snapshot, add).items() if name in used}
+
+    def _physical(self, name: str) -> str:
+        return join_name(tuple(field.physical_name for field in resolve(self.snapshot.schema, name)))
+
+    def frame(self) -> DataFrame:
+        """The query as a DataFrame."""
+        parts = [part for group in self.groups for part in self._group(group)]
+        if parts:
+            rows = reduce(lambda left, right: left.unionAll(right), parts)
+        else:
+            rows = self.spark.createDataFrame([], self._row_type)
+
+        def named(ref: Column | Get) -> Expr:
+            return Column(self.references[ref])
+
+        query = self.local.query
+        if query.predicate is not None and not self.prune_only:
+            rows = rows.where(to_sql(rewrite(query.predicate, named)))
+        columns = [
+            f"{to_sql(rewrite(projection.expr, named))} AS `{projection.name.replace('`', '``')}`"
+            for projection in query.projections
+        ]
+        return rows.selectExpr(*columns)
+
+    # ── one group ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _group(self, group: Group) -> Iterator[DataFrame]:
+        if group.worker:
+            yield self._worker_read(group)
+            return
+        columns: dict[Names, str] = {}
+        for ref in self.references:
+            if isinstance(ref, Get):
+                served = group.served[ref]
+                if served.typed:
+                    columns[served.typed] = served.typed_ddl
+                if served.residual:
+                    columns[served.residual] = "binary"
+            elif not self._is_partition(ref):
+                columns[tuple(self._physical_names(ref))] = spark_type(self._kind(ref)).simpleString()
+        plain = self._plain_read(group, columns)
+        mixed = group.mixed
+        if not mixed:
+            yield plain.selectExpr(*self._typed_columns(group))
+            return
+        tests = [f"{sql_of(one.residual)} IS NULL" for one in mixed]
+        yield plain.where(" AND ".join(tests)).selectExpr(*self._typed_columns(group))
+        for ref, served in group.served.items():
+            if served.service is Service.MIXED:
+                columns[*_variant_names(self._physical(ref.column)), "metadata"] = "binary"
+        raw = self._plain_read(group, columns)
+        yield self._mixed_read(group, raw.where(f"NOT ({' AND '.join(tests)})"))
+
+    def _plain_read(self, group: Group, columns: Mapping[Names, str]) -> DataFrame:
+        """The file's own columns, nothing else read; rows of deletion vectors left out."""
+        paths = [hadoop_path(self.snapshot.storage, add.path) for add in group.adds]
+        schema = read_schema(columns) if columns else "`\u0000` int"  # rows are counted even without columns
+        rows = self.spark.read.schema(schema).parquet(*paths)
+        deleted = self._deleted(group.adds)
+        if deleted is None:
+            return rows
+        from pyspark.sql import functions as F
+
+        rows = rows.select(
+            "*",
+            F.col("_metadata.file_name").alias("\u0000file"),
+            F.col("_metadata.row_index").alias("\u0000row"),
+        )
+        return rows.join(F.broadcast(deleted), ["\u0000file", "\u0000row"], "left_anti")
+
+    def _deleted(self, adds: Sequence[Add]) -> DataFrame | None:
+        """The deleted rows of these files, as (file, row)."""
+        files: list[str] = []
+        numbers: list[int] = []
+        for add in adds:
+            if add.deletion_vector is not None:
+                found = read_vector(self.snapshot.storage, add.deletion_vector)
+                numbers.extend(found)
+                files.extend([decode_path(add.path).rsplit("/", 1)[-1]] * (len(numbers) - len(files)))
+        if not files:
+            return None
+        table = pa.table({"\u0000file": files, "\u0000row": pa.array(numbers, pa.int64())})
+        return self.spark.createDataFrame(table)
+
+    def _typed_columns(self, group: Group) -> Iterator[str]:
+        for ref, name in self.references.items():
+            if isinstance(ref, Get):
+                kind = spark_type(self._kind(ref)).simpleString()
+                sql = group.served[ref].sql
+                yield f"{sql} AS {name}" if sql != "NULL" else f"CAST(NULL AS {kind}) AS {name}"
+            elif self._is_partition(ref):
+                yield f"{self._partition_sql(ref, group)} AS {name}"
+            else:
+                yield f"{sql_of(tuple(self._physical_names(ref)))} AS {name}"
+
+    def _mixed_read(self, group: Group, rows: DataFrame) -> DataFrame:
+        """Rows with something in `value`: the kernels decide what it is, on the same narrow columns."""
+        # Columns that need no kernel go along as they are.
+        plain = [
+            column
+            for (ref, _), column in zip(self.references.items(), self._typed_columns(group), strict=True)
+            if not isinstance(ref, Get) or group.served[ref].service is not Service.MIXED
+        ]
+        asked: list[tuple[str, str, Get]] = []
+        for ref, name in self.references.items():
+            if isinstance(ref, Get) and group.served[ref].service is Service.MIXED:
+                asked.append((name, self._physical(ref.column), ref))
+        variants = {physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for _, p, _ in asked))}
+        inputs = [f"{sql_of(_variant_names(physical))} AS {name}" for physical, name in variants.items()]
+        order = list(self.references.values())
+        strict, timezone = self.strict, self.timezone
+
+        def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                made: dict[str, pa.Array] = {}
+                for name, physical, ref in asked:
+                    assert ref.type is not None
+                    raising = strict if ref.strict is None else ref.strict
+                    column = batch.column(variants[physical])
+                    made[name] = get(column, ref.path, ref.type.arrow, strict=raising, timezone=timezone)
+                columns = [made[name] if name in made else batch.column(name) for name in order]
+                yield spark_batch(columns, order)
+
+        return rows.selectExpr(*plain, *inputs).mapInArrow(evaluate, self._row_type)
+
+    def _worker_read(self, group: Group) -> DataFrame:
+        """Files that only our own reader understands, or reads better: a few per task."""
+        snapshot = slim(self.snapshot)
+        names = list(self.references.values())
+        projections = tuple(Projection(name, ref) for ref, name in self.references.items())
+        kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
+        query = Query(projections, self.local.query.predicate, kinds, self.strict, self.timezone)
+        tasks = list(_packed(group.adds))
+
+        def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for add in tasks[number]:
+                        for rows in DataFile(snapshot, add).batches(query):
+                            yield spark_batch(rows.columns, names)
+
+        count = len(tasks)
+        return self.spark.range(0, count, 1, count).mapInArrow(scan, self._row_type)
+
+    # ── names and types ─────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _row_type(self) -> StructType:
+        """What every branch gives: one column per reference."""
+        from pyspark.sql.types import StructField, StructType
+
+        return StructType([StructField(name, self._spark_kind(ref)) for ref, name in self.references.items()])
+
+    def _spark_kind(self, ref: Column | Get) -> DataType:
+        return spark_type(self._kind(ref))
+
+    def _kind(self, ref: Column | Get) -> Any:
+        """The type of a reference: an expression's, or a Delta schema's."""
+        if isinstance(ref, Get):
+            return ref.type if ref.type is not None else "variant"
+        return resolve(self.snapshot.schema, ref.name)[-1].type
+
+    def _is_partition(self, ref: Column | Get) -> bool:
+        field = resolve(self.snapshot.schema, _column_of(ref))[0]
+        return field.name in self.snapshot.metadata.partition_columns
+
+    def _partition_sql(self, ref: Column, group: Group) -> str:
+        from shredlake.expr import Literal, from_arrow
+
+        field = resolve(self.snapshot.schema, ref.name)[0]
+        arrow = self.snapshot.arrow_schema.field(field.name).type
+        kind = spark_type(field.type).simpleString()
+        value = group.partition[field.name]
+        return f"CAST({literal_sql(Literal(value, from_arrow(arrow)))} AS {kind})"
+
+    def _physical_names(self, ref: Column) -> list[str]:
+        return [field.physical_name for field in resolve(self.snapshot.schema, ref.name)]
+
+
+def _column_of(ref: Column | Get) -> str:
+    return ref.column if isinstance(ref, Get) else ref.name
+
+
+def _variant_names(physical: str) -> tuple[str, ...]:
+    from shredlake.expr import name_parts
+
+    return name_parts(physical)
+
+
+def _packed(adds: Sequence[Add]) -> Iterator[tuple[Add, ...]]:
+    """Files in the order given, as many together as make a good task."""
+    task: list[Add] = []
+    size = 0
+    for add in adds:
+        if task and size + add.size > WORKER_TASK_BYTES:
+            yield tuple(task)
+            task, size = [], 0
+        task.append(add)
+        size += add.size
+    if task:
+        yield tuple(task)
+
+
+def slim(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without its files: what a worker needs to read one, small enough to send."""
+    empty = FILE_SCHEMA.empty_table()
+    return replace(
+        snapshot,
+        transactions={},
+        domains={},
+        files=Files([], empty, ()),
+        recent_tombstones=snapshot.recent_tombstones.slice(0, 0),
+    )
