@@ -27,6 +27,18 @@ def conformance() -> Path:
     return Path(place)
 
 
+@pytest.fixture(params=["compiled", "reference"])
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs a test twice: on the compiled kernels, and on the reference that serves where nothing is compiled."""
+    from shredlake.kernels import compiled
+
+    if request.param == "reference":
+        monkeypatch.setattr(compiled, "COMPILED", False)
+    elif not compiled.COMPILED:
+        pytest.skip("the kernels are not compiled, or SHREDLAKE_PURE=1")
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local Spark on one core, without UI, its files in a temporary folder."""
