@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shredlake.parquet.chunks import META_SIZE_STATISTICS, Chunk, Chunks
+from shredlake.parquet.chunks import Chunk, Chunks
 from shredlake.parquet.entries import Entries, variants_in
-from shredlake.parquet.footer import Footer
+from shredlake.parquet.footer import META_SIZE_STATISTICS, Footer
 from shredlake.parquet.layout import Level, VariantColumn
 from shredlake.parquet.schema import SchemaNode
 from shredlake.parquet.source import Source

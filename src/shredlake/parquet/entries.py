@@ -36,7 +36,7 @@ class Place:
 
     def inside(self, lists: pa.Array) -> tuple[pa.Array, Place]:
         """The entries of the lists, end to end, and where they are."""
-        return lists.flatten(), Place(self.first_row, self, pc.list_parent_indices(lists))
+        return list_values(lists), Place(self.first_row, self, pc.list_parent_indices(lists))
 
     def find(self, index: int) -> tuple[int, tuple[int, ...]]:
         """The row of the file, and the index in each list on the way."""
@@ -52,6 +52,31 @@ class Place:
             return None
         outer = self.above.owners(top)
         return self.parents if outer is None else outer.take(self.parents)
+
+
+def list_values(lists: pa.Array) -> pa.Array:
+    """The values of all lists end to end, as `flatten()`, which pyarrow lacks for extension types.
+
+    >>> list_values(pa.array([[1], None, [2, 3]])).to_pylist()
+    [1, 2, 3]
+    """
+    if pa.types.is_fixed_size_list(lists.type):
+        return lists.flatten()
+    start, end = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
+    if (pc.sum(pc.list_value_length(lists)).as_py() or 0) == end - start:
+        return lists.values.slice(start, end - start)
+    # A null list covers values all the same: let pyarrow flatten their positions instead.
+    positions = pa.array(range(len(lists.values)), pa.int64())
+    kind = pa.large_list if pa.types.is_large_list(lists.type) else pa.list_
+    numbered = pa.Array.from_buffers(
+        kind(pa.int64()),
+        len(lists),
+        lists.buffers()[:2],
+        lists.null_count,
+        lists.offset,
+        children=[positions],
+    )
+    return lists.values.take(numbered.flatten())
 
 
 @dataclass(frozen=True)
@@ -100,9 +125,8 @@ def variants_in(batch: pa.RecordBatch, column: VariantColumn, first_row: int) ->
     names = list(column.group.path[1:])
     while names:
         if pa.types.is_map(array.type):
-            keys = names[:2] == ["key_value", "key"]
-            lists = _as_list(array, array.keys if keys else array.items)
-            array, place = place.inside(lists)
+            keys, items = map_lists(array)
+            array, place = place.inside(keys if names[1] == "key" else items)
             names = names[2:]
         elif pa.types.is_struct(array.type):
             array = array.flatten()[array.type.get_field_index(names.pop(0))]
@@ -112,12 +136,16 @@ def variants_in(batch: pa.RecordBatch, column: VariantColumn, first_row: int) ->
     return array, place
 
 
-def _as_list(array: pa.MapArray, values: pa.Array) -> pa.ListArray:
-    return pa.Array.from_buffers(
-        pa.list_(values.type),
-        len(array),
-        array.buffers()[:2],
-        null_count=array.null_count,
-        offset=array.offset,
-        children=[values],
-    )
+def map_lists(array: pa.MapArray) -> list[pa.ListArray]:
+    """The keys and the values of maps, each as lists."""
+    return [
+        pa.Array.from_buffers(
+            pa.list_(part.type),
+            len(array),
+            array.buffers()[:2],
+            null_count=array.null_count,
+            offset=array.offset,
+            children=[part],
+        )
+        for part in (array.keys, array.items)
+    ]

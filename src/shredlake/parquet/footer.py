@@ -55,6 +55,7 @@ META_UNCOMPRESSED_SIZE: Final = 6
 META_COMPRESSED_SIZE: Final = 7
 META_DATA_PAGE_OFFSET: Final = 9
 META_DICTIONARY_PAGE_OFFSET: Final = 11
+META_SIZE_STATISTICS: Final = 16
 
 # Page index: one ColumnIndex and one OffsetIndex per column chunk.
 COLUMN_INDEX_NULL_PAGES: Final = 1

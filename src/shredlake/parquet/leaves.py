@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shredlake.parquet.entries import list_values, map_lists
+
 
 @dataclass(frozen=True)
 class LeafStatistics:
@@ -64,10 +66,10 @@ def leaf_arrays(array: pa.Array) -> Iterator[pa.Array]:
         for i in range(array.type.num_fields):
             yield from leaf_arrays(array.field(i))
     elif pa.types.is_map(array.type):
-        yield from leaf_arrays(array.keys)
-        yield from leaf_arrays(array.items)
+        for part in map_lists(array):
+            yield from leaf_arrays(list_values(part))
     elif pa.types.is_nested(array.type):
-        yield from leaf_arrays(array.flatten())
+        yield from leaf_arrays(list_values(array))
     else:
         yield array
 
