@@ -37,7 +37,9 @@ from shredlake.kernels import (
     shredded_type,
     shredding_schema,
     to_json,
+    to_python,
     unshred,
+    validate,
     variant,
 )
 from shredlake.parquet.check import check
@@ -129,7 +131,9 @@ __all__ = [
     "shredded_type",
     "shredding_schema",
     "to_json",
+    "to_python",
     "unshred",
+    "validate",
     "variant",
     "write_parquet",
 ]

@@ -6,7 +6,9 @@ from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
 from shredlake.kernels.to_json import to_json
+from shredlake.kernels.to_python import to_python
 from shredlake.kernels.unshred import unshred
+from shredlake.kernels.validate import validate
 
 __all__ = [
     "from_json",
@@ -17,6 +19,8 @@ __all__ = [
     "shredded_type",
     "shredding_schema",
     "to_json",
+    "to_python",
     "unshred",
+    "validate",
     "variant",
 ]

@@ -202,10 +202,9 @@ def from_bit_0(booleans):
 
 
 def render(metadata, value, validity, int64_t from_row):
-    """(texts, row, reason) of two binary arrays: a string array of the rows from `from_row` up to `row`.
+    """(texts, row, full) of two binary arrays: a string array of the rows from `from_row` to before `row`.
 
-    It stops before `row` if that is not the last: because the texts would exceed 2 GiB ("full"), or because
-    the row can't be rendered ("malformed" or "too large").
+    If rows are left, the texts would exceed 2 GiB with the next (`full`), or it can't be rendered.
     """
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t length = column.value.length, row = from_row, before
@@ -214,7 +213,7 @@ def render(metadata, value, validity, int64_t from_row):
     cdef Renderer r
     cdef int status = OK
     if length == 0:
-        return pa.array([], pa.string()), 0, ""
+        return pa.array([], pa.string()), 0, False
     start(&offsets)
     start(&r.names)
     start(&r.rendered)
@@ -253,7 +252,7 @@ def render(metadata, value, validity, int64_t from_row):
         count = row - from_row
         bitmap = None if validity is None else from_bit_0(validity.slice(from_row, count)).buffers()[1]
         texts = pa.Array.from_buffers(pa.string(), count, [bitmap, to_arrow(&offsets), to_arrow(&r.out)])
-        return texts, row, {OK: "full", MALFORMED: "malformed", TOO_LARGE: "too large"}[status] if row < length else ""
+        return texts, row, row < length and status == OK
     finally:
         close_walk(&r.walk)
         release(&offsets)

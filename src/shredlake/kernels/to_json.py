@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidValue, MalformedVariant, ShredlakeError
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.columns import as_binary, check_column, metadata_of, part, validity_of
+from shredlake.kernels.columns import check_column
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import shredding_schema
+from shredlake.kernels.malformed import parts_of, reason
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
@@ -34,27 +34,14 @@ def to_json(column: Column, *, threads: int | None = None) -> Column:
 
 
 def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
-    metadata, value = metadata_of(piece), as_binary(part(piece, "value"))
-    validity = validity_of(piece)
+    metadata, value, validity = parts_of(piece)
     render = engine("json_render").render
-    texts, row, reason = render(metadata, value, validity, 0)
-    arrays = [texts]
-    while row < len(piece):
-        if reason != "full" or not len(texts):
-            raise _reason(metadata[row].as_py(), value[row].as_py(), first_row + row)
-        texts, row, reason = render(metadata, value, validity, row)
+    arrays: list[pa.Array] = []
+    row = 0
+    while row < len(piece) or not arrays:
+        texts, stopped, full = render(metadata, value, validity, row)
+        if stopped < len(piece) and not (full and len(texts)):
+            raise reason(metadata, value, stopped, first_row, Variant.to_json)
         arrays.append(texts)
+        row = stopped
     return arrays
-
-
-def _reason(metadata: bytes, value: bytes, row: int) -> ShredlakeError:
-    """What is wrong with a row that has no text: the kernel says which, the reference says why."""
-    try:
-        Variant(metadata, value).to_json()
-    except MalformedVariant as error:
-        return MalformedVariant(
-            f"row {row}: {error.problem}", part=error.part, offset=error.offset, path=error.path
-        )
-    except InvalidValue as error:
-        return InvalidValue(f"row {row}: {error}")
-    return InvalidValue(f"row {row}: the text is too large")

@@ -10,7 +10,7 @@ from shredlake.variant import Variant
 
 def render(
     metadata: pa.Array, value: pa.Array, validity: pa.Array | None, from_row: int
-) -> tuple[pa.Array, int, str]:
+) -> tuple[pa.Array, int, bool]:
     """As in the compiled module."""
     texts: list[str | None] = []
     for row in range(from_row, len(metadata)):
@@ -21,5 +21,5 @@ def render(
         try:
             texts.append("null" if encoded is None else Variant(metadata[row].as_py(), encoded).to_json())
         except ShredlakeError:
-            return pa.array(texts, pa.string()), row, "malformed"
-    return pa.array(texts, pa.string()), len(metadata), ""
+            return pa.array(texts, pa.string()), row, False
+    return pa.array(texts, pa.string()), len(metadata), False
