@@ -1,0 +1,81 @@
+"""The documentation runs: Python blocks are executed, commands exist, links lead somewhere.
+
+Blocks of one page share their names, top to bottom, in an empty folder. A block with `>>>` is a doctest;
+others are executed. A block that needs Spark says so in its first line: `# needs Spark`.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OUTSIDE = {"git", "cd", "pip", "python", "python3", "export", "source"}
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(page: Path, *languages: str) -> list[tuple[int, str]]:
+    """Line number and text of each block in one of the languages."""
+    text = page.read_text()
+    return [
+        (text.count("\n", 0, match.start()) + 2, match[2])
+        for match in FENCE.finditer(text)
+        if match[1] in languages
+    ]
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__docs__"}
+    for line, source in blocks(page, "python"):
+        if source.startswith("# needs Spark"):
+            continue
+        place = f"{page.name}, line {line}"
+        if ">>>" in source:
+            example = doctest.DocTestParser().get_doctest(source, names, place, str(page), line)
+            report: list[str] = []
+            doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=report.append, clear_globs=False)
+            names = example.globs
+            assert not report, "".join(report)
+        else:
+            exec(compile("\n" * (line - 1) + source, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_exist(page: Path) -> None:
+    from shredlake.cli.app import app
+
+    targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    verbs = {command.name for command in app.registered_commands}
+    verbs |= {group.name for group in app.registered_groups}
+    for _, source in blocks(page, "console", "bash", "sh"):
+        for command in re.findall(r"^\$? ?([a-z].*)$", source, re.MULTILINE):
+            words = command.split()
+            if words[0] == "make":
+                assert words[1] in targets, command
+            elif words[0] == "shredlake":
+                assert words[1] in verbs or words[1].startswith("--"), command
+            else:
+                assert words[0] in OUTSIDE, command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text()):
+        assert (page.parent / target).exists(), target
