@@ -261,8 +261,9 @@ cdef void read_meta(Cursor* at, int64_t* found) noexcept nogil:
 def chunk_numbers(bytes raw, int64_t position):
     """The numbers of the column chunk at a position, -1 for those absent; None where it is malformed.
 
-    (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page offset,
-    offset index: offset, length, column index: offset, length, null count, data pages, unencoded bytes)
+    (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page
+    offset, offset index: offset, length, column index: offset, length, null count, data pages, unencoded
+    bytes)
     """
     cdef Cursor at
     cdef int64_t[NUMBERS] found

@@ -198,24 +198,30 @@ def decode(values: Sequence[bytes | None], leaf: SchemaNode, type_: pa.DataType,
     """Bounds as a file stores them (PLAIN), as an Arrow array; null where one can't be trusted."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
-    numbers = _NUMBERS.get(leaf.physical or "")
     annotation = leaf.annotation or ""
-    if annotation.startswith("DECIMAL"):
-        return pa.array([_decimal(value, numbers, type_) for value in values], type_)
+    code = _NUMBERS.get(leaf.physical or "")
+    if annotation.startswith("DECIMAL") and pa.types.is_decimal(type_):
+        return pa.array([_decimal(value, code, type_) for value in values], type_)
     if leaf.physical == "boolean":
         return pa.array([None if value is None else value != b"\0" for value in values], pa.bool_())
-    if numbers is not None:
-        if annotation.startswith("INT(") and annotation.endswith("false)"):
-            numbers = numbers.upper()
-        return _from_numbers([_number(value, numbers) for value in values], leaf, type_)
-    if leaf.physical == "binary" and _is_text(type_):
+    if code is not None:
+        unsigned = annotation.startswith("INT(") and annotation.endswith("false)")
+        numbers = [_number(value, code.upper() if unsigned else code) for value in values]
+        return _from_numbers(numbers, leaf, type_)
+    if leaf.physical == "binary" and type_ in _TEXT:
         return pa.array([_text(value, upper) for value in values], pa.string())
-    if leaf.physical == "binary":
+    if leaf.physical == "binary" and type_ in _BYTES:
         return pa.array(values, pa.binary())
-    return pa.nulls(len(values), type_)  # INT96, UUID, FLOAT16, intervals: no order that we rely on
+    if annotation == "UUID":
+        fixed = [value if value is not None and len(value) == 16 else None for value in values]
+        return pa.ExtensionArray.from_storage(pa.uuid(), pa.array(fixed, pa.binary(16)))
+    return pa.nulls(len(values), type_)  # INT96, FLOAT16, intervals: no order that we rely on
 
 
 _NUMBERS: Final = {"int32": "i", "int64": "q", "float": "f", "double": "d"}
+_TEXT: Final = (pa.string(), pa.large_string(), pa.string_view())
+_BYTES: Final = (pa.binary(), pa.large_binary(), pa.binary_view())
+_UNITS: Final = {"ms": "MILLIS)", "us": "MICROS)", "ns": "NANOS)"}
 
 
 def _number(value: bytes | None, code: str) -> int | float | None:
@@ -232,10 +238,11 @@ def _from_numbers(numbers: list[int | float | None], leaf: SchemaNode, type_: pa
         low, high = _limits(type_)
         # A narrow type's bounds come as int32; one outside it would be a broken statistic.
         return pa.array([n if n is not None and low <= n <= high else None for n in numbers], type_)
-    width = pa.int32() if leaf.physical == "int32" else pa.int64()
-    if type_.bit_width != width.bit_width:
-        return pa.array(numbers, width).cast(type_)
-    return pa.array(numbers, width).view(type_)
+    annotation = leaf.annotation or ""
+    is_moment = pa.types.is_timestamp(type_) or pa.types.is_time(type_)
+    if type_ == pa.date32() or (is_moment and annotation.endswith(_UNITS.get(type_.unit, "?"))):
+        return pa.array(numbers, pa.int32() if type_.bit_width == 32 else pa.int64()).view(type_)
+    return pa.nulls(len(numbers), type_)
 
 
 def _limits(type_: pa.DataType) -> tuple[int, int]:
@@ -266,10 +273,6 @@ def _text(value: bytes | None, upper: bool) -> str | None:
     except UnicodeDecodeError as error:
         # A minimum cut inside a character is still bounded by its whole characters; a maximum is not.
         return None if upper else value[: error.start].decode()
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return type_ in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _signed(leaf: SchemaNode) -> bool:

@@ -141,8 +141,9 @@ def _row_group(at: _Cursor, row_counts: list[int], places: list[list[int]]) -> N
 def chunk_numbers(raw: bytes, position: int) -> tuple[int, ...] | None:
     """The numbers of the column chunk at a position, -1 for those absent; None where it is malformed.
 
-    (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page offset,
-    offset index: offset, length, column index: offset, length, null count, data pages, unencoded bytes)
+    (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page
+    offset, offset index: offset, length, column index: offset, length, null count, data pages, unencoded
+    bytes)
     """
     at = _Cursor(raw)
     at.position = position
