@@ -13,12 +13,12 @@ from libc.string cimport memcmp, memcpy, memset
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, bit_at, release, start
 from shredlake.kernels._profile_bytes cimport add_sketch, compare_keys, put_sketch
 from shredlake.kernels._profile_paths cimport (
-    MOST_DIGITS, NUMBER_KEY, PREFIX, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, Figures, Key, Node, Sketch,
-    add_node, digits_of, find_node, has_name, hash_bytes, power_of_ten, prune, release_sketch, remember, scales_of,
-    start_sketch, wide_digits_of,
+    LONGEST_NAME, NUMBER_KEY, PREFIX, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, Key, Node, Sketch, Tables,
+    add_node, count_shape, digits_of, find_node, has_name, hash_bytes, power_of_ten, prune, release_sketch, remember,
+    start_sketch, tables_of, wide_digits_of,
 )
 from shredlake.kernels._variant cimport (
-    ARRAY, MALFORMED, OBJECT, P_BINARY, P_DATE, P_DECIMAL4, P_DECIMAL8, P_DECIMAL16, P_DOUBLE, P_FLOAT, P_INT8,
+    ARRAY, MALFORMED, OBJECT, P_BINARY, P_DATE, P_DECIMAL4, P_DECIMAL8, P_DECIMAL16, P_DOUBLE, P_FALSE, P_FLOAT, P_INT8,
     P_INT16, P_INT32, P_INT64, P_NULL, P_STRING, P_TRUE, P_UUID, PRIMITIVE_WIDTHS, PRIMITIVES, SHORT_STRING,
     UNKNOWN_TYPE,
     ArrayView, Dictionary, ObjectView, Slice, element_at, field_at, id_at, int128_t, name_at, parse_array,
@@ -28,6 +28,7 @@ from shredlake.kernels._variant cimport (
 
 cdef enum:
     STRIDE = 64             # every 64th value of a path is compared with the one 64 before
+    PATIENCE = 4            # wrong guesses after which an object's other fields are looked up
 
 cdef enum Look:
     EMPTY = 0
@@ -38,71 +39,69 @@ cdef enum Look:
 
 # ---------------------------------------------------------------- one scalar
 
-cdef inline void observe_order(Figures* figures, uint8_t kind, double number, const uint8_t* text,
-                               int64_t size) noexcept nogil:
+cdef inline int observe_order(Node* node, uint8_t kind, double number, const uint8_t* text,
+                              int64_t size) noexcept nogil:
     cdef Key key
-    figures.ordered += 1
-    if (figures.ordered - 1) % STRIDE:
-        return
+    cdef Tables* tables
+    node.ordered += 1
+    if (node.ordered - 1) % STRIDE:
+        return OK
     key.kind = kind
     key.number = number
     key.size = <uint8_t> (size if size < PREFIX else PREFIX)
     if key.size:
         memcpy(key.text, text, key.size)
-    if figures.ordered == 1:
-        figures.first_key = key
-    else:
-        compare_keys(figures, &figures.last_key, &key)
-    figures.last_key = key
+    if node.ordered == 1:
+        node.first_key = key
+        return OK
+    tables = tables_of(node)
+    if tables == NULL:
+        return NO_MEMORY
+    compare_keys(tables, &tables.last_key if tables.last_key.kind else &node.first_key, &key)
+    tables.last_key = key
+    return OK
 
 
-cdef inline void observe_number(Figures* figures, double number) noexcept nogil:
+cdef inline int observe_number(Node* node, double number) noexcept nogil:
     if isnan(number):
-        return
-    if figures.ranged == 0:
-        figures.low = figures.high = number
-    elif number < figures.low:
-        figures.low = number
-    elif number > figures.high:
-        figures.high = number
-    figures.ranged += 1
-    observe_order(figures, NUMBER_KEY, number, NULL, 0)
+        return OK
+    if node.ranged == 0:
+        node.low = node.high = number
+    elif number < node.low:
+        node.low = number
+    elif number > node.high:
+        node.high = number
+    node.ranged += 1
+    return observe_order(node, NUMBER_KEY, number, NULL, 0)
 
 
-cdef inline int observe_int(Figures* figures, int64_t number) noexcept nogil:
-    figures.exact += 1
-    figures.digits[digits_of(number)] += 1
-    observe_number(figures, <double> number)
-    return remember(&figures.values, hash_bytes(1, <const uint8_t*> &number, 8))
+cdef inline int observe_int(Node* node, int kind, int64_t number) noexcept nogil:
+    if count_shape(node, kind, 0, digits_of(number)) != OK:
+        return NO_MEMORY
+    if observe_number(node, <double> number) != OK:
+        return NO_MEMORY
+    return remember(&node.values, hash_bytes(1, <const uint8_t*> &number, 8))
 
 
-cdef inline int observe_decimal(Figures* figures, int64_t unscaled, int scale) noexcept nogil:
+cdef inline int observe_decimal(Node* node, int kind, int64_t unscaled, int scale) noexcept nogil:
     """A decimal of up to 64 bits, whatever its width."""
     cdef uint64_t seed = 2 | <uint64_t> scale << 8
-    if count_decimal(figures, digits_of(unscaled), scale) != OK:
+    if count_shape(node, kind, scale, digits_of(unscaled)) != OK:
         return NO_MEMORY
-    observe_number(figures, <double> unscaled / power_of_ten(scale))
-    return remember(&figures.values, hash_bytes(seed, <const uint8_t*> &unscaled, 8))
+    if observe_number(node, <double> unscaled / power_of_ten(scale)) != OK:
+        return NO_MEMORY
+    return remember(&node.values, hash_bytes(seed, <const uint8_t*> &unscaled, 8))
 
 
-cdef inline int observe_wide_decimal(Figures* figures, int128_t unscaled, int scale) noexcept nogil:
+cdef inline int observe_wide_decimal(Node* node, int kind, int128_t unscaled, int scale) noexcept nogil:
     cdef uint64_t seed = 2 | <uint64_t> scale << 8
     if unscaled == <int64_t> unscaled:
-        return observe_decimal(figures, <int64_t> unscaled, scale)
-    if count_decimal(figures, wide_digits_of(unscaled), scale) != OK:
+        return observe_decimal(node, kind, <int64_t> unscaled, scale)
+    if count_shape(node, kind, scale, wide_digits_of(unscaled)) != OK:
         return NO_MEMORY
-    observe_number(figures, <double> unscaled / power_of_ten(scale))
-    return remember(&figures.values, hash_bytes(seed, <const uint8_t*> &unscaled, 16))
-
-
-cdef inline int count_decimal(Figures* figures, int digits, int scale) noexcept nogil:
-    cdef int64_t* scales = scales_of(figures)
-    if scales == NULL:
+    if observe_number(node, <double> unscaled / power_of_ten(scale)) != OK:
         return NO_MEMORY
-    figures.exact += 1
-    scales[scale if scale < MOST_DIGITS else MOST_DIGITS] += 1
-    figures.digits[digits - scale if digits > scale else 0] += 1
-    return OK
+    return remember(&node.values, hash_bytes(seed, <const uint8_t*> &unscaled, 16))
 
 
 cdef inline bint digits_at(const uint8_t* p, int count) noexcept nogil:
@@ -144,29 +143,48 @@ cdef inline int look_of(const uint8_t* p, int64_t size) noexcept nogil:
     return NUMBER if points < 2 else -1
 
 
-cdef inline int observe_text(Figures* figures, const Slice* text, bint is_string) noexcept nogil:
+cdef inline int observe_text(Node* node, const Slice* text, bint is_string) noexcept nogil:
+    cdef Tables* tables = tables_of(node)
     cdef int look
-    figures.types[T_STRING if is_string else T_BINARY] += 1
-    figures.text_bytes += text.size
-    if text.size > figures.longest_text:
-        figures.longest_text = text.size
+    if tables == NULL or count_shape(node, T_STRING if is_string else T_BINARY, 0, 0) != OK:
+        return NO_MEMORY
+    tables.text_bytes += text.size
+    if text.size > tables.longest_text:
+        tables.longest_text = text.size
     if is_string:
         look = look_of(text.data, text.size)
         if look >= 0:
-            figures.looks[look] += 1
-    observe_order(figures, TEXT_KEY, 0, text.data, text.size)
-    return remember(&figures.values, hash_bytes(T_STRING if is_string else 16 + P_BINARY, text.data, text.size))
+            tables.looks[look] += 1
+    if observe_order(node, TEXT_KEY, 0, text.data, text.size) != OK:
+        return NO_MEMORY
+    return remember(&node.values, hash_bytes(T_STRING if is_string else 16 + P_BINARY, text.data, text.size))
 
 
-cdef inline int64_t observe_scalar(Figures* figures, const uint8_t* p, const uint8_t* end) noexcept nogil:
+cdef inline int observe_exact(Node* node, int id, int kind, const uint8_t* p) noexcept nogil:
+    if id == P_INT8:
+        return observe_int(node, kind, <signed char> p[1])
+    if id == P_INT16:
+        return observe_int(node, kind, read_int16(p + 1))
+    if id == P_INT32:
+        return observe_int(node, kind, read_int32(p + 1))
+    if id == P_INT64:
+        return observe_int(node, kind, read_int64(p + 1))
+    if id == P_DECIMAL4:
+        return observe_decimal(node, kind, read_int32(p + 2), p[1])
+    if id == P_DECIMAL8:
+        return observe_decimal(node, kind, read_int64(p + 2), p[1])
+    return observe_wide_decimal(node, kind, read_int128(p + 2), p[1])
+
+
+cdef inline int64_t observe_scalar(Node* node, const uint8_t* p, const uint8_t* end) noexcept nogil:
     """Bytes of the scalar at p, MALFORMED or NO_MEMORY. An unknown type counts as one byte of no type."""
     cdef Slice text
-    cdef int id, width, status
+    cdef int id, kind, width, status
     cdef uint8_t truth
     if p[0] & 3 == SHORT_STRING or p[0] == P_STRING << 2 or p[0] == P_BINARY << 2:
         if string_at(p, end, &text) != 0:
             return MALFORMED
-        status = observe_text(figures, &text, p[0] != P_BINARY << 2)
+        status = observe_text(node, &text, p[0] != P_BINARY << 2)
         return text.data + text.size - p if status == OK else NO_MEMORY
     id = p[0] >> 2
     if id >= PRIMITIVES:
@@ -174,38 +192,30 @@ cdef inline int64_t observe_scalar(Figures* figures, const uint8_t* p, const uin
     width = PRIMITIVE_WIDTHS[id]
     if end - p < 1 + width:
         return MALFORMED
-    figures.types[0 if id == P_NULL else 1 if id < P_INT8 else id - 1] += 1
+    kind = id - 1 if id >= P_INT8 else id == P_TRUE or id == P_FALSE
+    if P_INT8 <= id <= P_INT64 or P_DECIMAL4 <= id <= P_DECIMAL16:
+        status = observe_exact(node, id, kind, p)
+        return 1 + width if status == OK else NO_MEMORY
+    if count_shape(node, kind, 0, 0) != OK:
+        return NO_MEMORY
     if id == P_NULL:
         return 1
-    if id == P_INT8:
-        status = observe_int(figures, <signed char> p[1])
-    elif id == P_INT16:
-        status = observe_int(figures, read_int16(p + 1))
-    elif id == P_INT32:
-        status = observe_int(figures, read_int32(p + 1))
-    elif id == P_INT64:
-        status = observe_int(figures, read_int64(p + 1))
-    elif id == P_DECIMAL4:
-        status = observe_decimal(figures, read_int32(p + 2), p[1])
-    elif id == P_DECIMAL8:
-        status = observe_decimal(figures, read_int64(p + 2), p[1])
-    elif id == P_DECIMAL16:
-        status = observe_wide_decimal(figures, read_int128(p + 2), p[1])
-    elif id < P_INT8:
+    if id < P_INT8:
         truth = id == P_TRUE
-        status = remember(&figures.values, hash_bytes(16 + P_TRUE, &truth, 1))
-    else:
-        if id == P_DOUBLE:
-            observe_number(figures, read_double(p + 1))
-        elif id == P_FLOAT:
-            observe_number(figures, read_float(p + 1))
-        elif id == P_DATE:
-            observe_number(figures, read_int32(p + 1))
-        elif id == P_UUID:
-            observe_order(figures, TEXT_KEY, 0, p + 1, width)
-        else:                               # times and timestamps: 8 bytes, signed
-            observe_number(figures, <double> read_int64(p + 1))
-        status = remember(&figures.values, hash_bytes(16 + id, p + 1, width))
+        status = remember(&node.values, hash_bytes(16 + P_TRUE, &truth, 1))
+        return 1 if status == OK else NO_MEMORY
+    if id == P_DOUBLE:
+        status = observe_number(node, read_double(p + 1))
+    elif id == P_FLOAT:
+        status = observe_number(node, read_float(p + 1))
+    elif id == P_DATE:
+        status = observe_number(node, read_int32(p + 1))
+    elif id == P_UUID:
+        status = observe_order(node, TEXT_KEY, 0, p + 1, width)
+    else:                                   # times and timestamps: 8 bytes, signed
+        status = observe_number(node, <double> read_int64(p + 1))
+    if status == OK:
+        status = remember(&node.values, hash_bytes(16 + id, p + 1, width))
     return 1 + width if status == OK else NO_MEMORY
 
 # ---------------------------------------------------------------- one value
@@ -214,7 +224,7 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
                    const Dictionary* names, int depth) noexcept nogil:
     """Bytes of the value at p, or MALFORMED, or NO_MEMORY. Nodes may move: never hold one across a call."""
     cdef Node* node = &sketch.nodes[at]
-    cdef Figures* figures = node.figures
+    cdef Tables* tables
     cdef ObjectView object_view
     cdef ArrayView array_view
     cdef int64_t size
@@ -231,23 +241,28 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
     if p[0] & 3 == OBJECT:
         if parse_object(p, end, &object_view) != 0:
             return MALFORMED
-        figures.types[T_OBJECT] += 1
+        if count_shape(node, T_OBJECT, 0, 0) != OK:
+            return NO_MEMORY
         size = object_view.end - p
         node.bytes += size
         return size if depth == 0 else visit_fields(sketch, at, &object_view, names, depth, size)
     if p[0] & 3 == ARRAY:
         if parse_array(p, end, &array_view) != 0:
             return MALFORMED
-        if figures.types[T_ARRAY] == 0 or array_view.count < figures.shortest:
-            figures.shortest = array_view.count
-        if array_view.count > figures.longest:
-            figures.longest = array_view.count
-        figures.types[T_ARRAY] += 1
-        figures.elements += array_view.count
+        tables = tables_of(node)
+        if tables == NULL:
+            return NO_MEMORY
+        # Arrays count at once, not in runs: the first one sets the shortest length.
+        if tables.types[T_ARRAY] == 0 or array_view.count < tables.shortest:
+            tables.shortest = array_view.count
+        if array_view.count > tables.longest:
+            tables.longest = array_view.count
+        tables.types[T_ARRAY] += 1
+        tables.elements += array_view.count
         size = array_view.end - p
         node.bytes += size
         return size if depth == 0 else visit_elements(sketch, at, &array_view, names, depth, size)
-    size = observe_scalar(figures, p, end)
+    size = observe_scalar(node, p, end)
     if size > 0:
         node.bytes += size
     return size
@@ -255,18 +270,19 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
 
 cdef int64_t visit_fields(Sketch* sketch, int32_t at, const ObjectView* view, const Dictionary* names,
                           int depth, int64_t size) noexcept nogil:
-    cdef int64_t index, visited
+    cdef int64_t index, visited, wrong = 0
     cdef int32_t child, previous = -1, guess = sketch.nodes[at].first
     cdef const uint8_t* field
     cdef Slice name
     for index in range(view.count):
         if name_at(names, id_at(view, index), &name) != 0 or field_at(view, index, &field) != 0:
             return MALFORMED
-        child = guess
+        child = guess if wrong < PATIENCE else -1
         if child < 0 or not has_name(sketch, child, at, name.data, name.size):
             child = field_node(sketch, at, &name)
             if child == NO_MEMORY:
                 return NO_MEMORY
+            wrong += 1
             if child >= 0:
                 if previous < 0:
                     sketch.nodes[at].first = child
@@ -287,11 +303,13 @@ cdef int32_t field_node(Sketch* sketch, int32_t at, const Slice* name) noexcept 
     """The child with this name, made if need be; -2 if there is no more room for it; NO_MEMORY."""
     cdef uint64_t hash = hash_bytes(0, name.data, name.size)
     cdef int32_t child = find_node(sketch, at, name.data, name.size, <uint32_t> hash)
+    cdef Tables* tables
     if child >= 0:
         return child
-    if remember(&sketch.nodes[at].figures.keys, hash) != OK:
+    tables = tables_of(&sketch.nodes[at])
+    if tables == NULL or remember(&tables.keys, hash) != OK:
         return NO_MEMORY
-    if sketch.size >= 4 * sketch.max_paths:
+    if sketch.size >= 4 * sketch.max_paths or name.size > LONGEST_NAME:
         return -2
     return add_node(sketch, at, name.data, <int32_t> name.size, <uint32_t> hash)
 
@@ -302,8 +320,8 @@ cdef int64_t unkept_field(Sketch* sketch, int32_t at, const uint8_t* p, const ui
     if size == UNKNOWN_TYPE:
         size = 1
     if size >= 0:
-        sketch.nodes[at].figures.other_count += 1
-        sketch.nodes[at].figures.other_bytes += size
+        sketch.nodes[at].tables.other_count += 1
+        sketch.nodes[at].tables.other_bytes += size
     return size
 
 
@@ -373,7 +391,7 @@ cdef int64_t observe_rows(Sketch* sketch, int64_t length, const uint8_t* valid, 
         if status < 0:
             return status
         sketch.rows += 1
-        if sketch.size > 2 * sketch.max_paths:
+        if sketch.size > 3 * sketch.max_paths:
             status = prune(sketch)
             if status != OK:
                 return status

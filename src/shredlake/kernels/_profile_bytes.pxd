@@ -6,9 +6,9 @@ from libc.string cimport memcmp, memcpy, memset
 
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, append_byte, reserve
 from shredlake.kernels._profile_paths cimport (
-    LOOKS, MAGIC, MOST_DIGITS, NUMBER_KEY, PREFIX, REGISTERS, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, TYPES,
-    Figures, Key, Node, Registers, Sketch, add_node, any_register, find_node, hash_bytes, prune, raise_register,
-    scales_of,
+    LONGEST_NAME, LOOKS, MAGIC, MOST_DIGITS, NUMBER_KEY, PREFIX, REGISTERS, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, TYPES,
+    Key, Node, Registers, Sketch, Tables, add_node, any_register, find_node, hash_bytes, prune, raise_register,
+    scales_of, settle, tables_of,
 )
 from shredlake.kernels._variant cimport MALFORMED, read_double
 
@@ -23,7 +23,7 @@ cdef enum:
 
 # ---------------------------------------------------------------- order in the file
 
-cdef inline void compare_keys(Figures* figures, const Key* before, const Key* after) noexcept nogil:
+cdef inline void compare_keys(Tables* tables, const Key* before, const Key* after) noexcept nogil:
     cdef int order
     if before.kind != after.kind:
         return
@@ -34,11 +34,11 @@ cdef inline void compare_keys(Figures* figures, const Key* before, const Key* af
         if order == 0:
             order = (after.size > before.size) - (after.size < before.size)
     if order > 0:
-        figures.up += 1
+        tables.up += 1
     elif order < 0:
-        figures.down += 1
+        tables.down += 1
     else:
-        figures.same += 1
+        tables.same += 1
 
 
 # ---------------------------------------------------------------- out
@@ -69,16 +69,16 @@ cdef inline int put_counts(Bytes* out, const int64_t* counts) noexcept nogil:
     return status
 
 
-cdef inline int put_scales(Bytes* out, const Figures* figures) noexcept nogil:
+cdef inline int put_scales(Bytes* out, const Tables* tables) noexcept nogil:
     """Ints have scale 0 and are not counted one by one."""
     cdef int64_t scales[MOST_DIGITS + 1]
     cdef int i
     memset(scales, 0, sizeof(scales))
-    scales[0] = figures.exact
-    if figures.scales != NULL:
+    scales[0] = tables.exact
+    if tables.scales != NULL:
         for i in range(1, MOST_DIGITS + 1):
-            scales[i] = figures.scales[i]
-            scales[0] -= figures.scales[i]
+            scales[i] = tables.scales[i]
+            scales[0] -= tables.scales[i]
     return put_counts(out, scales)
 
 
@@ -111,15 +111,15 @@ cdef inline int put_key(Bytes* out, const Key* key) noexcept nogil:
 
 cdef inline int put_node(Bytes* out, const Sketch* sketch, int32_t index) noexcept nogil:
     cdef const Node* node = &sketch.nodes[index]
-    cdef const Figures* figures = node.figures
+    cdef const Tables* tables = node.tables
     cdef uint64_t mask = 0
     cdef int i, flags, status = OK
     for i in range(TYPES):
-        mask |= <uint64_t> (figures.types[i] != 0) << i
-    flags = ((HAS_RANGE if figures.ranged else 0) | (HAS_EXACT if figures.exact else 0)
-             | (HAS_TEXT if figures.types[T_STRING] or figures.types[T_BINARY] else 0)
-             | (HAS_ARRAY if figures.types[T_ARRAY] else 0) | (HAS_ORDER if figures.ordered else 0)
-             | (HAS_VALUES if any_register(&figures.values) else 0) | (HAS_KEYS if figures.types[T_OBJECT] else 0))
+        mask |= <uint64_t> (tables.types[i] != 0) << i
+    flags = ((HAS_RANGE if node.ranged else 0) | (HAS_EXACT if tables.exact else 0)
+             | (HAS_TEXT if tables.types[T_STRING] or tables.types[T_BINARY] else 0)
+             | (HAS_ARRAY if tables.types[T_ARRAY] else 0) | (HAS_ORDER if node.ordered else 0)
+             | (HAS_VALUES if any_register(&node.values) else 0) | (HAS_KEYS if tables.types[T_OBJECT] else 0))
     status |= put_number(out, node.parent if index else 0)
     status |= put_number(out, node.name_size + 1)
     if node.name_size > 0:
@@ -130,37 +130,37 @@ cdef inline int put_node(Bytes* out, const Sketch* sketch, int32_t index) noexce
     status |= put_number(out, node.missed)
     status |= put_number(out, mask)
     for i in range(TYPES):
-        if figures.types[i]:
-            status |= put_number(out, figures.types[i])
+        if tables.types[i]:
+            status |= put_number(out, tables.types[i])
     status |= append_byte(out, <uint8_t> flags)
     if flags & HAS_RANGE:
-        status |= put_number(out, figures.ranged)
-        status |= append(out, &figures.low, 8)
-        status |= append(out, &figures.high, 8)
+        status |= put_number(out, node.ranged)
+        status |= append(out, &node.low, 8)
+        status |= append(out, &node.high, 8)
     if flags & HAS_EXACT:
-        status |= put_scales(out, figures)
-        status |= put_counts(out, figures.digits)
+        status |= put_scales(out, tables)
+        status |= put_counts(out, tables.digits)
     if flags & HAS_TEXT:
-        status |= put_number(out, figures.text_bytes)
-        status |= put_number(out, figures.longest_text)
+        status |= put_number(out, tables.text_bytes)
+        status |= put_number(out, tables.longest_text)
         for i in range(LOOKS):
-            status |= put_number(out, figures.looks[i])
+            status |= put_number(out, tables.looks[i])
     if flags & HAS_ARRAY:
-        status |= put_number(out, figures.elements)
-        status |= put_number(out, figures.shortest)
-        status |= put_number(out, figures.longest)
+        status |= put_number(out, tables.elements)
+        status |= put_number(out, tables.shortest)
+        status |= put_number(out, tables.longest)
     if flags & HAS_ORDER:
-        status |= put_number(out, figures.up)
-        status |= put_number(out, figures.down)
-        status |= put_number(out, figures.same)
-        status |= put_key(out, &figures.first_key)
-        status |= put_key(out, &figures.last_key)
+        status |= put_number(out, tables.up)
+        status |= put_number(out, tables.down)
+        status |= put_number(out, tables.same)
+        status |= put_key(out, &node.first_key)
+        status |= put_key(out, &tables.last_key if tables.last_key.kind else &node.first_key)
     if flags & HAS_VALUES:
-        status |= put_registers(out, &figures.values)
+        status |= put_registers(out, &node.values)
     if flags & HAS_KEYS:
-        status |= put_number(out, figures.other_count)
-        status |= put_number(out, figures.other_bytes)
-        status |= put_registers(out, &figures.keys)
+        status |= put_number(out, tables.other_count)
+        status |= put_number(out, tables.other_bytes)
+        status |= put_registers(out, &tables.keys)
     return status
 
 
@@ -173,7 +173,9 @@ cdef inline int put_sketch(Bytes* out, const Sketch* sketch) noexcept nogil:
     status |= put_number(out, sketch.missed)
     status |= put_number(out, sketch.size)
     for index in range(sketch.size):
-        status |= put_node(out, sketch, index)
+        status |= settle(&sketch.nodes[index])
+        if status == OK:
+            status |= put_node(out, sketch, index)
         if status != OK:
             return NO_MEMORY
     return status
@@ -267,17 +269,17 @@ cdef inline void get_key(Reader* reader, Key* key) noexcept nogil:
         memcpy(key.text, found, key.size)
 
 
-cdef inline void get_exact(Reader* reader, Figures* figures) noexcept nogil:
+cdef inline void get_exact(Reader* reader, Tables* tables) noexcept nogil:
     cdef int64_t scales[MOST_DIGITS + 1]
     cdef int64_t* own
     cdef int i
     memset(scales, 0, sizeof(scales))
     get_counts(reader, scales)
-    get_counts(reader, figures.digits)
+    get_counts(reader, tables.digits)
     for i in range(MOST_DIGITS + 1):
-        figures.exact += scales[i]
+        tables.exact += scales[i]
         if i and scales[i]:
-            own = scales_of(figures)
+            own = scales_of(tables)
             if own == NULL:
                 reader.no_memory = True
                 return
@@ -286,12 +288,16 @@ cdef inline void get_exact(Reader* reader, Figures* figures) noexcept nogil:
 
 cdef inline void get_node(Reader* reader, Node* node) noexcept nogil:
     """Adds the figures of a stored node to a node; its name has been read before."""
-    cdef Figures* figures = node.figures
+    cdef Tables* tables = tables_of(node)
     cdef int64_t mask, shortest, longest, ranged
-    cdef bint was_array = figures.types[T_ARRAY] != 0, was_ordered = figures.ordered != 0
+    cdef bint was_array, was_ordered = node.ordered != 0
     cdef double low, high
     cdef int i, flags
     cdef Key first, last
+    if tables == NULL:
+        reader.no_memory = True
+        return
+    was_array = tables.types[T_ARRAY] != 0
     node.count += get_number(reader)
     node.rows += get_number(reader)
     node.bytes += get_number(reader)
@@ -299,52 +305,52 @@ cdef inline void get_node(Reader* reader, Node* node) noexcept nogil:
     mask = get_number(reader)
     for i in range(TYPES):
         if (mask >> i) & 1:
-            figures.types[i] += get_number(reader)
+            tables.types[i] += get_number(reader)
     flags = get_byte(reader)
     if flags & HAS_RANGE:
         ranged = get_number(reader)
         low = get_double(reader)
         high = get_double(reader)
-        if figures.ranged == 0 or low < figures.low:
-            figures.low = low
-        if figures.ranged == 0 or high > figures.high:
-            figures.high = high
-        figures.ranged += ranged
+        if node.ranged == 0 or low < node.low:
+            node.low = low
+        if node.ranged == 0 or high > node.high:
+            node.high = high
+        node.ranged += ranged
     if flags & HAS_EXACT:
-        get_exact(reader, figures)
+        get_exact(reader, tables)
     if flags & HAS_TEXT:
-        figures.text_bytes += get_number(reader)
+        tables.text_bytes += get_number(reader)
         longest = get_number(reader)
-        if longest > figures.longest_text:
-            figures.longest_text = longest
+        if longest > tables.longest_text:
+            tables.longest_text = longest
         for i in range(LOOKS):
-            figures.looks[i] += get_number(reader)
+            tables.looks[i] += get_number(reader)
     if flags & HAS_ARRAY:
-        figures.elements += get_number(reader)
+        tables.elements += get_number(reader)
         shortest = get_number(reader)
         longest = get_number(reader)
-        if not was_array or shortest < figures.shortest:
-            figures.shortest = shortest
-        if longest > figures.longest:
-            figures.longest = longest
+        if not was_array or shortest < tables.shortest:
+            tables.shortest = shortest
+        if longest > tables.longest:
+            tables.longest = longest
     if flags & HAS_ORDER:
-        figures.ordered = 1
-        figures.up += get_number(reader)
-        figures.down += get_number(reader)
-        figures.same += get_number(reader)
+        node.ordered = 1
+        tables.up += get_number(reader)
+        tables.down += get_number(reader)
+        tables.same += get_number(reader)
         get_key(reader, &first)
         get_key(reader, &last)
         if was_ordered:
-            compare_keys(figures, &figures.last_key, &first)
+            compare_keys(tables, &tables.last_key, &first)
         else:
-            figures.first_key = first
-        figures.last_key = last
+            node.first_key = first
+        tables.last_key = last
     if flags & HAS_VALUES:
-        get_registers(reader, &figures.values)
+        get_registers(reader, &node.values)
     if flags & HAS_KEYS:
-        figures.other_count += get_number(reader)
-        figures.other_bytes += get_number(reader)
-        get_registers(reader, &figures.keys)
+        tables.other_count += get_number(reader)
+        tables.other_bytes += get_number(reader)
+        get_registers(reader, &tables.keys)
 
 
 cdef inline int add_sketch(Sketch* sketch, const uint8_t* data, int64_t size) noexcept nogil:
@@ -381,7 +387,7 @@ cdef inline int add_sketch(Sketch* sketch, const uint8_t* data, int64_t size) no
         parent = get_number(&reader)
         name_size = get_number(&reader) - 1
         name = get_bytes(&reader, name_size if name_size > 0 else 0)
-        if reader.broken or (parent >= index and index > 0) or (index == 0 and name_size >= 0):
+        if reader.broken or (parent >= index and index > 0) or (index == 0 and name_size >= 0) or name_size > LONGEST_NAME:
             status = MALFORMED
             break
         if index == 0:
@@ -418,5 +424,5 @@ cdef inline int add_sketch(Sketch* sketch, const uint8_t* data, int64_t size) no
     sketch.missed += missed
     if reader.p != reader.end:
         return MALFORMED
-    return prune(sketch) if sketch.size > 2 * sketch.max_paths else OK
+    return prune(sketch) if sketch.size > 3 * sketch.max_paths else OK
 

@@ -1,15 +1,15 @@
 """The table of paths behind a profile: bounded, and found by guess or by hash.
 
-    nodes    [root] [$.a] [$.a.b] [$.tags] [$.tags[*]] ...     a parent always stands before its children
-    figures  what is known of a node's values, in a block of its own: nodes move, figures stay
-    slots    open hash table over (parent, name) ─▶ node
-    names    the bytes of all names, back to back
+    nodes   [root] [$.a] [$.a.b] [$.tags] [$.tags[*]] ...      a parent always stands before its children
+    tables  what a node rarely needs, in a block of its own
+    slots   open hash table over (parent, name) ─▶ node
+    names   the bytes of all names, back to back
 
-Memory is bounded by `max_paths`: between rows, when twice as many nodes exist, those in the fewest rows go and
-are counted in their parent (`other_*`); inside a row, nodes beyond four times as many are not made at all.
+Memory is bounded by `max_paths`: between rows, when three times as many nodes exist, those in the fewest rows go
+and are counted in their parent (`other_*`); inside a row, nodes beyond four times as many are not made at all.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memset
 
@@ -101,6 +101,8 @@ cdef enum:
     MOST_DIGITS = 39        # scales and digits are counted one by one, 0 to 39
     LOOKS = 5
     PREFIX = 32             # bytes of a text kept to compare it with a later one
+    LONGEST_NAME = 1000     # bytes; fields with longer names are data, and counted in their parent
+    COMMON = 4096           # rows from which paths are ranked one by one, not counted
 
 cdef enum KeyKind:
     NO_KEY = 0
@@ -114,26 +116,24 @@ cdef struct Key:
     uint8_t size
     uint8_t text[PREFIX]
 
-# A HyperLogLog: while few registers are set, (index, rank) pairs; then all of them.
+# A HyperLogLog: while few registers are set, (index, rank) pairs; then all of them. A rank up to the lowest
+# register (`floor`) changes nothing: most values of a long column need not look at the registers at all.
 cdef struct Registers:
     uint8_t* all
     uint8_t used
+    uint8_t floor
+    uint16_t at_floor       # how many registers hold it
     uint8_t few[2 * FEW]
 
-cdef struct Figures:
-    int64_t exact           # ints and decimals
-    int64_t ordered         # values that have a Key
-    int64_t ranged          # values behind low and high
-    double low
-    double high
-    Registers values        # of scalars
-    int64_t digits[MOST_DIGITS + 1]
+# What is rarely touched.
+cdef struct Tables:
     int64_t types[TYPES]
+    int64_t exact           # ints and decimals
+    int64_t digits[MOST_DIGITS + 1]
     int64_t* scales         # MOST_DIGITS + 1 of them; NULL while no decimal was met
     int64_t up
     int64_t down
     int64_t same
-    Key first_key
     Key last_key
     int64_t text_bytes
     int64_t longest_text
@@ -145,26 +145,40 @@ cdef struct Figures:
     int64_t other_count
     int64_t other_bytes
 
+# A path. Values of one path mostly have the same type and digits: those of the current run are only counted, and
+# settled into the tables when another one comes. What most values touch lies in the first two cache lines.
 cdef struct Node:
     int32_t parent
-    int32_t first           # the field that came first in the last object seen here
     int32_t follower        # the sibling that came after this one the last time
-    int32_t element         # the node of an array's elements, or -1
-    int64_t name_at
+    uint32_t name_at
     int32_t name_size       # -1: root, or the elements of an array
     uint32_t name_hash
+    uint32_t run_shape      # type | scale << 8 | digits << 16
+    int64_t run             # how many values in a row had this shape
     int64_t last_row
     int64_t count
     int64_t rows
     int64_t bytes
+    int64_t ordered         # values that have a Key
+    int64_t ranged          # values behind low and high
+    double low
+    double high
+    Registers values        # of scalars
+    Tables* tables          # NULL until needed
+    int32_t first           # the field that came first in the last object seen here
+    int32_t element         # the node of an array's elements, or -1
     int64_t missed          # rows that may have gone uncounted before this node was made
-    Figures* figures
+    Key first_key
+
+cdef struct Slot:
+    uint32_t hash           # of the name
+    int32_t node            # -1: free
 
 cdef struct Sketch:
     Node* nodes
     int32_t size
     int32_t capacity
-    int32_t* slots
+    Slot* slots
     int64_t slot_count      # a power of two
     Bytes names
     int32_t max_paths
@@ -196,8 +210,16 @@ cdef inline int raise_register(Registers* registers, uint8_t index, uint8_t rank
             return NO_MEMORY
         for i in range(FEW):
             registers.all[registers.few[2 * i]] = registers.few[2 * i + 1]
-    if registers.all[index] < rank:
-        registers.all[index] = rank
+        registers.at_floor = REGISTERS - FEW
+    if rank <= registers.floor or registers.all[index] >= rank:
+        return OK
+    if registers.all[index] == registers.floor:
+        registers.at_floor -= 1
+    registers.all[index] = rank
+    while registers.at_floor == 0:
+        registers.floor += 1
+        for i in range(REGISTERS):
+            registers.at_floor += registers.all[i] == registers.floor
     return OK
 
 
@@ -210,19 +232,56 @@ cdef inline bint any_register(const Registers* registers) noexcept nogil:
 
 # ---------------------------------------------------------------- nodes
 
-cdef inline int64_t* scales_of(Figures* figures) noexcept nogil:
+cdef inline Tables* tables_of(Node* node) noexcept nogil:
+    """The tables, made if need be; NULL without memory."""
+    if node.tables == NULL:
+        node.tables = <Tables*> calloc(1, sizeof(Tables))
+    return node.tables
+
+
+cdef inline int64_t* scales_of(Tables* tables) noexcept nogil:
     """The counters of scales, made if need be; NULL without memory."""
-    if figures.scales == NULL:
-        figures.scales = <int64_t*> calloc(MOST_DIGITS + 1, sizeof(int64_t))
-    return figures.scales
+    if tables.scales == NULL:
+        tables.scales = <int64_t*> calloc(MOST_DIGITS + 1, sizeof(int64_t))
+    return tables.scales
 
 
-cdef inline void release_figures(Figures* figures) noexcept nogil:
-    if figures != NULL:
-        free(figures.values.all)
-        free(figures.keys.all)
-        free(figures.scales)
-        free(figures)
+cdef inline int settle(Node* node) noexcept nogil:
+    """Moves the current run into the tables. OK or NO_MEMORY."""
+    cdef int kind = node.run_shape & 255, scale = (node.run_shape >> 8) & 255, digits = node.run_shape >> 16
+    cdef Tables* tables = tables_of(node)
+    if tables == NULL:
+        return NO_MEMORY
+    if node.run and digits and scale:
+        if scales_of(tables) == NULL:
+            return NO_MEMORY
+        tables.scales[scale if scale < MOST_DIGITS else MOST_DIGITS] += node.run
+    if digits:
+        tables.exact += node.run
+        tables.digits[digits - scale if digits > scale else 0] += node.run
+    tables.types[kind] += node.run
+    node.run = 0
+    return OK
+
+
+cdef inline int count_shape(Node* node, int kind, int scale, int digits) noexcept nogil:
+    """Counts a value of a type; ints and decimals also by their digits (at least 1) and scale."""
+    cdef uint32_t shape = <uint32_t> (kind | scale << 8 | digits << 16)
+    cdef int status = OK
+    if shape != node.run_shape:
+        if node.run:
+            status = settle(node)
+        node.run_shape = shape
+    node.run += 1
+    return status
+
+
+cdef inline void release_node(Node* node) noexcept nogil:
+    if node.tables != NULL:
+        free(node.tables.keys.all)
+        free(node.tables.scales)
+        free(node.tables)
+    free(node.values.all)
 
 
 cdef inline int start_sketch(Sketch* sketch, int32_t max_paths, int32_t max_depth) noexcept nogil:
@@ -236,7 +295,7 @@ cdef inline int start_sketch(Sketch* sketch, int32_t max_paths, int32_t max_dept
 cdef inline void release_sketch(Sketch* sketch) noexcept nogil:
     cdef int32_t index
     for index in range(sketch.size):
-        release_figures(sketch.nodes[index].figures)
+        release_node(&sketch.nodes[index])
     free(sketch.nodes)
     free(sketch.slots)
     release(&sketch.names)
@@ -250,11 +309,11 @@ cdef inline uint64_t slot_hash(int32_t parent, uint32_t name_hash) noexcept nogi
 
 
 cdef inline int rebuild_slots(Sketch* sketch, int64_t count) noexcept nogil:
-    cdef int32_t* slots = <int32_t*> malloc(<size_t> count * sizeof(int32_t))
+    cdef Slot* slots = <Slot*> malloc(<size_t> count * sizeof(Slot))
     cdef int32_t index
     if slots == NULL:
         return NO_MEMORY
-    memset(slots, 255, <size_t> count * sizeof(int32_t))
+    memset(slots, 255, <size_t> count * sizeof(Slot))
     free(sketch.slots)
     sketch.slots = slots
     sketch.slot_count = count
@@ -267,9 +326,10 @@ cdef inline int rebuild_slots(Sketch* sketch, int64_t count) noexcept nogil:
 cdef inline void fill_slot(Sketch* sketch, int32_t index) noexcept nogil:
     cdef const Node* node = &sketch.nodes[index]
     cdef int64_t slot = <int64_t> (slot_hash(node.parent, node.name_hash) & <uint64_t> (sketch.slot_count - 1))
-    while sketch.slots[slot] >= 0:
+    while sketch.slots[slot].node >= 0:
         slot = (slot + 1) & (sketch.slot_count - 1)
-    sketch.slots[slot] = index
+    sketch.slots[slot].node = index
+    sketch.slots[slot].hash = node.name_hash
 
 
 cdef inline int32_t add_node(Sketch* sketch, int32_t parent, const uint8_t* name, int32_t name_size,
@@ -288,16 +348,13 @@ cdef inline int32_t add_node(Sketch* sketch, int32_t parent, const uint8_t* name
     node = &sketch.nodes[sketch.size]
     memset(node, 0, sizeof(Node))
     node.parent = parent
-    node.first = node.follower = node.element = -1
+    node.follower = node.first = node.element = -1
     node.last_row = -1
     node.missed = sketch.missed
     node.name_size = name_size
     node.name_hash = name_hash
-    node.name_at = sketch.names.size
+    node.name_at = <uint32_t> sketch.names.size
     if name_size >= 0 and append(&sketch.names, name, name_size) != OK:
-        return NO_MEMORY
-    node.figures = <Figures*> calloc(1, sizeof(Figures))
-    if node.figures == NULL:
         return NO_MEMORY
     sketch.size += 1
     if 2 * <int64_t> sketch.size > sketch.slot_count:
@@ -321,10 +378,10 @@ cdef inline int32_t find_node(const Sketch* sketch, int32_t parent, const uint8_
     cdef int64_t slot = <int64_t> (slot_hash(parent, name_hash) & <uint64_t> (sketch.slot_count - 1))
     cdef int32_t index
     while True:
-        index = sketch.slots[slot]
+        index = sketch.slots[slot].node
         if index < 0:
             return -1
-        if sketch.nodes[index].name_hash == name_hash and has_name(sketch, index, parent, name, size):
+        if sketch.slots[slot].hash == name_hash and has_name(sketch, index, parent, name, size):
             return index
         slot = (slot + 1) & (sketch.slot_count - 1)
 
@@ -335,17 +392,24 @@ cdef inline int compare_rows(const void* a, const void* b) noexcept nogil:
     return (x < y) - (x > y)
 
 
-cdef inline int64_t rows_to_stay(const Sketch* sketch) noexcept nogil:
-    """In how many rows a path must be, plus nothing, to be dropped: the max_paths in more rows stay. NO_MEMORY."""
-    cdef int64_t* rows = <int64_t*> malloc(<size_t> sketch.size * sizeof(int64_t))
-    cdef int64_t least
+cdef inline int64_t most_rows_dropped(const Sketch* sketch) noexcept nogil:
+    """Paths in so many rows and fewer must go for max_paths to stay; NO_MEMORY."""
+    cdef int64_t* rows = <int64_t*> calloc(<size_t> (sketch.size if sketch.size > COMMON else COMMON), sizeof(int64_t))
+    cdef int64_t least = 0, dropped = 0
     cdef int32_t index
     if rows == NULL:
         return NO_MEMORY
     for index in range(sketch.size):
-        rows[index] = sketch.nodes[index].rows
-    qsort(rows, <size_t> sketch.size, sizeof(int64_t), compare_rows)
-    least = rows[sketch.max_paths]
+        if sketch.nodes[index].rows < COMMON:
+            rows[sketch.nodes[index].rows] += 1
+    while least < COMMON and dropped + rows[least] < sketch.size - sketch.max_paths:
+        dropped += rows[least]
+        least += 1
+    if least == COMMON:
+        for index in range(sketch.size):
+            rows[index] = sketch.nodes[index].rows
+        qsort(rows, <size_t> sketch.size, sizeof(int64_t), compare_rows)
+        least = rows[sketch.max_paths]
     free(rows)
     return least
 
@@ -355,7 +419,7 @@ cdef inline int prune(Sketch* sketch) noexcept nogil:
 
     Those in exactly as many rows as the last to go go too: what stays does not depend on the order of creation.
     """
-    cdef int64_t least = rows_to_stay(sketch)
+    cdef int64_t least = most_rows_dropped(sketch)
     cdef int32_t* moved = <int32_t*> malloc(<size_t> sketch.size * sizeof(int32_t))
     cdef int32_t index, kept = 0
     cdef Bytes names
@@ -372,15 +436,15 @@ cdef inline int prune(Sketch* sketch) noexcept nogil:
         if index and (node.rows <= least or moved[node.parent] < 0):
             moved[index] = -1
             if moved[node.parent] >= 0 and node.name_size >= 0:
-                sketch.nodes[moved[node.parent]].figures.other_count += node.count
-                sketch.nodes[moved[node.parent]].figures.other_bytes += node.bytes
-            release_figures(node.figures)
-            node.figures = NULL
+                # An object: its field made the tables, for `keys`.
+                sketch.nodes[moved[node.parent]].tables.other_count += node.count
+                sketch.nodes[moved[node.parent]].tables.other_bytes += node.bytes
+            release_node(node)
             continue
         moved[index] = kept
         if node.name_size > 0:
             memcpy(names.data + names.size, sketch.names.data + node.name_at, <size_t> node.name_size)
-        node.name_at = names.size
+        node.name_at = <uint32_t> names.size
         names.size += node.name_size if node.name_size > 0 else 0
         if index:
             node.parent = moved[node.parent]
@@ -389,8 +453,8 @@ cdef inline int prune(Sketch* sketch) noexcept nogil:
     sketch.size = kept
     for index in range(kept):
         node = &sketch.nodes[index]
-        node.first = moved[node.first] if node.first >= 0 else -1
         node.follower = moved[node.follower] if node.follower >= 0 else -1
+        node.first = moved[node.first] if node.first >= 0 else -1
         node.element = moved[node.element] if node.element >= 0 else -1
     free(moved)
     release(&sketch.names)

@@ -33,6 +33,9 @@ MAX_PATHS: Final = 10_000
 MAX_DEPTH: Final = 100
 """Levels below which a profile does not look: deeper values count as a whole."""
 
+LONGEST_NAME: Final = 1000
+"""Bytes of a field's name; fields with longer ones are data, and counted in their parent."""
+
 STRIDE: Final = 64
 """Every so many values of a path one is compared with the one before."""
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from shredlake.shredding import distinct
 from shredlake.shredding.profile import (
+    LONGEST_NAME,
     MAX_DEPTH,
     MAX_PATHS,
     PREFIX,
@@ -62,7 +63,7 @@ def profile_values(
             metadata_bytes += len(value.metadata)
             root.observe(value, rows, max_depth)
         rows += 1
-        if root.size() > 2 * max_paths:
+        if root.size() > 3 * max_paths:
             missed = max(missed, root.prune(max_paths))
     return Profile(rows, nulls, metadata_bytes, missed, root.profile(None))
 
@@ -102,8 +103,13 @@ class _Tally:
         self.types[kind] += 1
         if kind is VariantType.OBJECT:
             for name, field in value.items() if depth else ():
-                distinct.add(self.keys, distinct.hash_bytes(0, name.encode("utf-8", "surrogateescape")))
-                self.child(name).observe(field, row, depth - 1)
+                encoded = name.encode("utf-8", "surrogateescape")
+                distinct.add(self.keys, distinct.hash_bytes(0, encoded))
+                if len(encoded) <= LONGEST_NAME:
+                    self.child(name).observe(field, row, depth - 1)
+                else:
+                    self.other_count += 1
+                    self.other_bytes += len(field.value)
         elif kind is VariantType.ARRAY:
             self.lengths[len(value)] += 1
             for element in value if depth else ():
