@@ -30,7 +30,6 @@ from shredlake.shredding.schema import (
     node_path,
 )
 from shredlake.variant.metadata import Dictionary
-from shredlake.variant.value import Variant
 
 OBJECT_HEADERS: Final = pa.array([bytes([header]) for header in range(2, 256, 4)], pa.binary())
 ARRAY_HEADERS: Final = pa.array([bytes([header]) for header in range(3, 256, 4)], pa.binary())
@@ -229,14 +228,12 @@ class DataCheck:
 
 def malformed(column: pa.StructArray) -> dict[int, MalformedVariant]:
     """The Variants of a column that are not well-formed, by position."""
-    found = {}
-    parts = zip(column.field("metadata").to_pylist(), column.field("value").to_pylist(), strict=True)
-    for position, (metadata, value) in enumerate(parts):
-        try:
-            Variant(metadata, value).validate()
-        except MalformedVariant as error:
-            found[position] = error
-    return found
+    return {
+        found["row"]: MalformedVariant(
+            found["problem"], part=found["part"], offset=found["offset"], path=found["path"]
+        )
+        for found in kernels.validate(column).to_pylist()
+    }
 
 
 def _rule_of(error: MalformedVariant) -> str:

@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidSchema
-from shredlake.parquet.arrange import Names, arrange, arranged_type, plan_shredding
+from shredlake.parquet.arrange import arrange, plan_shredding
 from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.layout import ColumnLayout, VariantColumn, layout_json, variant_columns
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, nan_leaves
+from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
 from shredlake.shredding.schema import ShreddingSchema
 
@@ -171,25 +172,11 @@ class ParquetWriter:
         self._waiting_rows = self._waiting_bytes = 0
         if self._file is None and self._shredding == "infer":
             self._plan = infer_plan(table, self._plan)
-        arranged = self._arranged(table)
+        arranged = arrange(table, self._plan)
         self._nan |= nan_leaves(arranged)
         if self._file is None:
             self._file = self._open(arranged)
         self._file.write_table(arranged, row_group_size=max(arranged.num_rows, 1))
-
-    def _arranged(self, table: pa.Table) -> pa.Table:
-        touched = {names[0] for names in self._plan}
-        columns, fields = [], []
-        for column_field in self._schema:
-            column = table.column(column_field.name)
-            type_ = column_field.type
-            if column_field.name in touched:
-                type_ = arranged_type(type_, (column_field.name,), self._plan)
-                chunks = [arrange(chunk, (column_field.name,), self._plan) for chunk in column.chunks]
-                column = pa.chunked_array(chunks, type_)
-            columns.append(column)
-            fields.append(column_field.with_type(type_))
-        return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
         options = self.options
