@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ LARGEST_PIECE_BYTES = 128 << 20
 # Results of one Array become one Array again while that stays possible; beyond it they stay chunks.
 LARGEST_ARRAY_BYTES = (1 << 31) - (1 << 20)
 
-Column = pa.Array | pa.ChunkedArray
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 Result = TypeVar("Result")
 
 

@@ -16,7 +16,7 @@ from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
 Violations: TypeAlias = pa.Table
-"""One row per Variant that breaks the specification: `row`, `path`, `part`, `offset` (bytes) and `problem`."""
+"""One row per Variant that breaks the specification: `row`, `path`, `part`, `offset` in bytes, `problem`."""
 
 VIOLATIONS_SCHEMA = pa.schema(
     [
