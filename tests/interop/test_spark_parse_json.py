@@ -163,10 +163,11 @@ def test_departure_spark_sorts_keys_in_utf16_order(spark: SparkSession) -> None:
         assert theirs[key] == ours[key]
 
 
-def test_departure_spark_refuses_numbers_of_more_than_a_thousand_characters(spark: SparkSession) -> None:
-    text = "1" * 1001
-    assert spark_parse(spark, [text], "try_parse_json") == [None]
-    assert Variant.from_json(text).to_python() == math.inf
+def test_departure_spark_refuses_long_numbers_and_keys(spark: SparkSession) -> None:
+    number, key = "1" * 1001, "k" * 50_001
+    assert spark_parse(spark, [number, f'{{"{key}":1}}'], "try_parse_json") == [None, None]
+    assert Variant.from_json(number).to_python() == math.inf
+    assert Variant.from_json(f'{{"{key}":1}}').keys() == [key]
 
 
 # The other way: text.

@@ -8,18 +8,10 @@ from shredlake.variant.walk import Event, Walk
 
 
 def validate(dictionary: Dictionary, walk: Walk) -> None:
-    """Goes through dictionary and value; returns only if a reader can rely on all of this:
+    """Goes through dictionary and value; what it guarantees is listed at `Variant.validate`.
 
-    - dictionary: version 1, offsets from 0 upward within the buffer, names in UTF-8, sorted and unique if
-      the header says so;
-    - containers: counts, ids and offsets within bounds, values that neither overlap nor leave their parent,
-      array offsets that increase;
-    - objects: ids in the dictionary, names in unsigned UTF-8 order, no name twice;
-    - scalars: a known type, all its bytes there, strings in UTF-8, decimals within their digits and a scale
-      of at most 38, times of day within a day.
-
-    The constructor of `Variant` guarantees only the two headers, the version, and that the buffers end where
-    they say. Reserved bits are ignored, gaps between values are allowed: the specification has it so.
+    The walk itself finds what lies outside its bounds, overlaps, or can't be decoded; left to do here is the
+    dictionary as a whole, and the order of names.
 
     >>> from shredlake.variant.value import Variant
     >>> Variant(b"\\x01\\x02\\x00\\x01\\x02ab", b"\\x02\\x02\\x01\\x00\\x00\\x01\\x02\\x00\\x00").validate()

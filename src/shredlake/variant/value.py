@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from shredlake.errors import MalformedVariant, NoSuchElement, WrongType
 from shredlake.variant.builder import VariantBuilder
@@ -62,15 +62,22 @@ class Variant:
         return VariantBuilder().append(value).build()
 
     @classmethod
-    def from_json(cls, text: str | bytes, **options: Any) -> Variant:
-        """A Variant from JSON text; the options are those of `shredlake.json.parse`.
+    def from_json(
+        cls,
+        text: str | bytes,
+        *,
+        duplicate_keys: Literal["error", "last_wins"] = "error",
+        max_depth: int = 1000,
+        max_size: int = 128 << 20,
+    ) -> Variant:
+        """A Variant from JSON text, byte for byte as Spark's parse_json makes it; see `shredlake.json.parse`.
 
         >>> Variant.from_json('{"a": 1.10}')["a"].to_python()
         Decimal('1.10')
         """
         from shredlake.json import parse
 
-        return parse(text, **options)
+        return parse(text, duplicate_keys=duplicate_keys, max_depth=max_depth, max_size=max_size)
 
     @classmethod
     def _view(cls, dictionary: Dictionary, buffer: bytes, start: int, end: int) -> Variant:
@@ -226,7 +233,19 @@ class Variant:
         return render(self, pretty=pretty)
 
     def validate(self) -> Variant:
-        """Checks every byte, and returns the Variant itself; MalformedVariant names offset and path.
+        """Checks every byte that a reader can reach; returns the Variant itself, so calls can be chained.
+
+        The constructor guarantees the two headers, the version, and that both buffers end where they say.
+        After this call, a reader can also rely on:
+
+        - the dictionary: offsets in order and in bounds, names in UTF-8, sorted and unique if flagged so;
+        - containers: counts, ids and offsets in bounds, values that neither overlap nor leave their parent;
+        - objects: ids that the dictionary has, names in unsigned UTF-8 order, no name twice;
+        - scalars: known types with all their bytes, strings in UTF-8, decimals within the digits of their
+          width and a scale of at most 38, times within a day.
+
+        Anything else is a MalformedVariant with offset and path. Reserved bits are ignored and gaps between
+        values are allowed, as the specification has it.
 
         >>> Variant.of([1]).validate()
         Variant([1])

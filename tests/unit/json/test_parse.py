@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import pickle
@@ -181,3 +182,6 @@ def test_size_can_be_set() -> None:
 
 def test_from_json_takes_the_same_options() -> None:
     assert Variant.from_json('{"a":1,"a":2}', duplicate_keys="last_wins").to_python() == {"a": 2}
+    defaults = [inspect.signature(function).parameters for function in (parse, Variant.from_json)]
+    for option in ("duplicate_keys", "max_depth", "max_size"):
+        assert defaults[0][option].default == defaults[1][option].default
