@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +35,7 @@ from shredlake.delta.mutate import append
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
+from shredlake.delta.write import LAYOUT_TAG
 from shredlake.errors import InvalidSchema, TableExists, TooManyRejects, VerificationFailed
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
@@ -108,9 +109,10 @@ def ingest_text(
         return done
     total = sum(file.size for file in files)
     splits = cut(files, options.split_size or split_size(total, engine.parallelism))
-    layout = choose_layout(engine, snapshot, splits, options)
-    rejects = Storage(options.rejects or f"{storage.uri}_rejects", dict(options.storage_options))
-    staging = Storage(f"{rejects.uri}/_staging/{job_id}", dict(options.storage_options))
+    layout = settled_layout(snapshot, options)
+    if layout is None:
+        layout = layout_from_profile(snapshot, options, sample(engine, splits, options))
+    rejects, staging = rejects_of(storage, options, job_id)
     job = WriteJob(
         spec=file_spec(snapshot, layout, options.writing),
         column=options.column,
@@ -123,9 +125,16 @@ def ingest_text(
         answers = engine.run(splits, partial(write_split, job), watch)
     results = [TaskResult.from_json(answer) for answer in answers]
     check_counts(results, options.max_rejects, storage.uri)
-    commit_rejects(rejects, staging, splits, results, job_id)
-    version = commit_adds(snapshot, results, job_id, "text", options)
-    return summary(snapshot, version, results, rejects, total, layout, options, started)
+    write_rejects(rejects, staging, list(zip(results, first_lines(splits, results), strict=True)), job_id)
+    version = commit_adds(snapshot, results, job_id, "text")
+    return summary(snapshot, version, results, rejects, total, layout, started)
+
+
+def rejects_of(table: Storage, options: IngestOptions, job_id: str) -> tuple[Storage, Storage]:
+    """The rejects table, and where tasks put what belongs in it until the driver has counted lines."""
+    uri = options.rejects or f"{table.uri}_rejects"
+    reach = dict(options.storage_options)
+    return Storage(uri, reach), Storage(f"{uri}/_staging/{job_id}", reach)
 
 
 def split_size(total: int, parallelism: int) -> int:
@@ -183,36 +192,45 @@ def already_done(snapshot: Snapshot, job_id: str) -> IngestReport | None:
     )
 
 
-def choose_layout(
-    engine: Engine, snapshot: Snapshot, splits: Sequence[Split], options: IngestOptions
-) -> dict[str, str]:
-    """The layout of every file of the job: pinned, given, or inferred from a sample of all the text."""
-    field_name = options.column
-    pinned = snapshot.properties.get(PIN_PREFIX + field_name)
+def settled_layout(snapshot: Snapshot, options: IngestOptions) -> dict[str, str] | None:
+    """The layout where no look at the data is needed: none, pinned, or given; else None."""
+    pinned = snapshot.properties.get(PIN_PREFIX + options.column)
     if not snapshot.is_true("delta.enableVariantShredding") or options.shredding is None or pinned == "none":
         return {}
-    column = snapshot.schema.get(field_name)
-    assert column is not None
-    if pinned is not None or options.shredding != "infer":
-        wanted = pinned if pinned is not None else str(options.shredding)
-        return {column.physical_name: str(ShreddingSchema.parse(wanted))}
+    if pinned is None and options.shredding == "infer":
+        return None
+    wanted = pinned if pinned is not None else str(options.shredding)
+    return {_physical(snapshot, options.column): str(ShreddingSchema.parse(wanted))}
+
+
+def layout_from_profile(snapshot: Snapshot, options: IngestOptions, profile: bytes) -> dict[str, str]:
+    """The layout that a sample suggests, close to the one that the table has."""
+    previous = previous_layout(snapshot, options.column)
+    inferred = infer_schema(Profile.from_bytes(profile), previous=previous)
+    return {} if inferred is None else {_physical(snapshot, options.column): str(inferred)}
+
+
+def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
+    """A profile of windows spread over all the text, made by tasks and merged."""
     windows = sample_windows(list(splits), SAMPLE_WINDOWS, SAMPLE_BYTES)
     with progress("sample", len(windows), 0, options.show_progress) as watch:
         parts = engine.run(windows, partial(sample_split, options.parsing, limit=SAMPLE_BYTES), watch)
-    merged = merge_profiles([base64.b64decode(part) for part in parts])
-    inferred = infer_schema(Profile.from_bytes(merged), previous=previous_layout(snapshot, field_name))
-    return {} if inferred is None else {column.physical_name: str(inferred)}
+    return merge_profiles([base64.b64decode(part) for part in parts])
+
+
+def _physical(snapshot: Snapshot, column: str) -> str:
+    found = snapshot.schema.get(column)
+    return column if found is None else found.physical_name
 
 
 def previous_layout(snapshot: Snapshot, column: str) -> ShreddingSchema | None:
     """How the newest file of the table shreds a column: new files agree with it unless change pays."""
-    field_ = snapshot.schema.get(column)
     tags = snapshot.files.recent.column("tags")
-    for entry in reversed(tags.to_pylist()[-1:]):
-        layouts = json.loads(dict(entry or ()).get("shredlake.layout", "{}"))
-        found = layouts.get(field_.physical_name if field_ else column)
-        return ShreddingSchema.parse(found["shredding"]) if found else None
-    return None
+    if not len(tags):
+        return None
+    layouts = json.loads(dict(tags[-1].as_py() or ()).get(LAYOUT_TAG, "{}"))
+    found = layouts.get(_physical(snapshot, column))
+    return ShreddingSchema.parse(found["shredding"]) if found else None
 
 
 def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None, table: str) -> None:
@@ -235,43 +253,40 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
         )
 
 
-def commit_rejects(
-    rejects: Storage, staging: Storage, splits: Sequence[Split], results: Sequence[TaskResult], job_id: str
+def write_rejects(
+    rejects: Storage, staging: Storage, results: Sequence[tuple[TaskResult, int]], job_id: str
 ) -> None:
-    """Moves staged rejects into their table, with line numbers that count from 1 in their file."""
-    staged = [(split, result) for split, result in zip(splits, results, strict=True) if result.staged]
+    """Moves staged rejects into their table; each result comes with the lines of its file before its split."""
+    staged = [(result.staged, before) for result, before in results if result.staged is not None]
     if not staged:
         return
     if list_log(rejects).latest is None:
         with suppress(TableExists):
             create(rejects, REJECTS_SCHEMA)
-    first_lines = _first_lines(splits, results)
 
     def batches() -> Iterable[pa.RecordBatch]:
-        for split, result in staged:
-            with pq.ParquetFile(staging.open_input(str(result.staged))) as file:
+        for path, before in staged:
+            with pq.ParquetFile(staging.open_input(path)) as file:
                 for batch in file.iter_batches(batch_size=1024):
-                    line = pc.add(batch.column("line"), first_lines[split.file.uri, split.number] + 1)
+                    line = pc.add(batch.column("line"), before + 1)
                     yield batch.set_column(1, REJECTS_SCHEMA.field("line"), line)
 
     append(load_snapshot(rejects), batches(), transaction=(application(job_id), 1))
-    staging.delete([str(result.staged) for _, result in staged])
+    staging.delete([path for path, _ in staged])
 
 
-def _first_lines(splits: Sequence[Split], results: Sequence[TaskResult]) -> dict[tuple[str, int], int]:
+def first_lines(splits: Sequence[Split], results: Sequence[TaskResult]) -> list[int]:
     """How many lines of its file come before each split."""
-    first: dict[tuple[str, int], int] = {}
+    first = [0] * len(splits)
     before: dict[str, int] = {}
-    ordered = sorted(zip(splits, results, strict=True), key=lambda pair: (pair[0].file.uri, pair[0].number))
-    for split, result in ordered:
-        first[split.file.uri, split.number] = before.get(split.file.uri, 0)
-        before[split.file.uri] = before.get(split.file.uri, 0) + result.documents
+    for index in sorted(range(len(splits)), key=lambda n: (splits[n].file.uri, splits[n].number)):
+        uri = splits[index].file.uri
+        first[index] = before.get(uri, 0)
+        before[uri] = first[index] + results[index].documents
     return first
 
 
-def commit_adds(
-    snapshot: Snapshot, results: Sequence[TaskResult], job_id: str, source: str, options: IngestOptions
-) -> int:
+def commit_adds(snapshot: Snapshot, results: Sequence[TaskResult], job_id: str, source: str) -> int:
     """One commit for the whole job."""
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
     operation = Operation(
@@ -293,8 +308,7 @@ def summary(
     results: Sequence[TaskResult],
     rejects: Storage,
     total: int,
-    layout: Mapping[str, Any],
-    options: IngestOptions,
+    layout: Mapping[str, str],
     started: float,
 ) -> IngestReport:
     """What was done, for people."""

@@ -68,7 +68,7 @@ class Relation:
 
 
 def relations(plan_json: str, leaf: str) -> list[Relation]:
-    """The tables of a plan, with their filters and the columns asked of them; `leaf` is the class of leaves."""
+    """The tables of a plan, with their filters and the columns asked of them; `leaf` is their class."""
     plan = parse_tree(json.loads(plan_json))
     found: list[Relation] = []
     _visit(plan, [], leaf, found)

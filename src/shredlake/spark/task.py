@@ -37,14 +37,15 @@ from shredlake.spark.text import Piece, pieces
 
 REJECTS_SCHEMA = pa.schema(
     [
-        pa.field("file", pa.string(), nullable=False),
+        pa.field("file", pa.string()),
         pa.field("line", pa.int64()),
         pa.field("offset", pa.int64()),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("raw", pa.binary()),
     ]
 )
-"""A rejects table: where the bad document stood (lines counted from 1), why it was refused, and its bytes."""
+"""A rejects table: where the bad document stood (lines counted from 1; null where it came from no file), why
+it was refused, and its bytes."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +235,23 @@ class _Rejects:
     def abort(self) -> None:
         if self._writer is not None:
             self._writer.abort()
+
+
+def stage_rejects(storage: Storage | None, refused: list[pa.Table]) -> str | None:
+    """Stages documents that came from no file: the reason and the bytes of each, in that order of columns."""
+    if storage is None:
+        return None
+    path = f"{uuid.uuid4()}.parquet"
+    location, store = storage.destination(path)
+    with ParquetWriter(location, REJECTS_SCHEMA, store=store) as writer:
+        for table in refused:
+            nothing = {name: pa.nulls(table.num_rows, REJECTS_SCHEMA.field(name).type) for name in _PLACE}
+            found = {"reason": table.column(0), "raw": table.column(1)}
+            writer.write(pa.table({**nothing, **found}, schema=REJECTS_SCHEMA))
+    return path
+
+
+_PLACE = ("file", "line", "offset")
 
 
 def sample_windows(splits: list[Split], windows: int, window_bytes: int) -> list[Split]:

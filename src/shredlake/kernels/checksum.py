@@ -1,0 +1,41 @@
+"""Checksums of Variant columns by meaning: for comparing data before and after it was moved."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from shredlake.kernels.chunks import Column, pieces, run, thread_count
+from shredlake.kernels.columns import check_column
+from shredlake.kernels.compiled import engine
+from shredlake.kernels.layout import shredding_schema
+from shredlake.kernels.malformed import parts_of, reason
+from shredlake.kernels.unshred import unshred
+from shredlake.variant import Variant
+
+
+def checksum(column: Column, *, threads: int | None = None) -> int:
+    """A number that is the same for the same Variants, in whatever order, encoding or layout they come.
+
+    >>> import pyarrow as pa
+    >>> from shredlake.kernels import from_json, shred
+    >>> from shredlake.shredding.schema import ShreddingSchema
+    >>> column = from_json(pa.array(['{"a": 1, "b": [2]}', '{"b": null}']))
+    >>> other = from_json(pa.array(['{"b": null}', '{"b": [2.0], "a": 1.00}']))
+    >>> checksum(column) == checksum(shred(other, ShreddingSchema.parse("struct<a bigint>")))
+    True
+    >>> checksum(column) == checksum(column.slice(1))
+    False
+    """
+    check_column(column)
+    if shredding_schema(column.type) is not None:
+        column = unshred(column, threads=threads)
+    count = thread_count(threads)
+    return sum(run(_sum, pieces(column, count), count)) % 2**64
+
+
+def _sum(first_row: int, piece: pa.StructArray) -> int:
+    metadata, value, validity = parts_of(piece)
+    total, stopped = engine("checksum").checksum(metadata, value, validity)
+    if stopped < len(piece):
+        raise reason(metadata, value, stopped, first_row, Variant.validate)
+    return int(total)
