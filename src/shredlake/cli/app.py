@@ -10,6 +10,7 @@ import typer
 from shredlake.cli.check import check_file
 from shredlake.cli.demo import demo
 from shredlake.cli.inspect import inspect_file
+from shredlake.cli.migrate import migrate_files
 from shredlake.errors import ShredlakeError
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ def _root(show_version: bool = typer.Option(False, "--version", help="Print the 
 app.command("check")(check_file)
 app.command("demo")(demo)
 app.command("inspect")(inspect_file)
+app.command("migrate")(migrate_files)
 
 
 def main() -> None:

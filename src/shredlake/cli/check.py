@@ -12,7 +12,7 @@ from rich.text import Text
 
 from shredlake.cli.progress import rows_progress
 from shredlake.parquet.check import violations
-from shredlake.parquet.rules import RULES
+from shredlake.parquet.rules import ALL_RULES
 
 
 def check_file(
@@ -46,4 +46,4 @@ def _summarise(counts: Counter[str], limit: int, console: Console) -> None:
         console.print(f"... and {counts.total() - limit:,} more")
     console.print(f"\n[red]{counts.total():,} violations[/red] of {len(counts)} rules:")
     for rule, count in counts.most_common():
-        console.print(Text(f"{count:>10,}  {rule}: {RULES[rule].text}"), soft_wrap=True)
+        console.print(Text(f"{count:>10,}  {rule}: {ALL_RULES[rule].text}"), soft_wrap=True)

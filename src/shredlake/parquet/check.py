@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 from shredlake.errors import InvalidSchema
 from shredlake.parquet.check_data import DataCheck
 from shredlake.parquet.check_structure import check_structure
-from shredlake.parquet.entries import variants_in
+from shredlake.parquet.draft_check import draft_violations
+from shredlake.parquet.entries import groups_in
 from shredlake.parquet.layout import VariantColumn, variant_column, variant_groups
 from shredlake.parquet.rules import Violation
 from shredlake.parquet.source import Source, open_input
@@ -26,6 +27,9 @@ def check(
     path: Any, *, store: Any = None, limit: int | None = None, progress: Progress | None = None
 ) -> list[Violation]:
     """The violations in a file, at most `limit` of them; an empty list means that all is well.
+
+    Columns in the older draft layout are checked against that. `progress` is called with the rows done and
+    the rows in all.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> from shredlake.kernels.layout import shredded_type
@@ -54,12 +58,13 @@ def violations(path: Any, *, store: Any = None, progress: Progress | None = None
                 continue
         if columns:
             yield from _rows(source, columns, progress)
+        yield from draft_violations(source, progress)
 
 
 def _rows(source: Source, columns: list[VariantColumn], progress: Progress | None) -> Iterator[Violation]:
     with parquet_file(source) as file:
         for first_row, batch in batches(source, file, [column.name for column in columns]):
             for column in columns:
-                yield from DataCheck(column, *variants_in(batch, column, first_row)).run()
+                yield from DataCheck(column, *groups_in(batch, column.group.path, first_row)).run()
             if progress is not None:
                 progress(first_row + batch.num_rows, file.metadata.num_rows)

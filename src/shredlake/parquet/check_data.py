@@ -222,7 +222,7 @@ class DataCheck:
     def breach(self, rule: str, entries: Entries, index: int, found: str, below: str = "$") -> Violation:
         row, indices = entries.place.find(index)
         depth = len(self.place.find(0)[1]) if len(self.variants) else 0
-        path = _with_indices(entries.level.steps, indices[depth:]) + below[1:]
+        path = path_with_indices(entries.level.steps, indices[depth:]) + below[1:]
         return Violation(rule, self.column.name, path, found, row, indices[:depth])
 
 
@@ -251,7 +251,7 @@ def names_in(metadata: bytes) -> frozenset[str]:
         return frozenset()
 
 
-def _with_indices(steps: Steps, indices: tuple[int, ...]) -> str:
+def path_with_indices(steps: Steps, indices: tuple[int, ...]) -> str:
     """The path of a level with the array positions filled in."""
     left = iter(indices)
     return "".join(

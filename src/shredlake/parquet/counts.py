@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shredlake.parquet.chunks import Chunk, Chunks
-from shredlake.parquet.entries import Entries, variants_in
+from shredlake.parquet.entries import Entries, groups_in
 from shredlake.parquet.footer import META_SIZE_STATISTICS, Footer
 from shredlake.parquet.layout import Level, VariantColumn
 from shredlake.parquet.schema import SchemaNode
@@ -116,7 +116,7 @@ def _count_rows(
     reading = [column for column in columns if any(name == column.name for name, _ in wanted)]
     for first_row, batch in batches(source, file, sorted(leaves)):
         for column in reading:
-            variants, place = variants_in(batch, column, first_row)
+            variants, place = groups_in(batch, column.group.path, first_row)
             for entries in Entries(column.root, variants, place, pc.is_valid(variants)).walk():
                 sums = wanted.get((column.name, entries.level.path), {})
                 for name in sums:

@@ -16,7 +16,7 @@ row   residuals' dictionaries        today's dictionary
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,7 +79,7 @@ def variants(column: pa.StructArray) -> Iterator[Variant | None]:
         yield Variant(dictionary, value) if valid else None
 
 
-def variant_array(rows: list[Variant | None]) -> pa.StructArray:
+def variant_array(rows: Sequence[Variant | None]) -> pa.StructArray:
     """The unshredded column of some Variants."""
     return pa.array(
         [None if row is None else {"metadata": row.metadata, "value": row.value} for row in rows], variant()

@@ -10,13 +10,13 @@ row 102   ["y", 5]                              {value: 0c 05}              row 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.parquet.layout import Level, VariantColumn
+from shredlake.parquet.layout import Level
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,14 @@ class Entries:
                 yield from Entries(level, typed.field(index), self.place, has_typed).walk()
 
 
-def variants_in(batch: pa.RecordBatch, column: VariantColumn, first_row: int) -> tuple[pa.StructArray, Place]:
-    """The raw groups of one Variant column in a batch, however deep in structs, lists and maps it lies.
+def groups_in(batch: pa.RecordBatch, path: Sequence[str], first_row: int) -> tuple[pa.StructArray, Place]:
+    """The raw groups of one column in a batch, however deep in structs, lists and maps it lies.
 
     An entry under a null parent is null.
     """
-    array: pa.Array = batch.column(column.group.path[0])
+    array: pa.Array = batch.column(path[0])
     place = Place(first_row)
-    names = list(column.group.path[1:])
+    names = list(path[1:])
     while names:
         if pa.types.is_map(array.type):
             keys, items = map_lists(array)

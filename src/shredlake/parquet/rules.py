@@ -41,6 +41,26 @@ class Violation:
         return f"{self.column}{place}{inner}, {self.path}: {self.found} [{self.rule}]"
 
 
+DRAFT_RULES: Final[dict[str, Rule]] = {
+    rule.id: rule
+    for rule in (
+        Rule(
+            "draft-layout",
+            "A level has untyped_value (or variant_value), object, array and typed_value, each at most once, "
+            "and nothing else whose name starts without an underscore.",
+            "structure",
+        ),
+        Rule("draft-malformed", "`untyped_value` is a well-formed Variant, metadata then value.", "data"),
+        Rule("draft-alternatives", "Only one of `object`, `array` and `typed_value` is filled.", "data"),
+        Rule("draft-conflict", "Beside `array` or `typed_value`, `untyped_value` is null.", "data"),
+        Rule("draft-residual", "Beside `object`, `untyped_value` is an object.", "data"),
+        Rule("draft-field-twice", "A field of `object` is not also in `untyped_value`.", "data"),
+        Rule("draft-not-shredded", "What `object` or `array` can hold is not in `untyped_value`.", "data"),
+        Rule("draft-missing", "Only the field of an object may be missing: all its parts null.", "data"),
+    )
+}
+"""The rules of the older draft layout."""
+
 RULES: Final[dict[str, Rule]] = {
     rule.id: rule
     for rule in (
@@ -80,3 +100,5 @@ RULES: Final[dict[str, Rule]] = {
     )
 }
 """Every rule by its id, those of the footer first."""
+
+ALL_RULES: Final[dict[str, Rule]] = RULES | DRAFT_RULES

@@ -1,0 +1,45 @@
+"""`shredlake migrate`: files in the older draft layout, written anew in today's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from shredlake.cli.progress import rows_progress
+from shredlake.errors import InvalidFile
+from shredlake.parquet.draft import convert_draft
+from shredlake.parquet.write import FileFacts
+
+
+def migrate_files(
+    source: str = typer.Argument(help="A Parquet file in the draft layout, or a folder of them."),
+    target: str = typer.Argument(help="The file, or the folder, to write."),
+    infer: bool = typer.Option(False, "--infer", help="Choose the shredding anew from the data."),
+    strict: bool = typer.Option(False, "--strict", help="Fail on whatever the draft does not allow."),
+) -> None:
+    """Convert Parquet files from the older draft layout to today's, value for value."""
+    rows = 0
+    files = pairs(Path(source), Path(target))
+    for old, new in files:
+        with rows_progress(old.name) as progress:
+            facts: FileFacts = convert_draft(
+                old, new, shredding="infer" if infer else None, strict=strict, progress=progress
+            )
+        rows += facts.num_rows
+        typer.echo(f"{new}: {facts.num_rows:,} rows, {old.stat().st_size:,} bytes before, {facts.size:,} now")
+    if len(files) > 1:
+        typer.echo(f"{len(files)} files, {rows:,} rows")
+
+
+def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
+    """The files to convert and where each goes; a folder keeps its names, and is made where it lacks."""
+    if not source.is_dir():
+        return [(source, target / source.name if target.is_dir() else target)]
+    files = [path for path in sorted(source.rglob("*.parquet")) if not path.name.startswith((".", "_"))]
+    if not files:
+        raise InvalidFile(f"{source} has no Parquet files")
+    found = [(path, target / path.relative_to(source)) for path in files]
+    for _, new in found:
+        new.parent.mkdir(parents=True, exist_ok=True)
+    return found
