@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import json_documents
 
 from shredlake.kernels import from_json
 from shredlake.kernels.checksum import checksum
 from shredlake.variant import Variant
+from strategies import json_documents
 
 
 def column_of(values: list[object]) -> pa.Array:

@@ -87,6 +87,8 @@ class IngestOptions:
     """How many bad documents are too many: a number, or a share below 1; None lets any number pass."""
     job_id: str | None = None
     """What makes the job this job; made from the sources' names, sizes and times where not given."""
+    transaction: tuple[str, int] | None = None
+    """For a stream: its name and the number of the batch, in place of a job's id."""
     split_size: int | None = None
     parsing: Parsing = field(default_factory=Parsing)
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +107,8 @@ def ingest_text(
     job_id = options.job_id or fingerprint(files)
     storage = Storage(table, dict(options.storage_options))
     snapshot = open_or_create(storage, options)
-    if (done := already_done(snapshot, job_id)) is not None:
+    mark = options.transaction or (application(job_id), 1)
+    if (done := already_done(snapshot, mark)) is not None:
         return done
     total = sum(file.size for file in files)
     splits = cut(files, options.split_size or split_size(total, engine.parallelism))
@@ -125,8 +128,8 @@ def ingest_text(
         answers = engine.run(splits, partial(write_split, job), watch)
     results = [TaskResult.from_json(answer) for answer in answers]
     check_counts(results, options.max_rejects, storage.uri)
-    write_rejects(rejects, staging, list(zip(results, first_lines(splits, results), strict=True)), job_id)
-    version = commit_adds(snapshot, results, job_id, "text")
+    write_rejects(rejects, staging, list(zip(results, first_lines(splits, results), strict=True)), mark)
+    version = commit_adds(snapshot, results, mark, "text")
     return summary(snapshot, version, results, rejects, total, layout, started)
 
 
@@ -183,9 +186,14 @@ def application(job_id: str) -> str:
     return f"shredlake-ingest-{job_id}"
 
 
-def already_done(snapshot: Snapshot, job_id: str) -> IngestReport | None:
-    """A report that says so, if the table has this job's commit."""
-    if application(job_id) not in snapshot.transactions:
+Mark = tuple[str, int]
+"""What makes a commit happen once: the name of a job or stream, and a number that only grows."""
+
+
+def already_done(snapshot: Snapshot, mark: Mark) -> IngestReport | None:
+    """A report that says so, if the table has this commit."""
+    seen = snapshot.transactions.get(mark[0])
+    if seen is None or seen.version < mark[1]:
         return None
     return IngestReport(
         snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, 0.0, already_done=True
@@ -254,9 +262,9 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
 
 
 def write_rejects(
-    rejects: Storage, staging: Storage, results: Sequence[tuple[TaskResult, int]], job_id: str
+    rejects: Storage, staging: Storage, results: Sequence[tuple[TaskResult, int]], mark: Mark
 ) -> None:
-    """Moves staged rejects into their table; each result comes with the lines of its file before its split."""
+    """Moves staged rejects into their table; with each result come the lines of its file before its split."""
     staged = [(result.staged, before) for result, before in results if result.staged is not None]
     if not staged:
         return
@@ -271,7 +279,7 @@ def write_rejects(
                     line = pc.add(batch.column("line"), before + 1)
                     yield batch.set_column(1, REJECTS_SCHEMA.field("line"), line)
 
-    append(load_snapshot(rejects), batches(), transaction=(application(job_id), 1))
+    append(load_snapshot(rejects), batches(), transaction=mark)
     staging.delete([path for path, _ in staged])
 
 
@@ -286,7 +294,7 @@ def first_lines(splits: Sequence[Split], results: Sequence[TaskResult]) -> list[
     return first
 
 
-def commit_adds(snapshot: Snapshot, results: Sequence[TaskResult], job_id: str, source: str) -> int:
+def commit_adds(snapshot: Snapshot, results: Sequence[TaskResult], mark: Mark, source: str) -> int:
     """One commit for the whole job."""
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
     operation = Operation(
@@ -298,7 +306,7 @@ def commit_adds(snapshot: Snapshot, results: Sequence[TaskResult], job_id: str, 
             "numOutputBytes": sum(add.size for add in adds),
         },
     )
-    done = Transaction(application(job_id), 1, int(time.time() * 1000))
+    done = Transaction(*mark, int(time.time() * 1000))
     return commit(snapshot, [done, *adds], operation)
 
 

@@ -4,9 +4,9 @@
 frame ─ Spark SQL: computed, generated and default columns ─ mapInArrow: parse ─ check ─ shred ─ write ─▶ adds
 ```
 
-Every partition of the frame is one task. The documents' column is parsed in the worker; what the table demands
-of its rows (constraints, generated columns, defaults) is evaluated by Spark SQL, which knows all of it, before
-a file is written.
+Every partition of the frame is one task. The documents' column is parsed in the worker; what the table
+demands of its rows (constraints, generated columns, defaults) is evaluated by Spark SQL, which knows all of
+it, before a file is written.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import (
     IngestOptions,
     already_done,
+    application,
     check_counts,
     commit_adds,
     layout_from_profile,
@@ -58,7 +59,6 @@ def ingest_frame(
 ) -> IngestReport:
     """Runs an ingest of a DataFrame on its own Spark session."""
     started = time.monotonic()
-    spark = frame.sparkSession
     job_id = options.job_id or uuid.uuid4().hex
     named = document_column(frame, options.column, document)
     storage = Storage(table, dict(options.storage_options))
@@ -66,7 +66,8 @@ def ingest_frame(
         field for field in frame.schema.fields if field.name != named and field.name not in options.computed
     ]
     snapshot = open_or_create(storage, options, _arrow_fields(frame, taken, options))
-    if (done := already_done(snapshot, job_id)) is not None:
+    mark = options.transaction or (application(job_id), 1)
+    if (done := already_done(snapshot, mark)) is not None:
         return done
     parsed = _parsed(frame, named, options)
     layout = settled_layout(snapshot, options)
@@ -88,8 +89,8 @@ def ingest_frame(
         raise translated(error) from error
     results = [TaskResult.from_json(row["result"]) for row in answers]
     check_counts(results, options.max_rejects, storage.uri)
-    write_rejects(rejects, staging, [(result, 0) for result in results], job_id)
-    version = commit_adds(snapshot, results, job_id, "DataFrame")
+    write_rejects(rejects, staging, [(result, 0) for result in results], mark)
+    version = commit_adds(snapshot, results, mark, "DataFrame")
     return summary(snapshot, version, results, rejects, 0, layout, started)
 
 
@@ -107,7 +108,7 @@ def document_column(frame: DataFrame, column: str, given: str | None) -> str:
         if field.dataType.typeName() in ("string", "variant", "struct")
     ]
     if len(fitting) == 1:
-        return fitting[0]
+        return str(fitting[0])
     raise InvalidSchema(
         f"which column of the frame holds the documents? Candidates: {', '.join(fitting) or 'none'}; "
         "say it with document=..."
