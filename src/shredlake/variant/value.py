@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NoReturn
 
 from shredlake.errors import MalformedVariant, NoSuchElement, WrongType
@@ -299,7 +299,7 @@ class Variant:
             return self._bisect(container, name.encode(errors="surrogatepass"), _utf16_order)
         return found
 
-    def _bisect(self, container: Container, name: bytes, order: Any) -> int | None:
+    def _bisect(self, container: Container, name: bytes, order: Callable[[bytes], bytes]) -> int | None:
         wanted = order(name)
         low, high = 0, container.count
         while low < high:
