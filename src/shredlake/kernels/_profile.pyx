@@ -14,8 +14,8 @@ from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, bit_at, release, s
 from shredlake.kernels._profile_bytes cimport add_sketch, compare_keys, put_sketch
 from shredlake.kernels._profile_paths cimport (
     LONGEST_NAME, NUMBER_KEY, PREFIX, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, Key, Node, Sketch, Tables,
-    add_node, count_shape, digits_of, find_node, has_name, hash_bytes, power_of_ten, prune, release_sketch, remember,
-    start_sketch, tables_of, wide_digits_of,
+    add_node, count_shape, digits_of, find_node, has_name, hash_bytes, power_of_ten, prefetch, prune, release_sketch, remember,
+    slot_of, start_sketch, tables_of, wide_digits_of,
 )
 from shredlake.kernels._variant cimport (
     ARRAY, MALFORMED, OBJECT, P_BINARY, P_DATE, P_DECIMAL4, P_DECIMAL8, P_DECIMAL16, P_DOUBLE, P_FALSE, P_FLOAT, P_INT8,
@@ -28,7 +28,8 @@ from shredlake.kernels._variant cimport (
 
 cdef enum:
     STRIDE = 64             # every 64th value of a path is compared with the one 64 before
-    PATIENCE = 4            # wrong guesses after which an object's other fields are looked up
+    PATIENCE = 4            # wrong guesses after which an object's other fields are looked up,
+    BATCH = 16              # so many at a time
 
 cdef enum Look:
     EMPTY = 0
@@ -270,16 +271,20 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
 
 cdef int64_t visit_fields(Sketch* sketch, int32_t at, const ObjectView* view, const Dictionary* names,
                           int depth, int64_t size) noexcept nogil:
-    cdef int64_t index, visited, wrong = 0
+    cdef int64_t index, visited
     cdef int32_t child, previous = -1, guess = sketch.nodes[at].first
+    cdef int wrong = 0
     cdef const uint8_t* field
     cdef Slice name
     for index in range(view.count):
+        if wrong == PATIENCE:
+            visited = visit_many(sketch, at, view, names, depth, index)
+            return size if visited >= 0 else visited
         if name_at(names, id_at(view, index), &name) != 0 or field_at(view, index, &field) != 0:
             return MALFORMED
-        child = guess if wrong < PATIENCE else -1
+        child = guess
         if child < 0 or not has_name(sketch, child, at, name.data, name.size):
-            child = field_node(sketch, at, &name)
+            child = field_node(sketch, at, &name, hash_bytes(0, name.data, name.size))
             if child == NO_MEMORY:
                 return NO_MEMORY
             wrong += 1
@@ -288,20 +293,70 @@ cdef int64_t visit_fields(Sketch* sketch, int32_t at, const ObjectView* view, co
                     sketch.nodes[at].first = child
                 else:
                     sketch.nodes[previous].follower = child
-        if child < 0:
-            visited = unkept_field(sketch, at, field, view.end)
-        else:
-            visited = visit(sketch, child, field, view.end, names, depth - 1)
-            previous = child
-            guess = sketch.nodes[child].follower
+        visited = visit_field(sketch, at, child, field, view.end, names, depth)
         if visited < 0:
             return visited
+        if child >= 0:
+            previous = child
+            guess = sketch.nodes[child].follower
     return size
 
 
-cdef int32_t field_node(Sketch* sketch, int32_t at, const Slice* name) noexcept nogil:
+cdef int64_t visit_many(Sketch* sketch, int32_t at, const ObjectView* view, const Dictionary* names,
+                        int depth, int64_t index) noexcept nogil:
+    """The fields from `index` on, of an object where guessing fails: a map, most likely, with many paths.
+
+    Looking up a path among many waits for memory twice, for its slot and for its node. So a batch of fields asks
+    for all its slots first, then for all its nodes, and then finds them near.
+    """
+    cdef Slice batch[BATCH]
+    cdef uint64_t hashes[BATCH]
+    cdef int64_t visited = 0
+    cdef int i, size
+    cdef int32_t child
+    cdef const uint8_t* field
+    while index < view.count:
+        size = <int> (view.count - index if view.count - index < BATCH else BATCH)
+        for i in range(size):
+            if name_at(names, id_at(view, index + i), &batch[i]) != 0:
+                return MALFORMED
+            hashes[i] = hash_bytes(0, batch[i].data, batch[i].size)
+            prefetch(slot_of(sketch, at, <uint32_t> hashes[i]))
+        for i in range(size):
+            child = slot_of(sketch, at, <uint32_t> hashes[i]).node
+            if child >= 0:
+                prefetch(&sketch.nodes[child])
+                prefetch(<const char*> &sketch.nodes[child] + 64)
+        for i in range(size):
+            child = field_node(sketch, at, &batch[i], hashes[i])
+            if child == NO_MEMORY:
+                return NO_MEMORY
+            if field_at(view, index + i, &field) != 0:
+                return MALFORMED
+            visited = visit_field(sketch, at, child, field, view.end, names, depth)
+            if visited < 0:
+                return visited
+        index += size
+    return 0
+
+
+cdef inline int64_t visit_field(Sketch* sketch, int32_t at, int32_t child, const uint8_t* field, const uint8_t* end,
+                                const Dictionary* names, int depth) noexcept nogil:
+    """The size of a field's value, counted in its own node or, without one, in its parent; or a fault."""
+    cdef int64_t size
+    if child >= 0:
+        return visit(sketch, child, field, end, names, depth - 1)
+    size = value_size(field, end)
+    if size == UNKNOWN_TYPE:
+        size = 1
+    if size >= 0:
+        sketch.nodes[at].tables.other_count += 1
+        sketch.nodes[at].tables.other_bytes += size
+    return size
+
+
+cdef int32_t field_node(Sketch* sketch, int32_t at, const Slice* name, uint64_t hash) noexcept nogil:
     """The child with this name, made if need be; -2 if there is no more room for it; NO_MEMORY."""
-    cdef uint64_t hash = hash_bytes(0, name.data, name.size)
     cdef int32_t child = find_node(sketch, at, name.data, name.size, <uint32_t> hash)
     cdef Tables* tables
     if child >= 0:
@@ -312,17 +367,6 @@ cdef int32_t field_node(Sketch* sketch, int32_t at, const Slice* name) noexcept 
     if sketch.size >= 4 * sketch.max_paths or name.size > LONGEST_NAME:
         return -2
     return add_node(sketch, at, name.data, <int32_t> name.size, <uint32_t> hash)
-
-
-cdef int64_t unkept_field(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Counts a value whose path has no node; returns its size, or MALFORMED."""
-    cdef int64_t size = value_size(p, end)
-    if size == UNKNOWN_TYPE:
-        size = 1
-    if size >= 0:
-        sketch.nodes[at].tables.other_count += 1
-        sketch.nodes[at].tables.other_bytes += size
-    return size
 
 
 cdef int64_t visit_elements(Sketch* sketch, int32_t at, const ArrayView* view, const Dictionary* names,

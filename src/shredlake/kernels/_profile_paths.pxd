@@ -88,6 +88,7 @@ cdef extern from *:
     int digits_of "shredlake_digits_of" (int64_t number) nogil
     int wide_digits_of "shredlake_wide_digits_of" (int128_t number) nogil
     double power_of_ten "shredlake_power_of_ten" (int exponent) nogil
+    void prefetch "__builtin_prefetch" (const void* address) nogil
     const char* MAGIC "shredlake_profile_magic"
 
 cdef enum:
@@ -304,8 +305,15 @@ cdef inline void release_sketch(Sketch* sketch) noexcept nogil:
     sketch.size = 0
 
 
-cdef inline uint64_t slot_hash(int32_t parent, uint32_t name_hash) noexcept nogil:
-    return <uint64_t> name_hash * 31 + <uint64_t> parent * 2654435761U
+cdef inline Slot* slot_of(const Sketch* sketch, int32_t parent, uint32_t name_hash) noexcept nogil:
+    """Where the search for a child starts."""
+    cdef uint64_t hash = <uint64_t> name_hash * 31 + <uint64_t> parent * 2654435761U
+    return &sketch.slots[hash & <uint64_t> (sketch.slot_count - 1)]
+
+
+cdef inline Slot* next_slot(const Sketch* sketch, Slot* slot) noexcept nogil:
+    slot += 1
+    return sketch.slots if slot == sketch.slots + sketch.slot_count else slot
 
 
 cdef inline int rebuild_slots(Sketch* sketch, int64_t count) noexcept nogil:
@@ -325,11 +333,11 @@ cdef inline int rebuild_slots(Sketch* sketch, int64_t count) noexcept nogil:
 
 cdef inline void fill_slot(Sketch* sketch, int32_t index) noexcept nogil:
     cdef const Node* node = &sketch.nodes[index]
-    cdef int64_t slot = <int64_t> (slot_hash(node.parent, node.name_hash) & <uint64_t> (sketch.slot_count - 1))
-    while sketch.slots[slot].node >= 0:
-        slot = (slot + 1) & (sketch.slot_count - 1)
-    sketch.slots[slot].node = index
-    sketch.slots[slot].hash = node.name_hash
+    cdef Slot* slot = slot_of(sketch, node.parent, node.name_hash)
+    while slot.node >= 0:
+        slot = next_slot(sketch, slot)
+    slot.node = index
+    slot.hash = node.name_hash
 
 
 cdef inline int32_t add_node(Sketch* sketch, int32_t parent, const uint8_t* name, int32_t name_size,
@@ -375,15 +383,12 @@ cdef inline bint has_name(const Sketch* sketch, int32_t index, int32_t parent, c
 cdef inline int32_t find_node(const Sketch* sketch, int32_t parent, const uint8_t* name, int64_t size,
                               uint32_t name_hash) noexcept nogil:
     """The child with this name, or -1."""
-    cdef int64_t slot = <int64_t> (slot_hash(parent, name_hash) & <uint64_t> (sketch.slot_count - 1))
-    cdef int32_t index
-    while True:
-        index = sketch.slots[slot].node
-        if index < 0:
-            return -1
-        if sketch.slots[slot].hash == name_hash and has_name(sketch, index, parent, name, size):
-            return index
-        slot = (slot + 1) & (sketch.slot_count - 1)
+    cdef Slot* slot = slot_of(sketch, parent, name_hash)
+    while slot.node >= 0:
+        if slot.hash == name_hash and has_name(sketch, slot.node, parent, name, size):
+            return slot.node
+        slot = next_slot(sketch, slot)
+    return -1
 
 # ---------------------------------------------------------------- keeping it small
 
