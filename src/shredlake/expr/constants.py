@@ -13,6 +13,7 @@ from shredlake.expr.types import BIGINT, DOUBLE, INT, MAX_PRECISION, DataType, d
 from shredlake.kernels.cast import cast_scalar
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.targets import scalar_of
+from shredlake.variant.scalars import unscaled_and_scale
 from shredlake.variant.types import VariantType
 
 _EPOCH: Final = dt.datetime(1970, 1, 1)
@@ -63,9 +64,7 @@ def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | No
 def _to_raw(value: Any, kind: VariantType) -> Any:
     """A Python object as the raw content that casts work on."""
     if isinstance(value, Decimal):
-        sign, digits, exponent = value.as_tuple()
-        unscaled = int("".join(map(str, digits)))
-        return (-unscaled if sign else unscaled, -int(exponent))
+        return unscaled_and_scale(value)
     if isinstance(value, dt.datetime):
         micros = (value - (_UTC_EPOCH if value.tzinfo else _EPOCH)) // _MICRO
         return (

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -49,7 +50,8 @@ from shredlake.expr.types import (
     from_arrow,
 )
 
-_FURTHEST_CLOCK: Final = 26 * 3600 * 1_000_000  # microseconds between any local clock and UTC, at most
+_DAY: Final = 86_400_000_000  # microseconds
+_FURTHEST_CLOCK: Final = 26 * _DAY // 24  # between any local clock and UTC, at most
 _DOUBLE_SLACK: Final = 2.0**-50
 _FLOAT_SLACK: Final = 2.0**-22
 
@@ -149,7 +151,7 @@ def _to_decimal(image: Image, target: DataType) -> Image:
 def _to_integer(image: Image) -> Image:
     if is_decimal(image.kind):
         wide = pa.decimal256(60, image.kind.arrow.scale)
-        one = pa.scalar(1, pa.int8()).cast(pa.decimal256(3, 0))
+        one = pa.scalar(Decimal(1), pa.decimal128(1, 0))
         low, high = pc.subtract(image.low.cast(wide), one), pc.add(image.high.cast(wide), one)
         return replace(image, low=low, high=high, kind=from_arrow(low.type), nan=None, can_fail=True)
     as_double = _each(image, _double, _double, kind=DOUBLE, nan=None, can_fail=True)
@@ -183,41 +185,25 @@ def _to_float(image: Image, target: DataType) -> Image:
     )
 
 
-def _micros(image: Image, factor: int = 1) -> Image:
-    """Bounds as whole microseconds, wide enough that nothing overflows."""
-
-    def count(array: pa.Array) -> pa.Array:
-        bits = pa.int32() if image.kind == DATE else pa.int64()
-        wide = array.cast(bits).cast(pa.decimal128(19, 0)).cast(pa.decimal128(26, 0))
-        return pc.multiply(wide, pa.scalar(factor, pa.int64()).cast(pa.decimal128(12, 0), safe=False))
-
-    return _each(image, count, count)
+def _micros(array: pa.Array) -> pa.Array:
+    """Dates and timestamps as microseconds; unknown where adding a day could leave 64 bits."""
+    is_date = pa.types.is_date32(array.type)
+    counts = array.cast(pa.int32()).cast(pa.int64()) if is_date else array.cast(pa.int64())
+    limit = ((1 << 63) - 2 * _DAY) // (_DAY if is_date else 1)
+    inside = pc.and_(pc.greater_equal(counts, -limit), pc.less_equal(counts, limit))
+    counts = pc.if_else(inside, counts, pa.scalar(None, pa.int64()))
+    return pc.multiply(counts, _DAY) if is_date else counts
 
 
 def _moved(image: Image, utc: bool, target: DataType) -> Image:
-    """A clock's bounds on another clock, in whole days if the target is a date."""
-    counted = _micros(image, 86_400_000_000 if image.kind == DATE else 1)
-    slack = pa.scalar(0 if utc else _FURTHEST_CLOCK, pa.int64()).cast(pa.decimal128(12, 0), safe=False)
-    low, high = pc.subtract(counted.low, slack), pc.add(counted.high, slack)
-    return _instants(low, high, target, image)
-
-
-def _instants(low: pa.Array, high: pa.Array, target: DataType, image: Image) -> Image:
-    """Microseconds as bounds of the target type; what lies outside its range is unknown."""
-    limit = pa.scalar((1 << 63) - 1, pa.int64()).cast(pa.decimal128(19, 0), safe=False)
-
-    def fitted(array: pa.Array) -> pa.Array:
-        inside = pc.less_equal(pc.abs(array), limit)
-        return pc.if_else(inside, array, pa.scalar(None, array.type)).cast(pa.int64(), safe=False)
-
-    low, high = fitted(low), fitted(high)
+    """A clock's bounds on another clock; dates get a day to spare on both sides instead of being rounded."""
+    slack = 0 if utc else _FURTHEST_CLOCK
+    low, high = pc.subtract(_micros(image.low), slack), pc.add(_micros(image.high), slack)
     if target == DATE:
-        day = 86_400_000_000
-        low, high = pc.subtract(pc.divide(low, day), 1), pc.add(pc.divide(high, day), 1)
-        low, high = low.cast(pa.int32(), safe=False), high.cast(pa.int32(), safe=False)
-    return replace(
-        image, low=low.cast(target.arrow), high=high.cast(target.arrow), kind=target, can_fail=True
-    )
+        low, high = pc.subtract(pc.divide(low, _DAY), 1), pc.add(pc.divide(high, _DAY), 1)
+        low, high = low.cast(pa.int32()), high.cast(pa.int32())
+    low, high = low.cast(target.arrow), high.cast(target.arrow)
+    return replace(image, low=low, high=high, kind=target, can_fail=True)
 
 
 def _floored(target: DataType) -> Callable[[Image, bool], Image]:

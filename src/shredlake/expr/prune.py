@@ -347,11 +347,8 @@ def _comparable(image: Image, literal: Literal) -> tuple[Any, Any, Any]:
     if pa.types.is_decimal(image.kind.arrow) or pa.types.is_decimal(literal.type.arrow):
         scale = max(getattr(kind.arrow, "scale", 0) for kind in (image.kind, literal.type))
         wide = pa.decimal256(76, scale)
-        return (
-            _exact(image.low, wide),
-            _exact(image.high, wide),
-            pa.scalar(literal.value, literal.type.arrow).cast(wide),
-        )
+        constant = pa.array([literal.value], literal.type.arrow)
+        return _exact(image.low, wide), _exact(image.high, wide), _exact(constant, wide)[0]
     kind = common_type(image.kind, literal.type) or image.kind
     return image.low.cast(kind.arrow), image.high.cast(kind.arrow), pa.scalar(literal.value, kind.arrow)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 from sqlglot import exp
@@ -98,6 +99,7 @@ def quote_name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
+@lru_cache(maxsize=256)
 def parse_type(text: str) -> DataType:
     """The type that a Spark DDL name stands for.
 
