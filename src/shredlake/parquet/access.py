@@ -15,9 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Get, name_parts
+from shredlake.parquet.draft_layout import is_draft
 from shredlake.parquet.layout import Level, VariantColumn, has_variant_shape, is_annotated, variant_column
+from shredlake.parquet.replace import Names, find_types
 from shredlake.parquet.schema import SchemaNode
 from shredlake.shredding.schema import Scalar, Untyped
 from shredlake.variant.path import Path
@@ -27,7 +31,7 @@ from shredlake.variant.path import Path
 class Access:
     """What one reference reads in one file. Columns are leaves, by their position in the file."""
 
-    place: tuple[str, ...]
+    place: Names
     """The names from the root to the column or Variant group."""
     columns: frozenset[int] = frozenset()
     """Leaves to read in any case."""
@@ -53,25 +57,32 @@ class FileColumns:
 
     name: str
     schema: SchemaNode
-    variants: dict[tuple[str, ...], VariantColumn] = field(default_factory=dict)
+    variants: dict[Names, VariantColumn] = field(default_factory=dict)
+    drafts: frozenset[Names] = frozenset()
+    """Variants in the older draft layout: read whole, then brought to today's."""
 
     @staticmethod
-    def of(schema: SchemaNode, name: str, declared: Iterable[str] = ()) -> FileColumns:
+    def of(schema: SchemaNode, arrow: pa.Schema, name: str, declared: Iterable[str] = ()) -> FileColumns:
         """Finds the Variants: annotated, of a Variant's shape, or declared to be one by the reader."""
         known = {name_parts(column) for column in declared}
+        drafts = frozenset(find_types(arrow, is_draft))
         variants = {}
-        for group in _groups(schema, known):
+        for group in _groups(schema, known - drafts):
             try:
                 variants[group.path] = variant_column(group)
             except InvalidSchema as error:
                 raise InvalidFile(f"{name}: {error}") from error
-        return FileColumns(name, schema, variants)
+        return FileColumns(name, schema, variants, drafts - variants.keys())
+
+    @property
+    def all_variants(self) -> frozenset[Names]:
+        return self.drafts | self.variants.keys()
 
     def find(self, parts: tuple[str, ...]) -> SchemaNode | None:
         """A column or a field of structs; None where the file has none of that name."""
         node: SchemaNode | None = self.schema
         for part in parts:
-            if node is None or node.path in self.variants or node.annotation in ("LIST", "MAP"):
+            if node is None or node.path in self.all_variants or node.annotation in ("LIST", "MAP"):
                 return None
             node = node.child(part)
         return node
@@ -85,6 +96,8 @@ class FileColumns:
         variant = self.variants.get(node.path)
         if isinstance(reference, Column):
             return self._whole(node)
+        if node.path in self.drafts:
+            return Access(node.path, frozenset(_columns(node)))
         if variant is None:
             raise InvalidExpression(
                 f"{self.name}: {'.'.join(parts)} is no Variant but {_described(node)}; a path such as "

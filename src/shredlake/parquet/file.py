@@ -42,7 +42,6 @@ class OpenFile:
     def __init__(self, location: Location, store: Any = None, variants: Iterable[str] = ()) -> None:
         self.source: Source = open_input(location, store)
         footer = self.source.footer()
-        self.columns = FileColumns.of(footer.schema, self.name, variants)
         self.chunks = Chunks(footer, self.name)
         self.leaves: dict[int, SchemaNode] = {
             leaf.column: leaf for leaf in footer.schema.leaves() if leaf.column is not None
@@ -52,6 +51,7 @@ class OpenFile:
             self.arrow_schema: pa.Schema = self._open(FileView(self.source)).schema_arrow
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name} can't be read: {error}") from error
+        self.columns = FileColumns.of(footer.schema, self.arrow_schema, self.name, variants)
         self.types: dict[int, pa.DataType] = dict(enumerate(leaf_types(self.arrow_schema)))
         self.tally = Tally(self.source)
         self._indexes: dict[tuple[int, int], Pages | None] = {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.parquet.layout import list_element
+from shredlake.parquet.replace import Names, unwrap
 from shredlake.parquet.schema import SchemaNode
 
 
@@ -62,7 +63,6 @@ def merge(parts: Sequence[pa.Array], full: pa.DataType) -> pa.Array:
     first = parts[0]
     if len(parts) == 1:
         return first
-    mask = pc.is_null(first) if first.null_count else None
     if pa.types.is_struct(full):
         children, fields = [], []
         for field in full:
@@ -70,52 +70,45 @@ def merge(parts: Sequence[pa.Array], full: pa.DataType) -> pa.Array:
             if held:
                 children.append(merge(held, field.type))
                 fields.append(field.with_type(children[-1].type))
+        mask = pc.is_null(first) if first.null_count else None
         return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
-    if not _is_list(full):
+    if pa.types.is_map(full) or not _fields(full):
         raise TypeError(f"a {full} can't be read in parts")
-    inner = merge([_values(part) for part in parts], full.value_type)
-    field = full.value_field.with_type(inner.type)
-    return _list_like(first, inner, _with_fields(full, [field]), mask)
+    [_], wrap = unwrap(first)
+    inner = merge([unwrap(part)[0][0] for part in parts], full.value_type)
+    return wrap([inner], _with_fields(full, [full.value_field.with_type(inner.type)]))
 
 
 def replace_variants(
     array: pa.Array,
     node: SchemaNode,
-    variants: frozenset[tuple[str, ...]],
-    convert: Callable[[pa.Array], pa.Array],
+    variants: Collection[Names],
+    convert: Callable[[pa.Array, Names], pa.Array],
 ) -> pa.Array:
-    """The array with `convert` applied to each Variant in it, however deep. `node` is the array's schema."""
+    """The array with each Variant in it converted, however deep; `node` is the array's place in the file.
+
+    Files name the levels of their lists and maps as they like, so the way down is by structure, not by name.
+    """
     if node.path in variants:
-        return convert(array)
+        return convert(array, node.path)
     if not any(path[: len(node.path)] == node.path for path in variants):
         return array
-    type_ = array.type
-    mask = pc.is_null(array) if array.null_count else None
+    children, wrap = unwrap(array)
+    inner = [
+        replace_variants(child, below, variants, convert)
+        for child, below in zip(children, _below(node, array.type), strict=True)
+    ]
+    fields = [field.with_type(new.type) for field, new in zip(_fields(array.type), inner, strict=True)]
+    return wrap(inner, _with_fields(array.type, fields))
+
+
+def _below(node: SchemaNode, type_: pa.DataType) -> list[SchemaNode]:
+    """The nodes of a nested type's fields."""
     if pa.types.is_struct(type_):
-        children = [
-            replace_variants(array.field(at), _child(node, field.name), variants, convert)
-            for at, field in enumerate(type_)
-        ]
-        fields = [field.with_type(child.type) for field, child in zip(type_, children, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+        return [node.find((field.name,)) for field in type_]
     if pa.types.is_map(type_):
-        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        entries = node.children[0].children
-        key, item = (
-            replace_variants(part.slice(start, end - start), entry, variants, convert)
-            for part, entry in zip((array.keys, array.items), entries, strict=True)
-        )
-        offsets = pc.subtract(array.offsets, pa.scalar(start, pa.int32()))
-        new = pa.map_(type_.key_field.with_type(key.type), type_.item_field.with_type(item.type))
-        return pa.MapArray.from_arrays(offsets, key, item, type=new, mask=mask)
-    element = list_element(node) or node.children[0]
-    inner = replace_variants(_values(array), element, variants, convert)
-    field = type_.value_field.with_type(inner.type)
-    return _list_like(array, inner, _with_fields(type_, [field]), mask)
-
-
-def _child(node: SchemaNode, name: str) -> SchemaNode:
-    return node.find((name,))
+        return list(node.children[0].children)
+    return [list_element(node) or node.children[0]]
 
 
 def _fields(type_: pa.DataType) -> list[pa.Field]:
@@ -125,40 +118,14 @@ def _fields(type_: pa.DataType) -> list[pa.Field]:
         return list(type_)
     if pa.types.is_map(type_):
         return [type_.key_field, type_.item_field]
-    return [type_.value_field] if _is_list(type_) else []
+    return [type_.value_field] if hasattr(type_, "value_field") else []
 
 
 def _with_fields(type_: pa.DataType, fields: list[pa.Field]) -> pa.DataType:
     if pa.types.is_struct(type_):
         return pa.struct(fields)
+    if pa.types.is_map(type_):
+        return pa.map_(fields[0], fields[1], keys_sorted=type_.keys_sorted)
     if pa.types.is_fixed_size_list(type_):
         return pa.list_(fields[0], type_.list_size)
-    if pa.types.is_large_list(type_):
-        return pa.large_list(fields[0])
-    if pa.types.is_list_view(type_):
-        return pa.list_view(fields[0])
-    if pa.types.is_large_list_view(type_):
-        return pa.large_list_view(fields[0])
-    return pa.list_(fields[0])
-
-
-def _is_list(type_: pa.DataType) -> bool:
-    return hasattr(type_, "value_field") and not pa.types.is_map(type_)
-
-
-def _values(array: pa.Array) -> pa.Array:
-    """The elements of a list array, from its first row to its last."""
-    if pa.types.is_fixed_size_list(array.type):
-        size = array.type.list_size
-        return array.values.slice(array.offset * size, len(array) * size)
-    start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
-    return array.values.slice(start, end - start)
-
-
-def _list_like(like: pa.Array, values: pa.Array, type_: pa.DataType, mask: pa.Array | None) -> pa.Array:
-    """A list array with the rows of `like` and other elements."""
-    if pa.types.is_fixed_size_list(type_):
-        return pa.FixedSizeListArray.from_arrays(values, type=type_, mask=mask)
-    offsets = pc.subtract(like.offsets, like.offsets[0])
-    kind = pa.LargeListArray if pa.types.is_large_list(type_) else pa.ListArray
-    return kind.from_arrays(offsets, values, type=type_, mask=mask)
+    return pa.large_list(fields[0]) if pa.types.is_large_list(type_) else pa.list_(fields[0])

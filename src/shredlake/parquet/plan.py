@@ -126,7 +126,7 @@ def _type_in(reference: Reference, file: OpenFile) -> pa.DataType | None:
     if view == "struct":
         return type_
     empty = pa.nulls(0, VIEW_TYPES[view])
-    return replace_variants(pa.nulls(0, type_), node, frozenset(file.columns.variants), lambda _: empty).type
+    return replace_variants(pa.nulls(0, type_), node, file.columns.all_variants, lambda *_: empty).type
 
 
 def _output_type(

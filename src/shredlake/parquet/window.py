@@ -18,8 +18,10 @@ from shredlake.expr.ast import Column, Get
 from shredlake.expr.evaluate import evaluate
 from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Bound, Presence, Reference, Viewed, column_of
+from shredlake.parquet.draft_columns import from_draft
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.nested import replace_variants
+from shredlake.parquet.replace import Names
 from shredlake.parquet.rows import Rows
 
 EMPTY_METADATA = pa.scalar(bytes.fromhex("010000"), pa.binary())
@@ -142,14 +144,14 @@ class Window:
         view = reference.view if isinstance(reference, Viewed) else "variant"
         if view == "struct":
             return _cast(found, type_)
-        node = self.task.file.columns.schema.find(access.place)
-        variants = frozenset(self.task.file.columns.variants)
+        columns = self.task.file.columns
 
-        def convert(column: pa.Array) -> pa.Array:
-            whole = kernels.unshred(column, strict=self.task.strict)
+        def convert(column: pa.Array, place: Names) -> pa.Array:
+            whole = kernels.unshred(self._todays(column, place), strict=self.task.strict)
             return kernels.to_json(whole) if view == "json" else whole
 
-        return _cast(replace_variants(found, node, variants, convert), type_)
+        node = columns.schema.find(access.place)
+        return _cast(replace_variants(found, node, columns.all_variants, convert), type_)
 
     def _got(self, reference: Get, access: Access, type_: pa.DataType) -> pa.Array:
         columns = access.read(lambda column: column not in self._loaded)
@@ -165,10 +167,15 @@ class Window:
                 return typed
         strict = self.task.strict if reference.strict is None else reference.strict
         target = None if reference.type is None else reference.type.arrow
-        narrow = _with_metadata(found)
+        narrow = _with_metadata(self._todays(found, access.place))
         return kernels.get(narrow, reference.path, target, strict=strict, timezone=self.task.timezone)
 
-    def _found(self, place: tuple[str, ...]) -> pa.Array:
+    def _todays(self, column: pa.Array, place: Names) -> pa.Array:
+        """A Variant column in today's layout, whichever the file has."""
+        draft = place in self.task.file.columns.drafts
+        return from_draft(column, strict=self.task.strict) if draft else column
+
+    def _found(self, place: Names) -> pa.Array:
         """A column, or a field of structs; null where a struct around it is."""
         top = self._columns[place[0]]
         return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
