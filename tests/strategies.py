@@ -12,6 +12,16 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from shredlake.shredding.schema import (
+    DDL_NAMES,
+    Array,
+    Node,
+    Object,
+    Scalar,
+    ShreddingSchema,
+    Untyped,
+    decimal,
+)
 from shredlake.variant.metadata import encode_metadata
 from shredlake.variant.scalars import (
     Date,
@@ -28,6 +38,7 @@ from shredlake.variant.scalars import (
     TimestampNtz,
     TimestampNtzNanos,
 )
+from shredlake.variant.types import VariantType
 from shredlake.variant.value import Variant
 
 # Python objects
@@ -237,6 +248,61 @@ def _damaged(draw: st.DrawFn, good: bytes) -> bytes:
     return bytes(damaged)
 
 
+# Shredding
+
+scalar_nodes: SearchStrategy[Scalar] = st.one_of(
+    st.sampled_from([Scalar(kind) for kind in DDL_NAMES if not kind.is_decimal]),
+    st.integers(1, 38).flatmap(lambda p: st.builds(decimal, st.just(p), st.integers(0, p))),
+)
+
+
+@st.composite
+def schemas_for(draw: st.DrawFn, values: list[Any]) -> ShreddingSchema:
+    """A schema that fits many, rarely all, of the given Python values."""
+    return ShreddingSchema(_node_for(draw, values))
+
+
+def _node_for(draw: st.DrawFn, values: list[Any]) -> Node:
+    chance = draw(st.integers(0, 9))
+    if not values or chance == 0:
+        return draw(scalar_nodes | st.just(Untyped()) | st.just(Array(Untyped())))
+    value = draw(st.sampled_from(values))
+    if isinstance(value, dict):
+        objects = [each for each in values if isinstance(each, dict)]
+        names = sorted(set().union(*objects))
+        chosen = draw(st.lists(st.sampled_from(names), unique=True, max_size=6)) if names else []
+        chosen += [name for name in draw(st.lists(keys, max_size=1)) if name not in chosen]
+        fields = [
+            (name, _node_for(draw, [each[name] for each in objects if name in each])) for name in chosen
+        ]
+        return Object(tuple(fields)) if fields else Untyped()
+    if isinstance(value, list):
+        return Array(_node_for(draw, [item for each in values if isinstance(each, list) for item in each]))
+    kind = Variant.of(value).type
+    if kind.is_exact_number and chance < 5:
+        return draw(scalar_nodes.filter(lambda node: node.type.is_exact_number))
+    if kind.is_decimal:
+        scale = max(0, -Decimal(value).as_tuple().exponent)
+        digits = max(len(Decimal(value).as_tuple().digits), scale, 1)
+        precision = draw(st.integers(min(digits, 38), 38))
+        return decimal(precision, min(scale, precision))
+    return Untyped() if kind is VariantType.NULL else Scalar(kind)
+
+
+@st.composite
+def shreddable_columns(draw: st.DrawFn) -> tuple[list[Variant | None], ShreddingSchema]:
+    """Rows of like values (None for SQL NULL), and a schema for them."""
+    shape = draw(st.lists(exact_values, min_size=1, max_size=3))
+    objects = st.dictionaries(
+        st.sampled_from(["a", "b", "é", "\uffff", "\U00010000"]), exact_values, max_size=5
+    )
+    row = st.sampled_from(shape) | objects | st.lists(objects, max_size=3)
+    values = draw(st.lists(row, max_size=8))
+    nulls = draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
+    schema = draw(schemas_for(values))
+    return [None if null else Variant.of(value) for value, null in zip(values, nulls, strict=True)], schema
+
+
 __all__ = [
     "decimals",
     "exact_scalars",
@@ -248,6 +314,9 @@ __all__ = [
     "keys",
     "plain_scalars",
     "python_values",
+    "scalar_nodes",
+    "schemas_for",
+    "shreddable_columns",
     "texts",
     "trees",
     "variants",

@@ -123,6 +123,8 @@ class _Shredding:
                 # A shredded field is never in `value`: what its type can't hold goes to its own `value`.
                 shredded[name] = self.group(field, child, child_limit, (*steps, name))
         # `value` holds an object of the remaining fields, and is null if there are none.
+        if len(rest) == container.count:
+            return Shredded(self.buffer[start : container.end] if rest else None, shredded)
         return Shredded(encode_object(rest) if rest else None, shredded)
 
     def array(self, node: Array, start: int, limit: int, steps: Steps) -> Shredded:
