@@ -29,6 +29,7 @@ from shredlake.errors import (
     WrongType,
 )
 from shredlake.kernels import (
+    from_arrow,
     from_json,
     get,
     is_variant,
@@ -121,6 +122,7 @@ __all__ = [
     "WriteOptions",
     "WrongType",
     "check",
+    "from_arrow",
     "from_json",
     "get",
     "is_variant",

@@ -1,5 +1,6 @@
 """The operations on Variants over whole Arrow columns, compiled."""
 
+from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.get import get
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
@@ -11,6 +12,7 @@ from shredlake.kernels.unshred import unshred
 from shredlake.kernels.validate import validate
 
 __all__ = [
+    "from_arrow",
     "from_json",
     "get",
     "is_variant",

@@ -42,7 +42,7 @@ def thread_count(threads: int | None) -> int:
 def chunks_of(column: Column) -> list[pa.Array]:
     """The column's contiguous arrays; at least one, so that the result has a type."""
     if isinstance(column, pa.ChunkedArray):
-        return column.chunks or [pa.array([], column.type)]
+        return column.chunks or [pa.nulls(0, column.type)]
     return [column]
 
 

@@ -1,0 +1,98 @@
+"""Arrow columns to Variants, a row at a time, by `VariantBuilder`."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidValue
+from shredlake.kernels.arrow_nodes import ArrowNode, Kind, primitive_header
+from shredlake.kernels.fallback.json_encode import variants
+from shredlake.variant.builder import VariantBuilder
+from shredlake.variant.metadata import EMPTY_METADATA
+from shredlake.variant.scalars import Int64, unscaled_and_scale
+from shredlake.variant.types import VariantType
+from shredlake.variant.value import Variant
+
+
+def encode(node: ArrowNode, from_row: int, variant_type: pa.DataType) -> tuple[pa.Array, int, bool]:
+    """As in the compiled module; raises what is wrong with a row itself."""
+    rows: list[dict[str, bytes] | None] = []
+    for row in range(from_row, len(node.array)):
+        if not node.array[row].is_valid:
+            rows.append(None)
+            continue
+        variant = row_variant(node, row)
+        rows.append({"metadata": variant.metadata, "value": variant.value})
+    return variants(rows, variant_type), len(node.array), False
+
+
+def row_variant(node: ArrowNode, row: int) -> Variant:
+    """One row, which is not null."""
+    builder = VariantBuilder()
+    _append(builder, node, row)
+    return builder.build()
+
+
+def _append(builder: VariantBuilder, node: ArrowNode, row: int) -> None:
+    if node.kind is Kind.NULL or not node.array[row].is_valid:
+        builder.append(None)
+    elif node.kind is Kind.STRUCT:
+        builder.start_object()
+        for name, child in zip(node.names, node.children, strict=True):
+            builder.key(name)
+            _append(builder, child, row)
+        builder.end()
+    elif node.kind is Kind.LIST:
+        builder.start_array()
+        for index in _range(node, row):
+            _append(builder, node.children[0], index)
+        builder.end()
+    elif node.kind is Kind.MAP:
+        keys, items = node.children
+        builder.start_object()
+        for index in _range(node, row):
+            builder.key(_text(keys.array[index]))
+            _append(builder, items, index)
+        builder.end()
+    else:
+        _append_scalar(builder, node, node.array[row])
+
+
+def _append_scalar(builder: VariantBuilder, node: ArrowNode, scalar: pa.Scalar) -> None:
+    if node.kind is Kind.BOOLEAN:
+        builder.append(scalar.as_py())
+    elif node.kind is Kind.UNSIGNED:
+        number = scalar.as_py()
+        if number < 1 << 63:
+            builder.append(Int64(number))
+        else:
+            builder.append_decimal(number, 0)
+    elif node.kind is Kind.DECIMAL:
+        builder.append_decimal(unscaled_and_scale(scalar.as_py())[0], node.scale)
+    elif node.kind is Kind.VARIANT:
+        value = scalar["value"].as_py()
+        builder.append_variant(
+            Variant.of(None) if value is None else Variant(scalar["metadata"].as_py(), value)
+        )
+    elif node.type is VariantType.STRING:
+        builder.append_string(_text(scalar))
+    elif node.type is VariantType.BINARY:
+        builder.append(scalar.as_py())
+    else:
+        raw = pa.array([scalar]).buffers()[1].to_pybytes()[: node.width]
+        builder.append_variant(Variant(EMPTY_METADATA, bytes([primitive_header(node)]) + raw))
+
+
+def _range(node: ArrowNode, row: int) -> range:
+    """Rows of the children that belong to a list or map."""
+    assert node.starts is not None
+    assert node.ends is not None
+    return range(node.starts[row].as_py(), node.ends[row].as_py())
+
+
+def _text(scalar: pa.Scalar) -> str:
+    encoded: bytes = scalar.as_buffer().to_pybytes()
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError:
+        raise InvalidValue(f"a string that is not UTF-8: {encoded!r}") from None

@@ -1,0 +1,76 @@
+"""Any Arrow column to Variants.
+
+| Arrow | Variant |
+|---|---|
+| bool | boolean |
+| int8 to int64 | the same width |
+| uint8, uint16, uint32 | int16, int32, int64 |
+| uint64 | int64 where it fits, else decimal |
+| float16, float32 | float |
+| float64 | double |
+| decimal, any width, up to 38 digits | the narrowest decimal that holds the digits, the scale kept |
+| string, large_string, string_view | string |
+| binary, large_binary, binary_view, fixed_size_binary | binary |
+| date32, date64 | date |
+| time32, time64 | time, in microseconds: nanoseconds that would be lost are an error |
+| timestamp in s, ms, us | timestamp, or timestamp_ntz without zone |
+| timestamp in ns | timestamp_nanos, or timestamp_ntz_nanos without zone |
+| uuid | uuid |
+| struct | object, all fields in it: a null field is a Variant null |
+| list in every layout | array: a null element is a Variant null |
+| map with string keys | object; a key that occurs twice is an error |
+| a Variant column, shredded or not | itself, nested |
+| dictionary, run-end encoded, extension | as what they hold |
+| null | Variant null |
+
+A null row is a null row; nulls further down are Variant nulls, as in Spark's to_variant_object. What is not in
+the table (durations, intervals, unions, maps with other keys) is an InvalidSchema that names the path.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidValue, ShredlakeError
+from shredlake.kernels.arrow_nodes import ArrowNode, node_of
+from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
+from shredlake.kernels.compiled import engine
+from shredlake.kernels.fallback.from_arrow import row_variant
+from shredlake.kernels.layout import variant
+
+
+def from_arrow(column: Column, *, threads: int | None = None) -> Column:
+    """Encodes any Arrow column as a Variant column; the table above says which type becomes which.
+
+    >>> import pyarrow as pa
+    >>> from shredlake.kernels import to_json
+    >>> people = pa.array([{"name": "Ada", "born": None, "tags": ["x"]}, None])
+    >>> to_json(from_arrow(people)).to_pylist()
+    ['{"born":null,"name":"Ada","tags":["x"]}', None]
+    """
+    count = thread_count(threads)
+    results = run(_encode_piece, pieces(column, count), count)
+    return assemble(column, [array for arrays in results for array in arrays])
+
+
+def _encode_piece(first_row: int, piece: pa.Array) -> list[pa.StructArray]:
+    node = node_of(piece)
+    encode = engine("from_arrow").encode
+    arrays: list[pa.StructArray] = []
+    row = 0
+    while row < len(piece) or not arrays:
+        encoded, stopped, full = encode(node, row, variant())
+        if stopped < len(piece) and not (full and len(encoded)):
+            raise _reason(node, stopped, first_row)
+        arrays.append(encoded)
+        row = stopped
+    return arrays
+
+
+def _reason(node: ArrowNode, row: int, first_row: int) -> ShredlakeError:
+    """What is wrong with a row: the kernel says which, the reference says why."""
+    try:
+        row_variant(node, row)
+    except ShredlakeError as error:
+        return InvalidValue(f"row {first_row + row}: {error}")
+    return InvalidValue(f"row {first_row + row}: the Variant would exceed 2 GiB")
