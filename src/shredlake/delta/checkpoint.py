@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta import partitions
 from shredlake.delta.actions import Action, dumps
+from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.checkpoint_stats import StatsColumns, shredding_of
 from shredlake.delta.durations import DELETED_FILE_RETENTION, retention_ms
 from shredlake.delta.files import FILE_SCHEMA, STRING_MAP
@@ -192,7 +193,7 @@ class _Plan:
         if waiting:
             yield waiting
 
-    def _slices(self) -> Iterator[tuple[np.ndarray[Any, np.dtype[np.bool_]], Piece]]:
+    def _slices(self) -> Iterator[tuple[Mask, Piece]]:
         """Masks over all places that choose a slice of live files, each with the slice's statistics."""
         files = self.snapshot.files
         live = np.ones(files.places, dtype=bool) if files.live is None else files.live
@@ -214,7 +215,7 @@ class _Plan:
             if keep.any():
                 yield piece
 
-    def _adds(self, keep: np.ndarray[Any, np.dtype[np.bool_]], piece: Piece) -> pa.StructArray:
+    def _adds(self, keep: Mask, piece: Piece) -> pa.StructArray:
         kind = self.add_type()
         children = []
         for item in kind:
@@ -231,14 +232,14 @@ class _Plan:
                 children.append(_one(self.snapshot.files.column(item.name, keep)))
         return pa.StructArray.from_arrays(children, fields=list(kind))
 
-    def _json_stats(self, keep: np.ndarray[Any, np.dtype[np.bool_]], piece: Piece) -> pa.Array:
+    def _json_stats(self, keep: Mask, piece: Piece) -> pa.Array:
         texts = _one(self.snapshot.files.column("stats", keep))
         if texts.null_count == 0 or not isinstance(piece, ParsedPiece):
             return texts
         made = texts_of(self.stats or StatsColumns.of(self.snapshot), piece)
         return pc.coalesce(texts, pa.array(made, pa.string()))
 
-    def _partition_values(self, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.StructArray:
+    def _partition_values(self, keep: Mask) -> pa.StructArray:
         maps = self.snapshot.files.column("partitionValues", keep)
         assert self.partition_type is not None
         children = []

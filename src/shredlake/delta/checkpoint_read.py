@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,8 @@ from shredlake.errors import CorruptLog
 _SMALL = ("metaData", "protocol", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
 _BATCH = 1 << 16
 
+Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
 
 class CheckpointPart:
     """One Parquet file of file actions, its columns read on demand.
@@ -34,6 +36,7 @@ class CheckpointPart:
     def __init__(self, storage: Storage, path: str) -> None:
         self.storage = storage
         self.path = path
+        self._statistics: dict[str, pa.ChunkedArray] = {}
 
     @cached_property
     def file(self) -> pq.ParquetFile:
@@ -72,11 +75,11 @@ class CheckpointPart:
         return all(_all_null(metadata.row_group(g).column(index)) for g in range(metadata.num_row_groups))
 
     @cached_property
-    def add_masks(self) -> list[np.ndarray[Any, Any]]:
+    def add_masks(self) -> list[Mask]:
         """Per row group, which rows are `add` actions."""
         return self._masks("add", "add.size")
 
-    def _masks(self, kind: str, probe: str) -> list[np.ndarray[Any, Any]]:
+    def _masks(self, kind: str, probe: str) -> list[Mask]:
         """The presence of an action is in the validity of its struct; the smallest leaf shows it."""
         masks = []
         for group in range(self.file.num_row_groups):
@@ -91,39 +94,45 @@ class CheckpointPart:
     def num_adds(self) -> int:
         return int(sum(mask.sum() for mask in self.add_masks))
 
-    def read_adds(self, column: str, keep: np.ndarray[Any, Any] | None = None) -> pa.ChunkedArray | None:
+    def read_adds(self, column: str, keep: Mask | None = None) -> pa.ChunkedArray | None:
         """One field of the `add` actions (`path`, `stats_parsed.minValues.id`), or None where there is none.
 
         With `keep`, a mask over this part's adds, only those rows, and only the row groups they lie in.
+        Whole columns of statistics are kept: the next query will want them too.
         """
-        if not self.has(f"add.{column}"):
-            return None
-        chunks: list[pa.Array] = []
-        kind: pa.DataType | None = None
+        if keep is None and column in self._statistics:
+            return self._statistics[column]
+        found = self.read_columns([column], keep)[0]
+        if keep is None and found is not None and column.startswith("stats_parsed."):
+            self._statistics[column] = found
+        return found
+
+    def read_columns(self, columns: Sequence[str], keep: Mask | None = None) -> list[pa.ChunkedArray | None]:
+        """Several fields of the `add` actions in one go; None for those that the file lacks."""
+        present = [column for column in columns if self.has(f"add.{column}")]
+        chunks: dict[str, list[pa.Array]] = {column: [] for column in present}
         start = 0
-        for group, mask in enumerate(self.add_masks):
+        for group, mask in enumerate(self.add_masks if present else ()):
             count = int(mask.sum())
             wanted = None if keep is None else keep[start : start + count]
             start += count
             if wanted is not None and not wanted.any():
                 continue
-            found = self._field(group, f"add.{column}")
-            kind = found.type
+            table = self.file.read_row_group(group, columns=[f"add.{column}" for column in present])
+            rows = table.column("add")
             if count < len(mask):
-                found = found.filter(pa.array(mask))
+                rows = rows.filter(pa.array(mask))
             if wanted is not None and not wanted.all():
-                found = found.filter(pa.array(wanted))
-            chunks.extend(found.chunks)
-        if kind is None:
-            kind = _descend_type(self.file.schema_arrow, ("add", column))
-        return pa.chunked_array(chunks, type=kind)
-
-    def _field(self, group: int, dotted: str) -> pa.ChunkedArray:
-        table = self.file.read_row_group(group, columns=[dotted])
-        found: pa.ChunkedArray = table.column(0)
-        for step in _steps(found.type, dotted.partition(".")[2]):
-            found = pc.struct_field(found, [step])
-        return found
+                rows = rows.filter(pa.array(wanted))
+            for column in present:
+                chunks[column].extend(_descend(rows, column).chunks)
+        types = {column: self.type_of(f"add.{column}") for column in present}
+        return [
+            pa.chunked_array(chunks[column], type=_narrowed(chunks[column], types[column]))
+            if column in chunks
+            else None
+            for column in columns
+        ]
 
     def read_tombstones(self, columns: Sequence[str]) -> pa.Table:
         """Fields of the `remove` actions; those that the file lacks are null."""
@@ -163,6 +172,18 @@ class CheckpointPart:
             if not all(_all_null(column) for column in ours):
                 wanted.append(group)
         return wanted
+
+
+def _descend(rows: pa.ChunkedArray, dotted: str) -> pa.ChunkedArray:
+    """A field of a struct column, null where the struct is."""
+    for step in _steps(rows.type, dotted):
+        rows = pc.struct_field(rows, [step])
+    return rows
+
+
+def _narrowed(chunks: list[pa.Array], whole: pa.DataType | None) -> pa.DataType | None:
+    """The type of what was read, which may be narrower than the file's."""
+    return chunks[0].type if chunks else whole
 
 
 def _all_null(column: Any) -> bool:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.actions import Add, DeletionVector
-from shredlake.delta.checkpoint_read import CheckpointPart
+from shredlake.delta.checkpoint_read import CheckpointPart, Mask
 
 STRING_MAP = pa.map_(pa.string(), pa.string())
 
@@ -93,7 +93,7 @@ class Files:
         return int(sum(part.num_adds for part in self.parts) + self.recent.num_rows)
 
     @cached_property
-    def live(self) -> np.ndarray[Any, Any] | None:
+    def live(self) -> Mask | None:
         """Which places hold live files; None where all do."""
         if len(self.superseded) == 0 or not self.parts:
             return None
@@ -110,30 +110,32 @@ class Files:
         live = self.live
         return int(self.places if live is None else np.count_nonzero(live))
 
-    def column(self, name: str, keep: np.ndarray[Any, Any] | None = None) -> pa.ChunkedArray:
+    def column(self, name: str, keep: Mask | None = None) -> pa.ChunkedArray:
         """One field of the actions over all places, or over those in `keep`."""
-        kind = FILE_SCHEMA.field(name).type
-        chunks: list[pa.Array] = []
+        return self._columns([name], keep)[0]
+
+    def table(self, names: Sequence[str] = tuple(FILE_SCHEMA.names), keep: Mask | None = None) -> pa.Table:
+        """Fields of the live files, those at the places in `keep` where given."""
+        mask = keep if self.live is None else self.live if keep is None else keep & self.live
+        fields = [FILE_SCHEMA.field(name) for name in names]
+        return pa.Table.from_arrays(self._columns(names, mask), schema=pa.schema(fields))
+
+    def _columns(self, names: Sequence[str], keep: Mask | None) -> list[pa.ChunkedArray]:
+        kinds = [FILE_SCHEMA.field(name).type for name in names]
+        chunks: list[list[pa.Array]] = [[] for _ in names]
         start = 0
         for part in self.parts:
             wanted = None if keep is None else keep[start : start + part.num_adds]
             start += part.num_adds
             count = part.num_adds if wanted is None else int(wanted.sum())
-            found = part.read_adds(name, wanted)
-            chunks.extend([pa.nulls(count, kind)] if found is None else _cast(found, kind).chunks)
-        recent = self.recent.column(name)
+            for target, found, kind in zip(chunks, part.read_columns(names, wanted), kinds, strict=True):
+                target.extend([pa.nulls(count, kind)] if found is None else _cast(found, kind).chunks)
+        recent = self.recent.select(list(names))
         if keep is not None:
             recent = recent.filter(pa.array(keep[start:]))
-        chunks.extend(recent.chunks)
-        return pa.chunked_array(chunks, type=kind)
-
-    def table(
-        self, names: Sequence[str] = tuple(FILE_SCHEMA.names), keep: np.ndarray[Any, Any] | None = None
-    ) -> pa.Table:
-        """Fields of the live files, those at the places in `keep` where given."""
-        mask = keep if self.live is None else self.live if keep is None else keep & self.live
-        fields = [FILE_SCHEMA.field(name) for name in names]
-        return pa.Table.from_arrays([self.column(name, mask) for name in names], schema=pa.schema(fields))
+        for target, column in zip(chunks, recent.columns, strict=True):
+            target.extend(column.chunks)
+        return [pa.chunked_array(parts, type=kind) for parts, kind in zip(chunks, kinds, strict=True)]
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

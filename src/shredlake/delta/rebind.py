@@ -15,6 +15,7 @@ from shredlake.errors import InvalidExpression
 from shredlake.expr import (
     And,
     Arithmetic,
+    Cast,
     Column,
     Compare,
     Expr,
@@ -26,23 +27,31 @@ from shredlake.expr import (
     name_parts,
 )
 from shredlake.expr.types import VARIANT
+from shredlake.variant.path import Path
 
 
-def rewrite(expr: Expr, change: Callable[[Column | Get], Expr]) -> Expr:
-    """The expression with every reference replaced."""
+def rewrite(
+    expr: Expr,
+    change: Callable[[Column | Get], Expr],
+    lift: Callable[[Expr], Expr | None] = lambda _: None,
+) -> Expr:
+    """The expression with every reference replaced; where `lift` has an answer, that stands for a part."""
+    lifted = lift(expr)
+    if lifted is not None:
+        return lifted
     match expr:
         case Column() | Get():
             return change(expr)
         case Literal():
             return expr
         case And(operands) | Or(operands):
-            return type(expr)(tuple(rewrite(operand, change) for operand in operands))
+            return type(expr)(tuple(rewrite(operand, change, lift) for operand in operands))
         case Compare(op, left, right):
-            return Compare(op, rewrite(left, change), rewrite(right, change))
+            return Compare(op, rewrite(left, change, lift), rewrite(right, change, lift))
         case Arithmetic(op, left, right):
-            return Arithmetic(op, rewrite(left, change), rewrite(right, change))
+            return Arithmetic(op, rewrite(left, change, lift), rewrite(right, change, lift))
         case _:
-            return dataclasses.replace(expr, value=rewrite(expr.value, change))
+            return dataclasses.replace(expr, value=rewrite(expr.value, change, lift))
 
 
 def resolve(schema: Struct, name: str) -> list[Field]:
@@ -57,6 +66,26 @@ def resolve(schema: Struct, name: str) -> list[Field]:
         found.append(field)
         kind = field.type
     return found
+
+
+def canonical(expr: Expr, schema: Struct) -> Expr:
+    """The same with names as the schema spells them, and a Variant's cast as the path `$`: `v::bigint`.
+
+    An unknown name is an error here rather than in some file.
+    """
+
+    def change(ref: Column | Get) -> Expr:
+        name = ref.name if isinstance(ref, Column) else ref.column
+        full = join_name(tuple(field.name for field in resolve(schema, name)))
+        return Column(full) if isinstance(ref, Column) else dataclasses.replace(ref, column=full)
+
+    def lift(node: Expr) -> Expr | None:
+        match node:
+            case Cast(Column(name), kind, strict) if resolve(schema, name)[-1].type == "variant":
+                return change(Get(name, Path(), kind, strict))
+        return None
+
+    return rewrite(expr, change, lift)
 
 
 @dataclass(frozen=True)

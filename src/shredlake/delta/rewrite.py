@@ -20,6 +20,7 @@ from shredlake.delta.commit import Reads
 from shredlake.delta.files import Files, as_adds, file_rows
 from shredlake.delta.layouts import choose
 from shredlake.delta.read_file import partition_values, read_rows
+from shredlake.delta.rebind import canonical
 from shredlake.delta.schema import Field, Struct
 from shredlake.delta.skipping import prune
 from shredlake.delta.snapshot import Snapshot
@@ -65,11 +66,13 @@ def may_hold(snapshot: Snapshot, predicate: Expr | None, added: Sequence[Add]) -
         files=Files([], rows, ()),
         recent_tombstones=snapshot.recent_tombstones.slice(0, 0),
     )
+    predicate = None if predicate is None else canonical(predicate, snapshot.schema)
     return bool(prune(with_added, predicate).keep.any())
 
 
 def delete_rows(snapshot: Snapshot, predicate: Expr | None) -> Rewrite:
     """Plans and writes the removal of all rows for which the predicate is true."""
+    predicate = None if predicate is None else canonical(predicate, snapshot.schema)
     verdict = prune(snapshot, predicate)
     candidates = as_adds(snapshot.files.table(keep=verdict.keep))
     result = Rewrite(files_read=candidates)

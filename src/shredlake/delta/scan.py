@@ -19,16 +19,19 @@ import pyarrow.compute as pc
 from shredlake.delta.actions import Add
 from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile, Query, nullable_schema
-from shredlake.delta.rebind import resolve, rewrite
+from shredlake.delta.rebind import canonical, resolve
 from shredlake.delta.schema import arrow_type
 from shredlake.delta.skipping import FileStatistics, Verdict, prune
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import InvalidFile
-from shredlake.expr import Column, Expr, Get, Projection, join_name, parse_columns, parse_predicate
+from shredlake.expr import Column, Expr, Projection, join_name, parse_columns, parse_predicate
 from shredlake.expr.evaluate import evaluate
 
 # Files made into objects at a time: a scan of a million files stays small.
 BATCH_OF_FILES = 512
+
+# Of an action, what reading its file takes: statistics stay where they are.
+NEEDED_TO_READ = ("path", "partitionValues", "size", "deletionVector")
 
 
 @dataclass(frozen=True)
@@ -105,16 +108,13 @@ class TableScan:
         self.snapshot = snapshot
         self.threads = threads or pa.cpu_count()
         predicate = parse_predicate(where, timezone=timezone) if isinstance(where, str) else where
-        canonical = self._canonical
+        projections = tuple(self._projections(columns, timezone))
         self.query = Query(
-            projections=tuple(self._projections(columns, timezone)),
-            predicate=None if predicate is None else rewrite(predicate, canonical),
-            schema=pa.schema([]),
+            projections=projections,
+            predicate=None if predicate is None else canonical(predicate, snapshot.schema),
+            schema=self._output_schema(projections, timezone),
             strict=strict,
             timezone=timezone,
-        )
-        self.query = Query(
-            self.query.projections, self.query.predicate, self._output_schema(), strict, timezone
         )
 
     @property
@@ -129,37 +129,30 @@ class TableScan:
             return
         for column in columns:
             found = parse_columns([column], timezone=timezone)[0] if isinstance(column, str) else column
-            yield Projection(found.name, rewrite(found.expr, self._canonical))
+            yield Projection(found.name, canonical(found.expr, self.snapshot.schema))
 
-    def _canonical(self, ref: Column | Get) -> Column | Get:
-        """Names as the schema spells them; an unknown one is an error here rather than in some file."""
-        if isinstance(ref, Get):
-            fields = resolve(self.snapshot.schema, ref.column)
-            return Get(join_name(tuple(f.name for f in fields)), ref.path, ref.type, ref.strict)
-        return Column(join_name(tuple(f.name for f in resolve(self.snapshot.schema, ref.name))))
-
-    def _output_schema(self) -> pa.Schema:
+    def _output_schema(self, projections: Sequence[Projection], timezone: str) -> pa.Schema:
         empty = nullable_schema(self.snapshot.arrow_schema).empty_table()
         fields = []
-        for projection in self.query.projections:
+        for projection in projections:
             if isinstance(projection.expr, Column):
                 kind = arrow_type(resolve(self.snapshot.schema, projection.expr.name)[-1].type)
             else:
-                kind = evaluate(projection.expr, empty, timezone=self.query.timezone).type
+                kind = evaluate(projection.expr, empty, timezone=timezone).type
             fields.append(pa.field(projection.name, kind))
         return pa.schema(fields)
 
     @cached_property
     def verdict(self) -> Verdict:
         """Which files must be read."""
-        return prune(self.snapshot, self.query.predicate)
+        return prune(self.snapshot, self.query.predicate, self.query.timezone)
 
     def files(self) -> pa.Table:
         """The files that the log can't rule out."""
         return self.snapshot.files.table(keep=self.verdict.keep)
 
     def _adds(self) -> Iterator[Add]:
-        table = self.files()
+        table = self.snapshot.files.table(NEEDED_TO_READ, self.verdict.keep)
         for start in range(0, table.num_rows, BATCH_OF_FILES):
             yield from as_adds(table.slice(start, BATCH_OF_FILES))
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta import partitions
+from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats import Leaf, leaf_columns
@@ -26,8 +27,6 @@ from shredlake.expr.prune import Bounds
 from shredlake.kernels import get
 from shredlake.kernels.layout import is_variant
 from shredlake.variant.path import Path
-
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 # The type id of a primitive (the upper six bits of its first byte) to the type its bounds are read as.
 # Integers of any width are one class; decimals are another, read with all the digits there are.
@@ -124,7 +123,7 @@ class FileStatistics:
             maximum=widened(maximum, leaf.type),
             null_count=self._null_counts(leaf),
             row_count=self.row_counts,
-            may_be_nan=self._may_be_nan if pa.types.is_floating(minimum.type) else None,
+            may_be_nan=self._may_be_nan(maximum),
         )
 
     def _presence(self, leaf: Leaf) -> Bounds:
@@ -153,12 +152,17 @@ class FileStatistics:
             return None
         return pc.is_valid(files.column("deletionVector")).combine_chunks()
 
+    def _may_be_nan(self, maximum: pa.Array) -> pa.Array | None:
+        """Our own files have no maximum where there is a NaN; other writers may have passed over it."""
+        if not pa.types.is_floating(maximum.type):
+            return None
+        return pc.invert(pc.and_(self._written_by_us, pc.is_valid(maximum)))
+
     @cached_property
-    def _may_be_nan(self) -> pa.Array:
-        """Our own maxima are left out where there is a NaN; other writers' may have passed over it."""
+    def _written_by_us(self) -> pa.Array:
         tags = self.snapshot.files.column("tags")
-        ours = pc.is_valid(pc.map_lookup(tags, pa.scalar(LAYOUT_TAG), "first"))
-        return pc.invert(pc.fill_null(ours, False)).combine_chunks()
+        layout = pc.map_lookup(tags, pa.scalar(LAYOUT_TAG), "first")
+        return pc.is_valid(layout).combine_chunks()
 
     # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
 
@@ -182,22 +186,19 @@ class FileStatistics:
         path = ref.path.normalized()
         lower = [piece.variant_bound("minValues", leaf, path) for piece in self.pieces]
         upper = [piece.variant_bound("maxValues", leaf, path) for piece in self.pieces]
-        minima, maxima = _byclass_of(lower), _byclass_of(upper)
+        minima, maxima = _by_class(lower), _by_class(upper)
         kinds = sorted(
             minima.keys() | maxima.keys(),
             key=lambda kind: -sum(_valid(side.get(kind)) for side in (minima, maxima)),
         )
         unknown = pa.nulls(self.length, pa.int64())
-        return [
-            Bounds(
-                minimum=minima.get(kind, pa.nulls(self.length, kind)),
-                maximum=maxima.get(kind, pa.nulls(self.length, kind)),
-                null_count=unknown,  # how many rows lack a path is not recorded
-                row_count=self.row_counts,
-                may_be_nan=self._may_be_nan if pa.types.is_floating(kind) else None,
-            )
-            for kind in kinds
-        ]
+        found = []
+        for kind in kinds:
+            nothing = pa.nulls(self.length, kind)
+            minimum, maximum = minima.get(kind, nothing), maxima.get(kind, nothing)
+            # How many rows lack a path is not recorded.
+            found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
+        return found
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
@@ -220,7 +221,7 @@ def _valid(array: pa.Array | None) -> int:
     return 0 if array is None else len(array) - array.null_count
 
 
-def _byclass_of(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
+def _by_class(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
     """Bounds of all files, one column per type that occurs, null where a file's bound has another."""
     scale = max((_largest_scale(piece) for piece in pieces), default=0)
     typed = [_classes_of(piece, scale) for piece in pieces]
@@ -292,8 +293,8 @@ def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np
     return found
 
 
-def prune(snapshot: Snapshot, predicate: Expr | None) -> Verdict:
-    """The files that a predicate can't rule out."""
+def prune(snapshot: Snapshot, predicate: Expr | None, timezone: str = "UTC") -> Verdict:
+    """The files that a predicate can't rule out. Names in it are as the schema spells them."""
     places = snapshot.files.places
     everything: Mask = np.ones(places, dtype=bool)
     if predicate is None or places == 0:
@@ -305,11 +306,11 @@ def prune(snapshot: Snapshot, predicate: Expr | None) -> Verdict:
     parts = conjuncts(predicate)
     by_partition = [part for part in parts if _only_partitions(part, snapshot)]
     for part in by_partition:
-        in_partitions = in_partitions & _judge(part, statistics)
+        in_partitions = in_partitions & _judge(part, statistics, timezone)
     keep = in_partitions
     for part in parts:
         if part not in by_partition:
-            keep = keep & _judge(part, statistics)
+            keep = keep & _judge(part, statistics, timezone)
     return Verdict(
         keep=keep,
         by_partition=int((alive & ~in_partitions).sum()),
@@ -317,10 +318,12 @@ def prune(snapshot: Snapshot, predicate: Expr | None) -> Verdict:
     )
 
 
-def _judge(part: Expr, statistics: FileStatistics) -> Mask:
+def _judge(part: Expr, statistics: FileStatistics, timezone: str) -> Mask:
     keep: Mask = np.ones(statistics.length, dtype=bool)
     for rank in range(max(statistics.ranks(part), 1)):
-        keep = keep & may_match(part, AtRank(statistics, rank)).to_numpy(zero_copy_only=False)
+        keep = keep & may_match(part, AtRank(statistics, rank), timezone=timezone).to_numpy(
+            zero_copy_only=False
+        )
     return keep
 
 

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.checkpoint_read import CheckpointPart
+from shredlake.delta.checkpoint_read import CheckpointPart, Mask
 from shredlake.delta.files import Files
 from shredlake.delta.schema import DeltaType, arrow_type
 from shredlake.delta.stats import Leaf
@@ -104,7 +103,7 @@ class ParsedPiece(Piece):
     """Statistics as typed columns of a checkpoint part; what it lacks comes from its JSON."""
 
     part: CheckpointPart
-    keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+    keep: Mask | None = None
 
     @property
     def count(self) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.checkpoint_stats import SIDES, StatsColumns
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats import json_bound, put, render
@@ -16,7 +16,7 @@ from shredlake.delta.z85 import encode_variant
 from shredlake.variant import Variant
 
 
-def with_stats(snapshot: Snapshot, table: pa.Table, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.Table:
+def with_stats(snapshot: Snapshot, table: pa.Table, keep: Mask) -> pa.Table:
     """Rows of `Files.table(keep=...)` with `stats` filled in where only `stats_parsed` has them."""
     texts = table.column("stats")
     if texts.null_count == 0:

@@ -23,6 +23,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, Pre
 from obstore.store import LocalStore, MemoryStore, from_url
 
 from shredlake.errors import CorruptLog, TableError
+from shredlake.parquet.source import FileView, open_input
 
 _memory_stores: dict[str, MemoryStore] = {}
 _memory_lock = threading.Lock()
@@ -233,21 +234,13 @@ class Storage:
         return Entry(path, meta["size"], meta["last_modified"])
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A seekable file for pyarrow. The path may also be an absolute one of the log."""
-        if is_absolute(path):
-            storage, key = locate(path, self.options)
-            return storage.open_input(key)
+        """A file as pyarrow reads it."""
+        if self.head(path) is None:
+            raise FileNotFoundError(f"{self.uri}/{path}")
+        location, store = self.source(path)
         if self.is_local:
-            try:
-                return pa.memory_map(str(self.local_root / path))
-            except OSError as error:
-                raise FileNotFoundError(f"{self.uri}/{path}") from error
-        try:
-            return pa.PythonFile(obstore.open_reader(self.store, self._prefix + path), mode="r")
-        except (FileNotFoundError, NotFoundError):
-            raise FileNotFoundError(f"{self.uri}/{path}") from None
-        except BaseError as error:
-            raise self._failed("read", path, error) from error
+            return pa.memory_map(location)
+        return pa.PythonFile(FileView(open_input(location, store)), mode="r")
 
     def source(self, path: str) -> tuple[str, Any]:
         """Where the Parquet layer finds a file: a path or key, and the store it is in."""
