@@ -221,7 +221,7 @@ def _cut(task: Task, group: int, rows: Rows) -> Iterator[Window]:
     else:
         for span, arrays in file.stream(group, columns, most):
             if inside := rows.within(span):
-                yield Window(task, group, Rows(inside), _from_memory(span, arrays))
+                yield Window(task, group, Rows(inside), _from_memory(span, arrays), together=columns)
 
 
 def _split(ranges: Sequence[Range], most: int) -> Iterator[tuple[Range, ...]]:

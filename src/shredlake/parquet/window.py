@@ -63,11 +63,15 @@ class Task:
 class Window:
     """Some rows of one row group: what of them has been read, and what it meant."""
 
-    def __init__(self, task: Task, group: int, rows: Rows, read: Read) -> None:
+    def __init__(
+        self, task: Task, group: int, rows: Rows, read: Read, together: frozenset[int] = frozenset()
+    ) -> None:
+        """`together` are leaves that `read` gives all at once, whichever of them it is asked for."""
         self.task = task
         self.group = group
         self.rows = rows
         self._read = read
+        self._together = together
         self._columns: dict[str, pa.Array] = {}
         self._loaded: frozenset[int] = frozenset()
         self._values: dict[Reference, pa.Array] = {}
@@ -114,6 +118,8 @@ class Window:
         """Reads the leaves that are not read yet."""
         wanted = [reference for reference in references if reference not in self._values]
         missing = self.task.columns(self.group, wanted) - self._loaded
+        if missing:
+            missing |= self._together
         if missing and self.rows.count:
             found = self._read(missing, self.rows)
             self._columns = self.task.file.merged([self._columns, found] if self._columns else [found])
