@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shredlake.expr import (
@@ -174,6 +174,7 @@ def assert_sound(predicate: Expr, stats: Containers, tables: list[pa.Table], tim
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_container_with_a_match_is_read(leaf: str, data: st.DataObject) -> None:
     stats = data.draw(containers(leaf))
@@ -185,6 +186,7 @@ def test_a_container_with_a_match_is_read(leaf: str, data: st.DataObject) -> Non
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_plain_columns_too(leaf: str, data: st.DataObject) -> None:
     stats = data.draw(containers(leaf))

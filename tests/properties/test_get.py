@@ -1,0 +1,174 @@
+"""`get`, for any values, layout, path and type: the same as following the path and casting row by row."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shredlake.errors import CastError, MalformedVariant
+from shredlake.kernels import get, shred, variant
+from shredlake.kernels.cast import cast_value, try_cast_value
+from shredlake.kernels.datetime_text import session_zone
+from shredlake.kernels.raw_arrays import arrow_type, plain
+from shredlake.kernels.targets import AnyVariant, target_of
+from shredlake.shredding import ShreddingSchema
+from shredlake.variant import Path, Variant, VariantType
+from strategies import hostile_buffers, shreddable_columns, wide_variants
+
+TYPES = [
+    None, pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
+    pa.decimal128(9, 2), pa.decimal128(38, 10), pa.decimal128(38, 0), pa.string(), pa.large_string(),
+    pa.binary(), pa.date32(), pa.time64("us"), pa.timestamp("us", "UTC"), pa.timestamp("us"),
+    pa.timestamp("ns", "UTC"), pa.timestamp("ns"), pa.uuid(), variant(),
+    pa.list_(pa.int64()), pa.map_(pa.string(), pa.string()),
+    pa.struct([("a", pa.int64()), ("id", pa.string())]),
+]  # fmt: skip
+ZONES = ["UTC", "America/Los_Angeles", "+05:30"]
+types = st.sampled_from(TYPES)
+zones = st.sampled_from(ZONES)
+
+
+def column_of(rows: list[Variant | None]) -> pa.StructArray:
+    return pa.array([row and {"metadata": row.metadata, "value": row.value} for row in rows], variant())
+
+
+@st.composite
+def paths_into(draw: st.DrawFn, rows: list[Variant | None]) -> Path:
+    """A way into one of the rows, sometimes leading nowhere."""
+    steps: list[str | int] = []
+    current = draw(st.sampled_from([row for row in rows if row is not None] or [Variant.of(None)]))
+    while draw(st.integers(0, 3)):
+        if current.type is VariantType.OBJECT and len(current):
+            steps.append(draw(st.sampled_from(current.keys())))
+        elif current.type is VariantType.ARRAY and len(current):
+            steps.append(draw(st.integers(0, len(current) - 1)))
+        else:
+            break
+        current = current[steps[-1]]
+    if draw(st.integers(0, 9)) == 0:
+        steps.append(draw(st.sampled_from(["a", "nowhere", 0, 7])))
+    return Path(tuple(steps))
+
+
+def expected(rows: list[Variant | None], path: Path, type_: pa.DataType | None, zone: dt.tzinfo) -> list[Any]:
+    target = AnyVariant() if type_ is None else target_of(type_)
+    found = [None if row is None else row.get(path) for row in rows]
+    return [None if value is None else try_cast_value(value, target, zone) for value in found]
+
+
+def assert_same(array: pa.Array | pa.ChunkedArray, want: list[Any], type_: pa.DataType | None) -> None:
+    array.validate(full=True)
+    target = AnyVariant() if type_ is None else target_of(type_)
+    if isinstance(target, AnyVariant):
+        assert [row and Variant(row["metadata"], row["value"]) for row in array.to_pylist()] == want
+        return
+    assert array.type == type_
+    if isinstance(type_, pa.UuidType):
+        assert [item and item.bytes for item in array.to_pylist()] == want
+        return
+    wanted = pa.array([plain(item, target) for item in want], arrow_type(target))
+    same = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    assert str(same.cast(wanted.type)) == str(wanted)  # as text, so that NaN equals NaN and -0.0 is no 0.0
+
+
+@settings(max_examples=200)
+@given(shreddable_columns(), types, zones, st.data())
+def test_get_is_the_same_on_every_layout(
+    case: tuple[list[Variant | None], ShreddingSchema],
+    type_: pa.DataType | None,
+    zone: str,
+    data: st.DataObject,
+) -> None:
+    rows, schema = case
+    path = data.draw(paths_into(rows))
+    column = column_of(rows)
+    want = expected(rows, path, type_, session_zone(zone))
+    for layout in (column, shred(column, schema), shred(column, schema, exact_types=True)):
+        assert_same(get(layout, path, type_, timezone=zone), want, type_)
+
+
+@settings(max_examples=60)
+@given(shreddable_columns(), types, st.data())
+def test_slices_and_chunks(
+    case: tuple[list[Variant | None], ShreddingSchema], type_: pa.DataType | None, data: st.DataObject
+) -> None:
+    rows, schema = case
+    path = data.draw(paths_into(rows))
+    start = data.draw(st.integers(0, len(rows)))
+    want = expected(rows, path, type_, dt.UTC)
+    for column in (column_of(rows), shred(column_of(rows), schema)):
+        assert_same(get(column.slice(start), path, type_), want[start:], type_)
+        chunked = pa.chunked_array([column.slice(0, start), column.slice(start)], column.type)
+        result = get(chunked, path, type_)
+        assert isinstance(result, pa.ChunkedArray)
+        assert_same(result, want, type_)
+
+
+@settings(max_examples=60)
+@given(shreddable_columns(), types, st.data())
+def test_strict_raises_where_a_value_does_not_cast(
+    case: tuple[list[Variant | None], ShreddingSchema], type_: pa.DataType | None, data: st.DataObject
+) -> None:
+    rows, schema = case
+    path = data.draw(paths_into(rows))
+    target = AnyVariant() if type_ is None else target_of(type_)
+    failing = None
+    for number, row in enumerate(rows):
+        found = None if row is None else row.get(path)
+        try:
+            if found is not None:
+                cast_value(found, target, dt.UTC)
+        except CastError:
+            failing = number
+            break
+    for column in (column_of(rows), shred(column_of(rows), schema)):
+        if failing is None:
+            assert_same(get(column, path, type_, strict=True), expected(rows, path, type_, dt.UTC), type_)
+        else:
+            with pytest.raises(CastError, match=r"^row \d+, \$.* does not cast to "):
+                get(column, path, type_, strict=True)
+
+
+@settings(max_examples=60)
+@given(st.lists(wide_variants(), min_size=1, max_size=4), types, st.data())
+def test_wider_encodings_of_other_writers(
+    wide: list[tuple[Variant, Any]], type_: pa.DataType | None, data: st.DataObject
+) -> None:
+    rows: list[Variant | None] = [row for row, _ in wide]
+    path = data.draw(paths_into(rows))
+    assert_same(get(column_of(rows), path, type_), expected(rows, path, type_, dt.UTC), type_)
+
+
+@settings(max_examples=100)
+@given(shreddable_columns(), types, st.data())
+def test_the_reference_serves_as_well(
+    case: tuple[list[Variant | None], ShreddingSchema], type_: pa.DataType | None, data: st.DataObject
+) -> None:
+    rows, schema = case
+    path = data.draw(paths_into(rows))
+    want = expected(rows, path, type_, dt.UTC)
+    layouts = (column_of(rows), shred(column_of(rows), schema))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shredlake.kernels.compiled.COMPILED", False)
+        for column in layouts:
+            assert_same(get(column, path, type_), want, type_)
+
+
+@settings(max_examples=150)
+@given(hostile_buffers(), types, st.sampled_from([Path(), Path(("a",)), Path((0,)), Path(("a", 0, "b"))]))
+def test_damaged_values_are_an_error_or_a_value(
+    buffers: tuple[bytes, bytes], type_: pa.DataType | None, path: Path
+) -> None:
+    column = pa.array([{"metadata": buffers[0], "value": buffers[1]}], variant())
+    try:
+        get(column, path, type_).validate(full=True)
+    except MalformedVariant as error:
+        found = str(error)
+    else:
+        found = "row 0: fine"
+    assert "row 0" in found
