@@ -32,7 +32,11 @@ from shredlake.kernels import (
     from_arrow,
     from_json,
     get,
+    infer_schema,
     is_variant,
+    merge_profiles,
+    profile,
+    profile_bytes,
     reshred,
     shred,
     shredded_type,
@@ -49,6 +53,8 @@ from shredlake.parquet.read import read_parquet
 from shredlake.parquet.rules import Violation
 from shredlake.parquet.scan import Scan, scan_parquet
 from shredlake.parquet.write import FileFacts, ParquetWriter, WriteOptions, write_parquet
+from shredlake.shredding.decisions import InferredSchema
+from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.path import Path
@@ -82,6 +88,7 @@ __all__ = [
     "Explain",
     "FileFacts",
     "Float32",
+    "InferredSchema",
     "Int8",
     "Int16",
     "Int32",
@@ -99,6 +106,7 @@ __all__ = [
     "ParquetWriter",
     "Path",
     "PipelineError",
+    "Profile",
     "Scan",
     "ShreddingConflict",
     "ShreddingSchema",
@@ -125,7 +133,11 @@ __all__ = [
     "from_arrow",
     "from_json",
     "get",
+    "infer_schema",
     "is_variant",
+    "merge_profiles",
+    "profile",
+    "profile_bytes",
     "read_parquet",
     "reshred",
     "scan_parquet",

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from shredlake.delta.schema import Array, DeltaType, Map, Struct
 from shredlake.errors import InvalidSchema
-from shredlake.shredding.schema import ShreddingSchema
+from shredlake.kernels.infer import infer_schema
+from shredlake.shredding.schema import ShreddingSchema, Untyped
 
 PIN_PREFIX = "shredlake.shredding."
 
@@ -90,10 +91,8 @@ def _layout(
         return None if wanted is None else str(ShreddingSchema.parse(str(wanted)))
     if sample is None:
         return None
-    from shredlake.shredding.infer import infer_schema
-
     inferred = infer_schema(column_at(sample, place.steps))
-    return None if inferred is None else str(inferred)
+    return None if isinstance(inferred.root, Untyped) else str(inferred)
 
 
 def column_at(table: pa.Table, steps: tuple[str, ...]) -> pa.ChunkedArray:

@@ -3,7 +3,9 @@
 from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.get import get
+from shredlake.kernels.infer import infer_schema
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
+from shredlake.kernels.profile import merge_profiles, profile, profile_bytes
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
 from shredlake.kernels.to_json import to_json
@@ -15,7 +17,11 @@ __all__ = [
     "from_arrow",
     "from_json",
     "get",
+    "infer_schema",
     "is_variant",
+    "merge_profiles",
+    "profile",
+    "profile_bytes",
     "reshred",
     "shred",
     "shredded_type",

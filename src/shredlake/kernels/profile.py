@@ -31,7 +31,9 @@ def profile(
     >>> found.rows, found.nulls, {kind.value: n for kind, n in found.at("id").types.items()}
     (3, 1, {'int8': 1, 'string': 1})
     """
-    return Profile.from_bytes(profile_bytes(column, max_paths=max_paths, max_depth=max_depth, threads=threads))
+    return Profile.from_bytes(
+        profile_bytes(column, max_paths=max_paths, max_depth=max_depth, threads=threads)
+    )
 
 
 def profile_bytes(

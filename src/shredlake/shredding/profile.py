@@ -7,10 +7,11 @@ Profile ── root ─┬─ PathProfile "user" ─┬─ PathProfile "id"     
 ```
 
 The profile of a union of rows is the merge of their profiles: counts, bytes, types, ranges, scales and
-lengths exactly, distinct values too (`shredding/distinct.py`). Order in the file is sampled, every 64th value of
-a path against the one before, so a merge adds one comparison per seam. Memory is bounded: beyond `max_paths`
-paths, those in the fewest rows are dropped and counted in their parent (`other_count`, `other_bytes`, and still
-in `keys`); `missed` says how many rows a listed path may have lacked, or an unlisted one may have been in.
+lengths exactly, distinct values too (`shredding/distinct.py`). Order in the file is sampled, every 64th
+value of a path against the one before, so a merge adds one comparison per seam. Memory is bounded: beyond
+`max_paths` paths, those in the fewest rows are dropped and counted in their parent (`other_count`,
+`other_bytes`, and still in `keys`); `missed` says how many rows a listed path may have lacked, or an unlisted
+one may have been in.
 
 `kernels.profile` makes profiles of Arrow columns; the bytes of one are in `shredding/profile_codec.py`.
 """
@@ -99,8 +100,8 @@ class PathProfile:
     """The last step of the path; None for the root."""
     count: int = 0
     rows: int = 0
-    bytes: int = 0
-    """Of the encoded values, with all that they hold."""
+    size: int = 0
+    """Bytes of the encoded values, with all that they hold."""
     missed: int = 0
     types: Mapping[VariantType, int] = field(default_factory=dict)
     ranged: int = 0
@@ -172,7 +173,7 @@ class PathProfile:
             self.name,
             self.count + later.count,
             self.rows + later.rows,
-            self.bytes + later.bytes,
+            self.size + later.size,
             self.missed + later.missed,
             _sum(self.types, later.types),
             self.ranged + later.ranged,
@@ -235,7 +236,9 @@ class Profile:
         while waiting:
             steps, node = waiting.pop()
             yield steps, node
-            waiting.extend(((*steps, child.name), child) for child in reversed(node.children) if child.name is not None)
+            waiting.extend(
+                ((*steps, child.name), child) for child in reversed(node.children) if child.name is not None
+            )
 
     def merge(self, *later: Profile) -> Profile:
         """The profile of these rows followed by later ones."""

@@ -102,7 +102,7 @@ def _put_path(out: bytearray, parent: int, path: PathProfile) -> None:
     _put(out, parent)
     _put(out, 0 if name is None else len(name) + 1)
     out += name or b""
-    for number in (path.count, path.rows, path.bytes, path.missed):
+    for number in (path.count, path.rows, path.size, path.missed):
         _put(out, number)
     _put(out, sum(1 << bit for bit, kind in enumerate(TYPES) if kind in path.types))
     for kind in TYPES:
@@ -189,7 +189,7 @@ class _Reader:
         """(index of the parent, name, the fields of a PathProfile)."""
         parent, size = self.number(), self.number()
         name = self.take(size - 1).decode("utf-8", "surrogateescape") if size else ARRAY_ELEMENT
-        facts: dict[str, Any] = {key: self.number() for key in ("count", "rows", "bytes", "missed")}
+        facts: dict[str, Any] = {key: self.number() for key in ("count", "rows", "size", "missed")}
         mask = self.number()
         facts["types"] = {kind: self.number() for bit, kind in enumerate(TYPES) if mask >> bit & 1}
         flags = self.byte()

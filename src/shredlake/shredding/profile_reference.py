@@ -63,7 +63,7 @@ def profile_values(
             metadata_bytes += len(value.metadata)
             root.observe(value, rows, max_depth)
         rows += 1
-        if root.size() > 3 * max_paths:
+        if root.paths() > 3 * max_paths:
             missed = max(missed, root.prune(max_paths))
     return Profile(rows, nulls, metadata_bytes, missed, root.profile(None))
 
@@ -72,7 +72,7 @@ class _Tally:
     """What is known of one path so far."""
 
     def __init__(self, missed: int = 0) -> None:
-        self.count = self.rows = self.bytes = 0
+        self.count = self.rows = self.size = 0
         self.missed = missed
         self.last_row = -1
         self.types: Counter[VariantType] = Counter()
@@ -96,10 +96,10 @@ class _Tally:
         self.rows += row != self.last_row
         self.last_row = row
         if data[0] & 3 == PRIMITIVE and data[0] >> 2 >= len(PRIMITIVES):
-            self.bytes += 1  # a type from the future
+            self.size += 1  # a type from the future
             return
         kind = value.type
-        self.bytes += len(data)
+        self.size += len(data)
         self.types[kind] += 1
         if kind is VariantType.OBJECT:
             for name, field in value.items() if depth else ():
@@ -169,8 +169,8 @@ class _Tally:
     def note(self, seed: int, payload: bytes) -> None:
         distinct.add(self.values, distinct.hash_bytes(seed, payload))
 
-    def size(self) -> int:
-        return 1 + sum(child.size() for child in self.children.values())
+    def paths(self) -> int:
+        return 1 + sum(child.paths() for child in self.children.values())
 
     def prune(self, max_paths: int) -> int:
         """Keeps the paths in the most rows; returns in how many rows a dropped one was at most."""
@@ -180,7 +180,7 @@ class _Tally:
                 if child.rows <= least:
                     del tally.children[name]
                     tally.other_count += child.count if name is not ARRAY_ELEMENT else 0
-                    tally.other_bytes += child.bytes if name is not ARRAY_ELEMENT else 0
+                    tally.other_bytes += child.size if name is not ARRAY_ELEMENT else 0
         return least
 
     def below(self) -> list[_Tally]:
@@ -192,7 +192,7 @@ class _Tally:
             name,
             self.count,
             self.rows,
-            self.bytes,
+            self.size,
             self.missed,
             dict(self.types),
             self.ranged,
@@ -217,4 +217,3 @@ class _Tally:
 
 _LONG: Final = (VariantType.STRING, VariantType.BINARY)
 _FORMATS: Final = {VariantType.DOUBLE: "<d", VariantType.FLOAT: "<f", VariantType.DATE: "<i"}
-
