@@ -17,11 +17,12 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shredlake.errors import InvalidSchema
+from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.parquet.arrange import arrange, plan_shredding
 from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
+from shredlake.parquet.infer import infer_plan
 from shredlake.parquet.layout import ColumnLayout, VariantColumn, layout_json, variant_columns
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, nan_leaves
 from shredlake.parquet.replace import Names
@@ -208,6 +209,8 @@ class ParquetWriter:
     def close(self) -> FileFacts:
         """Finishes the file, gives it its name, and returns what is in it."""
         if self._closed:
+            if not hasattr(self, "facts"):
+                raise InvalidFile(f"{self._destination.name}: the write was given up, so there is no file")
             return self.facts
         try:
             if self._waiting or self._file is None:
@@ -244,10 +247,10 @@ class ParquetWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self.close()
-        else:
+        if error is not None:
             self.abort()
+        elif not self._closed:
+            self.close()
 
 
 def write_parquet(
@@ -277,13 +280,6 @@ def write_parquet(
     with writer:
         writer.write(table)
     return writer.facts
-
-
-def infer_plan(
-    table: pa.Table, plan: Mapping[Names, ShreddingSchema | None]
-) -> dict[Names, ShreddingSchema | None]:
-    """A schema for each Variant column that comes unshredded, inferred from the first row group."""
-    raise NotImplementedError
 
 
 def _annotate_file(draft: Any, groups: list[Names]) -> None:
