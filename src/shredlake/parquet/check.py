@@ -17,7 +17,7 @@ from shredlake.parquet.entries import groups_in
 from shredlake.parquet.layout import VariantColumn, variant_column, variant_groups
 from shredlake.parquet.rules import Violation
 from shredlake.parquet.source import Source, open_input
-from shredlake.parquet.stream import batches, parquet_file
+from shredlake.parquet.stream import BATCH_ROWS, batches, parquet_file
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the rows done and the rows in all."""
@@ -63,7 +63,8 @@ def violations(path: Any, *, store: Any = None, progress: Progress | None = None
 
 def _rows(source: Source, columns: list[VariantColumn], progress: Progress | None) -> Iterator[Violation]:
     with parquet_file(source) as file:
-        for first_row, batch in batches(source, file, [column.name for column in columns]):
+        names = [column.name for column in columns]
+        for first_row, batch in batches(source, file, names, BATCH_ROWS):
             for column in columns:
                 yield from DataCheck(column, *groups_in(batch, column.group.path, first_row)).run()
             if progress is not None:

@@ -98,9 +98,7 @@ class DataCheck:
             without = self.without_name(str(steps[-1]), entries)
             if without is not None:
                 wrong = pc.and_(present, without)
-                yield from self.breaches(
-                    "missing-name", entries, wrong, lambda _: "the metadata lacks its name"
-                )
+                yield from self.breaches("missing-name", entries, wrong, lambda _: "not in the metadata")
             return
         rule = "missing-element" if steps else "missing-value"
         absent = pc.and_not(entries.active, present)

@@ -28,7 +28,7 @@ from shredlake.parquet.footer import META_SIZE_STATISTICS, Footer
 from shredlake.parquet.layout import Level, VariantColumn
 from shredlake.parquet.schema import SchemaNode
 from shredlake.parquet.source import Source
-from shredlake.parquet.stream import batches
+from shredlake.parquet.stream import BATCH_ROWS, batches
 from shredlake.shredding.schema import ARRAY_ELEMENT, Object
 
 VARIANT_NULL: Final = b"\x00"
@@ -114,7 +114,7 @@ def _count_rows(
     if not wanted:
         return
     reading = [column for column in columns if any(name == column.name for name, _ in wanted)]
-    for first_row, batch in batches(source, file, sorted(leaves)):
+    for first_row, batch in batches(source, file, sorted(leaves), BATCH_ROWS):
         for column in reading:
             variants, place = groups_in(batch, column.group.path, first_row)
             for entries in Entries(column.root, variants, place, pc.is_valid(variants)).walk():

@@ -18,7 +18,7 @@ from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.kernels.layout import is_variant, shredded_type, variant
 from shredlake.parquet.destination import destination
 from shredlake.parquet.draft_columns import from_draft, to_draft
-from shredlake.parquet.draft_layout import draft_schema, draft_type, is_draft
+from shredlake.parquet.draft_layout import draft_schema, draft_type, draft_types
 from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns
 from shredlake.parquet.source import Source, open_input
 from shredlake.parquet.stream import batches, parquet_file
@@ -29,16 +29,6 @@ from shredlake.shredding.schema import ShreddingSchema
 Progress: TypeAlias = Callable[[int, int], None]
 
 BATCH_ROWS = 65_536
-
-
-def draft_columns(schema: pa.Schema) -> dict[Names, pa.DataType]:
-    """The columns in the draft layout, wherever they lie.
-
-    >>> level = pa.struct([("variant_value", pa.binary()), ("typed_value", pa.int64())])
-    >>> list(draft_columns(pa.schema([("v", level), ("id", pa.int64())])))
-    [('v',)]
-    """
-    return find_types(schema, is_draft)
 
 
 def write_draft(
@@ -135,7 +125,7 @@ def convert_draft(
 
 
 def _columns(source: Source, schema: pa.Schema) -> dict[Names, DraftNode]:
-    found = draft_columns(schema)
+    found = draft_types(schema)
     if not found:
         raise InvalidFile(f"{source.name} has no column in the draft layout: its columns are {schema.names}")
     try:

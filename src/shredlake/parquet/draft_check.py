@@ -14,12 +14,12 @@ from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.parquet.check_data import ARRAY_HEADERS, OBJECT_HEADERS, malformed, path_with_indices
 from shredlake.parquet.draft_columns import variant_array
-from shredlake.parquet.draft_layout import draft_schema, is_draft
+from shredlake.parquet.draft_layout import draft_schema, draft_types
 from shredlake.parquet.entries import Place, groups_in
-from shredlake.parquet.replace import Names, find_types
+from shredlake.parquet.replace import Names
 from shredlake.parquet.rules import Violation
 from shredlake.parquet.source import Source
-from shredlake.parquet.stream import batches, parquet_file
+from shredlake.parquet.stream import BATCH_ROWS, batches, parquet_file
 from shredlake.shredding.draft import DraftNode, split_untyped
 from shredlake.shredding.schema import ARRAY_ELEMENT, Object, ShreddingSchema, Steps, Untyped
 
@@ -30,7 +30,7 @@ def draft_violations(
     """The violations of the draft layout in a file, as they are found; none if no column has that layout."""
     with parquet_file(source) as file:
         sound: dict[Names, DraftNode] = {}
-        for names, type_ in find_types(file.schema_arrow, is_draft).items():
+        for names, type_ in draft_types(file.schema_arrow).items():
             try:
                 sound[names] = draft_schema(type_)
             except InvalidSchema as error:
@@ -38,7 +38,7 @@ def draft_violations(
                 yield Violation("draft-layout", ".".join(names), where, found)
         if not sound:
             return
-        for first_row, batch in batches(source, file, sorted({names[0] for names in sound})):
+        for first_row, batch in batches(source, file, sorted({names[0] for names in sound}), BATCH_ROWS):
             for names, node in sound.items():
                 groups, place = groups_in(batch, names, first_row)
                 check = _Check(".".join(names), place)

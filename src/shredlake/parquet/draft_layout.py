@@ -8,8 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.errors import InvalidSchema
-from shredlake.kernels.layout import is_binary_like, is_list_like, shredding_schema, typed_value_type
+from shredlake.kernels.layout import (
+    is_binary_like,
+    is_list_like,
+    is_variant,
+    shredding_schema,
+    typed_value_type,
+)
 from shredlake.kernels.rows import from_shredded, to_shredded
+from shredlake.parquet.replace import Names, find_types
 from shredlake.shredding.draft import PARTS, UNTYPED_SPELLINGS, DraftNode, DraftValue
 from shredlake.shredding.reference import MISSING, Shredded
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, Steps, node_path
@@ -54,10 +61,22 @@ def is_draft(type_: pa.DataType) -> bool:
             and not {"metadata", "value"} & types.keys()
         )
     try:
-        # Without a residual at the top, only a tree that is sound all the way down counts.
-        return bool(types) and types.keys() <= set(PARTS) and draft_schema(type_) is not None
+        # Without a residual at the top, only a tree that is sound all the way down counts; a lone
+        # typed_value could be anybody's.
+        return bool(types.keys() & {"object", "array"}) and draft_schema(type_) is not None
     except InvalidSchema:
         return False
+
+
+def draft_types(schema: pa.Schema) -> dict[Names, pa.DataType]:
+    """The columns in the draft layout, wherever they lie, but not inside Variants of today.
+
+    >>> level = pa.struct([("variant_value", pa.binary()), ("typed_value", pa.int64())])
+    >>> list(draft_types(pa.schema([("v", level), ("id", pa.int64())])))
+    [('v',)]
+    """
+    found = find_types(schema, lambda type_: is_variant(type_) or is_draft(type_))
+    return {names: type_ for names, type_ in found.items() if not is_variant(type_)}
 
 
 def draft_schema(type_: pa.DataType, steps: Steps = ()) -> DraftNode:

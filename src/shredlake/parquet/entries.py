@@ -132,7 +132,8 @@ def groups_in(batch: pa.RecordBatch, path: Sequence[str], first_row: int) -> tup
             array = array.flatten()[array.type.get_field_index(names.pop(0))]
         else:
             array, place = place.inside(array)
-            names = names[2:]
+            # A map of which only keys or only values were read comes as a list of structs.
+            names = names[1:] if names[0] == "key_value" else names[2:]
     return array, place
 
 

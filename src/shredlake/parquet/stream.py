@@ -15,6 +15,7 @@ from shredlake.errors import InvalidFile
 from shredlake.parquet.source import Source
 
 BATCH_ROWS: Final = 8192
+"""Rows at a time that keep any sensible file within bounds."""
 READ_BUFFER: Final = 1 << 20
 """What is read of a column at a time; a whole column chunk can be far larger."""
 
@@ -64,7 +65,7 @@ def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
 
 
 def batches(
-    source: Source, file: pq.ParquetFile, columns: Sequence[str], rows: int = BATCH_ROWS
+    source: Source, file: pq.ParquetFile, columns: Sequence[str], rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The columns, by dotted name, in batches, each with the number of its first row."""
     first_row = 0
