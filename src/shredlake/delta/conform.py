@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from shredlake.delta.schema import Array, DeltaType, Map, Struct, arrow_field, arrow_type
+from shredlake.delta.schema import Array, DeltaType, Map, Struct, arrow_field, arrow_type, contains
 from shredlake.errors import InvalidSchema
 from shredlake.kernels import unshred
 from shredlake.kernels.layout import is_variant, variant
@@ -89,7 +90,7 @@ def _fit_struct(array: pa.Array, kind: Struct, target: pa.DataType) -> pa.Array:
     if unknown:
         raise InvalidSchema(f"the struct has the unknown field {have[sorted(unknown)[0]]}")
     children = [
-        _fit_array(array.field(have[item.name.casefold()]), item.type)
+        _fit_array(pc.struct_field(array, [have[item.name.casefold()]]), item.type)
         if item.name.casefold() in have
         else pa.nulls(len(array), arrow_type(item.type))
         for item in kind.fields
@@ -98,7 +99,7 @@ def _fit_struct(array: pa.Array, kind: Struct, target: pa.DataType) -> pa.Array:
 
 
 def _fit_map(array: pa.MapArray, kind: Map, target: pa.DataType) -> pa.Array:
-    dense = pa.concat_arrays([array.take(pa.array(range(len(array)), pa.int64()))])
+    dense = _dense_map(array)
     keys, items = _fit_array(dense.keys, kind.key), _fit_array(dense.items, kind.value)
     return pa.MapArray.from_arrays(dense.offsets, keys, items, type=target, mask=_nulls(dense))
 
@@ -113,8 +114,6 @@ def _nulls(array: pa.Array) -> Any:
 
 def _dense_offsets(array: Any) -> pa.Array:
     """Offsets that match `flatten()`, which leaves out what lies under nulls."""
-    import pyarrow.compute as pc
-
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
     total = pc.cumulative_sum(lengths)
     return pa.concat_arrays([pa.array([0], pa.int64()), total]).cast(pa.int32())
@@ -130,7 +129,11 @@ def physical(table: pa.Table, schema: Struct) -> pa.Table:
         if item.name not in table.column_names:
             continue
         field = arrow_field(item, physical=True)
-        columns.append(renamed(table.column(item.name), field.type))
+        column = table.column(item.name)
+        if not isinstance(item.type, str) and contains(item.type, "variant"):
+            # Under a null struct a child may hold anything; a Variant there must be null itself.
+            column = pa.chunked_array([renamed_array(c, field.type) for c in column.chunks], type=field.type)
+        columns.append(renamed(column, field.type))
         fields.append(field)
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
@@ -143,18 +146,23 @@ def renamed(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
 
 
 def renamed_array(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """`renamed` for one array."""
-    if array.type.equals(target, check_metadata=True):
-        return array
+    """The same data under another type, nulls of structs and lists handed down to what they cover."""
+    if is_variant(target) or not pa.types.is_nested(target):
+        return array if array.type.equals(target) else array.cast(target)
     if pa.types.is_struct(target):
-        children = [renamed_array(array.field(index), item.type) for index, item in enumerate(target)]
+        children = [
+            renamed_array(child, item.type) for child, item in zip(array.flatten(), target, strict=True)
+        ]
         return pa.StructArray.from_arrays(children, fields=list(target), mask=_nulls(array))
     if pa.types.is_map(target):
-        dense = array.take(pa.array(range(len(array)), pa.int64())) if array.offset else array
+        dense = _dense_map(array)
         keys = renamed_array(dense.keys, target.key_type)
         items = renamed_array(dense.items, target.item_type)
         return pa.MapArray.from_arrays(dense.offsets, keys, items, type=target, mask=_nulls(dense))
-    if pa.types.is_list(target):
-        values = renamed_array(array.flatten(), target.value_type)
-        return pa.ListArray.from_arrays(_dense_offsets(array), values, type=target, mask=_nulls(array))
-    return array.cast(target)
+    values = renamed_array(array.flatten(), target.value_type)
+    return pa.ListArray.from_arrays(_dense_offsets(array), values, type=target, mask=_nulls(array))
+
+
+def _dense_map(array: pa.MapArray) -> pa.MapArray:
+    """Keys and items from the first row on, nothing under nulls."""
+    return array.take(pa.array(range(len(array)), pa.int64()))
