@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from shredlake.delta.schema import Array, DeltaType, Map, Struct
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.infer import infer_schema
-from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 
 PIN_PREFIX = "shredlake.shredding."
