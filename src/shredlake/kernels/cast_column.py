@@ -1,24 +1,24 @@
-"""Casts of plain Arrow columns, by the same table as casts out of Variants."""
+"""Casts of typed Arrow columns, by the same table as casts out of Variants.
+
+What Arrow does as Spark does, Arrow does; for the rest the column becomes Variants and is cast out of them,
+so that there is one implementation of every cast.
+"""
 
 from __future__ import annotations
-
-import datetime as dt
-from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError
-from shredlake.kernels.cast import ADVICE, cast_scalar
 from shredlake.kernels.datetime_text import session_zone
+from shredlake.kernels.extract import Casting, extract
+from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.layout import typed_value_type
-from shredlake.kernels.raw_arrays import raws, scalars
-from shredlake.kernels.targets import scalar_of, target_name
+from shredlake.kernels.targets import scalar_of
 from shredlake.shredding.schema import Scalar
 from shredlake.variant.types import VariantType as V
 
-# Casts that Arrow does as Spark does: no value fails, none is rounded differently.
+# No value fails, none is rounded differently.
 _WIDENING = {
     *((V.INT8, to) for to in (V.INT16, V.INT32, V.INT64)),
     *((V.INT16, to) for to in (V.INT32, V.INT64)),
@@ -28,45 +28,26 @@ _WIDENING = {
     (V.STRING, V.BINARY),
 }
 
-Failure = Callable[[int, str], None]
-"""Told the row and what is wrong with it; may raise."""
 
-
-def cast_typed(
-    typed: pa.Array, source: Scalar, target: Scalar, zone: dt.tzinfo, failure: Failure
-) -> pa.Array:
-    """A column of one scalar type in another; null where a value does not cast."""
+def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting) -> pa.Array:
+    """A column of one scalar type in another; null where a value does not cast, unless strict."""
     wanted = typed_value_type(target)
     if typed.type == wanted:
         return typed
     if source == target or (source.type, target.type) in _WIDENING:
         return typed.cast(wanted, safe=False)
-    if source.type.is_integer and target.type.is_integer:
-        return _narrowed(typed, source, target, wanted, failure)
-    items: list[Any] = []
-    for row, raw in enumerate(raws(typed, source)):
-        cast = None if raw is None else cast_scalar(source.type, raw, target, zone)
-        if cast is None and raw is not None:
-            failure(row, _problem(raw, source, target))
-        items.append(cast)
-    return scalars(items, target)
+    if source.type.is_integer and target.type.is_integer and not casting.strict:
+        return _narrowed(typed, wanted)
+    variants = from_arrow(typed, threads=1)
+    validity = pc.is_valid(typed) if typed.null_count else None
+    return extract(variants.field("metadata"), variants.field("value"), validity, (), target, casting)
 
 
-def _narrowed(
-    typed: pa.Array, source: Scalar, target: Scalar, wanted: pa.DataType, failure: Failure
-) -> pa.Array:
+def _narrowed(typed: pa.Array, wanted: pa.DataType) -> pa.Array:
     most = (1 << wanted.bit_width - 1) - 1
     low, high = pa.scalar(-most - 1, typed.type), pa.scalar(most, typed.type)
     fits = pc.and_(pc.greater_equal(typed, low), pc.less_equal(typed, high))
-    if pc.any(pc.invert(fits)).as_py():
-        row = pc.index(fits, pa.scalar(False)).as_py()
-        failure(row, _problem(typed[row].as_py(), source, target))
-        typed = pc.if_else(fits, typed, pa.scalar(None, typed.type))
-    return typed.cast(wanted)
-
-
-def _problem(raw: Any, source: Scalar, target: Scalar) -> str:
-    return f"{raw!r} ({source.type.value}) does not cast to {target_name(target)}"
+    return pc.if_else(fits, typed, pa.scalar(None, typed.type)).cast(wanted)
 
 
 def cast_column(
@@ -80,13 +61,6 @@ def cast_column(
     source, target = scalar_of(array.type), scalar_of(type)
     if source is None or target is None:
         raise CastError(f"{array.type} does not cast to {type}")
-
-    def failure(row: int, problem: str) -> None:
-        if strict:
-            raise CastError(f"row {row}: {problem}; {ADVICE}")
-
     if source.type.is_decimal and target.type is V.STRING:
-        return array.cast(
-            type
-        )  # out of a Variant a decimal loses its trailing zeros, out of a column it does not
-    return cast_typed(array, source, target, session_zone(timezone), failure)
+        return array.cast(type)  # only out of a Variant does a decimal lose its trailing zeros
+    return cast_typed(array, source, target, Casting(session_zone(timezone), strict, "value"))

@@ -15,31 +15,21 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.errors import CastError
-from shredlake.kernels.cast import ADVICE, cast_value, try_cast_value
 from shredlake.kernels.cast_column import cast_typed
 from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import as_binary, check_column, column_of, part, validity_of
-from shredlake.kernels.compiled import engine
 from shredlake.kernels.datetime_text import session_zone
-from shredlake.kernels.fallback.get import value_at
-from shredlake.kernels.layout import is_list_like, shredding_schema, typed_value_type
-from shredlake.kernels.raw_arrays import arrow_type, choose, patched, plain, scalars
-from shredlake.kernels.targets import (
-    AnyVariant,
-    Target,
-    scalar_of,
-    target_of,
-)
+from shredlake.kernels.extract import Casting, Steps, extract
+from shredlake.kernels.layout import is_list_like, shredding_schema
+from shredlake.kernels.raw_arrays import arrow_type, choose, plain
+from shredlake.kernels.targets import AnyVariant, Target, scalar_of, target_of
+from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, Variant, VariantType
-
-Steps: TypeAlias = tuple[str | int, ...]
 
 
 def get(
@@ -66,19 +56,10 @@ def get(
     check_column(column)
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
     shredding_schema(column.type)  # a layout that can't exist is an error, wherever the path leads
-    lookup = Lookup(steps, AnyVariant() if type is None else target_of(type), strict, session_zone(timezone))
-    result: pa.Array | pa.ChunkedArray = map_pieces(partial(_get_piece, lookup), column, threads=threads)
+    target = AnyVariant() if type is None else target_of(type)
+    work = partial(_get_piece, steps, target, session_zone(timezone), strict)
+    result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)
     return result if type is None or result.type == type else result.cast(type)
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """What is asked of every row."""
-
-    steps: Steps
-    target: Target
-    strict: bool
-    zone: dt.tzinfo
 
 
 @dataclass(frozen=True)
@@ -128,131 +109,84 @@ def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
     """The array with nulls where it is not valid; the array itself if it has them there already."""
     if valid is None or not pc.any(pc.and_(pc.is_valid(array), pc.invert(valid)), min_count=0).as_py():
         return array
-    return pc.if_else(valid, array, pa.scalar(None, array.type))
+    return choose(valid, array, pa.nulls(len(array), array.type))
 
 
-def _get_piece(lookup: Lookup, first_row: int, piece: pa.StructArray) -> pa.Array:
-    valid = validity_of(piece)
-    group = Group(as_binary(part(piece, "metadata")), part(piece, "value"), part(piece, "typed_value"), valid)
+def _get_piece(
+    steps: Steps, target: Target, zone: dt.tzinfo, strict: bool, first_row: int, piece: pa.StructArray
+) -> pa.Array:
+    metadata = as_binary(part(piece, "metadata"))
+    group = Group(metadata, part(piece, "value"), part(piece, "typed_value"), validity_of(piece))
     depth = 0
-    for step in lookup.steps:
+    for step in steps:
         child = group.child(step)
         if child is None:
             break
         group, depth = child, depth + 1
-    rest = lookup.steps[depth:]
-    reader = _Reader(lookup, first_row, group)
-    if isinstance(lookup.target, AnyVariant):
-        return reader.variants(rest)
-    if rest or group.typed is None:
-        return reader.cast_values(group.value, rest)
-    return reader.leaf()
+    casting = Casting(zone, strict, Path(steps).normalized(), first_row)
+    reader = _Reader(group, is_root=not steps, rest=steps[depth:], casting=casting)
+    return reader.variants() if isinstance(target, AnyVariant) else reader.cast_to(target)
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """The deepest shredded node on the path, for one piece of a column."""
+    """The deepest shredded node on the path, and the rest of the path, for one piece of a column."""
 
-    lookup: Lookup
-    first_row: int
     group: Group
+    is_root: bool
+    rest: Steps
+    casting: Casting
 
-    @property
-    def rows(self) -> int:
-        return len(self.group.metadata)
+    def extract(self, target: Scalar | None) -> pa.Array:
+        group = self.group
+        return extract(group.metadata, group.value, group.valid, self.rest, target, self.casting)
 
-    def variants(self, rest: Steps) -> pa.StructArray:
-        """The Variants at the rest of the path."""
-        metadata, value, typed, valid = (
-            self.group.metadata,
-            self.group.value,
-            self.group.typed,
-            self.group.valid,
-        )
-        if typed is not None and not rest:
-            from shredlake.kernels.unshred import unshred
+    def variants(self) -> pa.StructArray:
+        """What is there, as Variants."""
+        group = self.group
+        if group.typed is None or self.rest:
+            found = self.extract(None)
+            if self.is_root:
+                return column_of(group.metadata, pc.fill_null(found, b"\x00"), None, group.valid)
+            return column_of(group.metadata, found, None, validity_of(found))
+        valid = group.valid
+        if (
+            not self.is_root
+        ):  # a missing root is a Variant null, as unshred has it; a missing field is nothing
+            there = pc.is_valid(group.typed)
+            there = there if group.value is None else pc.or_(there, pc.is_valid(group.value))
+            valid = _both(valid, there)
+        return unshred(column_of(group.metadata, group.value, group.typed, valid), threads=1)
 
-            there = pc.is_valid(typed) if value is None else pc.or_(pc.is_valid(typed), pc.is_valid(value))
-            # A missing root is a Variant null (unshred sees to it), a missing field is none at all.
-            valid = valid if not self.lookup.steps else _both(valid, there)
-            return unshred(column_of(metadata, value, typed, valid), threads=1)
-        found = self.extract(value, rest, None)
-        if not self.lookup.steps:
-            found = pc.fill_null(found, b"\x00")
-            return column_of(metadata, found, None, valid)
-        return column_of(metadata, found, None, validity_of(found))
-
-    def cast_values(self, value: pa.Array | None, rest: Steps) -> pa.Array:
-        """What the rest of the path leads to in `value`, cast."""
-        target = self.lookup.target
+    def cast_to(self, target: Target) -> pa.Array:
+        """What is there, cast."""
+        typed = None if self.rest else self.group.typed
         if isinstance(target, Scalar):
-            return self.extract(value, rest, target)
-        found = self.extract(value, rest, None)
+            if typed is None:
+                return self.extract(target)
+            source = scalar_of(typed.type.value_type if pa.types.is_dictionary(typed.type) else typed.type)
+            if source is not None:
+                return self.leaf(_under(typed, self.group.valid), source, target)
+            if target.type is not VariantType.STRING and not self.casting.strict:
+                return self.extract(target)  # no object or array casts to it: only `value` can
+        # Text and nested types want objects and arrays whole.
+        whole = self.variants()
+        metadata, value, valid = whole.field("metadata"), whole.field("value"), validity_of(whole)
+        if isinstance(target, Scalar):
+            return extract(metadata, value, valid, (), target, self.casting)
+        there = [True] * len(whole) if valid is None else valid.to_pylist()
         items = [
-            None if not item.is_valid else self.cast(Variant(metadata.as_py(), item.as_py()), row)
-            for row, (metadata, item) in enumerate(zip(self.group.metadata, found, strict=True))
+            self.casting.cast(Variant(metadata[row].as_py(), value[row].as_py()), target, row)
+            if present
+            else None
+            for row, present in enumerate(there)
         ]
         return pa.array([plain(item, target) for item in items], arrow_type(target))
 
-    def leaf(self) -> pa.Array:
-        """A shredded leaf: the typed column, and `value` where the leaf is not of that type."""
-        target, value = self.lookup.target, self.group.value
-        typed = _under(self.group.typed, self.group.valid)
-        source = scalar_of(typed.type.value_type if pa.types.is_dictionary(typed.type) else typed.type)
-        if source is None or not isinstance(target, Scalar):
-            # Objects and arrays only cast to text and to nested types, which want them whole.
-            if (
-                isinstance(target, Scalar)
-                and target.type is not VariantType.STRING
-                and not self.lookup.strict
-            ):
-                return self.cast_values(value, ())
-            whole = self.variants(())
-            return _Reader(
-                self.lookup, self.first_row, Group(whole.field("metadata"), None, None, validity_of(whole))
-            ).cast_values(whole.field("value"), ())
-        known = cast_typed(typed, source, target, self.lookup.zone, self.typed_failure)
+    def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
+        """A shredded scalar: the typed column, and `value` where the leaf is of another type."""
+        known = cast_typed(typed, source, target, self.casting)
+        value = self.group.value
         if value is None or value.null_count == len(value):
             return known
-        rest = self.extract(value, (), target)
-        return rest if typed.null_count == len(typed) else choose(pc.is_valid(typed), known, rest)
-
-    def extract(
-        self, value: pa.Array | None, steps: tuple[str | int, ...], target: Scalar | None
-    ) -> pa.Array:
-        """The engine's work, and what it leaves over done by the reference."""
-        if value is None or value.null_count == len(value):
-            return pa.nulls(self.rows, pa.binary() if target is None else typed_value_type(target))
-        value, metadata = as_binary(value), self.group.metadata
-        utc = self.lookup.zone is dt.UTC
-        array, deferred = engine("get").extract(
-            metadata, value, self.group.valid, steps, target, utc, self.lookup.strict, self.first_row
-        )
-        if not len(deferred):
-            return array
-        patches: list[Any] = []
-        for row in deferred.to_pylist():
-            found = value_at(metadata[row].as_py(), value[row].as_py(), steps, self.first_row + row)
-            if target is None:
-                patches.append(found and found.value)
-            else:
-                patches.append(None if found is None else self.cast(found, row))
-        patch = pa.array(patches, pa.binary()) if target is None else scalars(patches, target)
-        return patched(array, deferred, patch)
-
-    def cast(self, variant: Variant, row: int) -> Any:
-        """One value by the reference."""
-        if not self.lookup.strict:
-            return try_cast_value(variant, self.lookup.target, self.lookup.zone)
-        try:
-            return cast_value(
-                variant, self.lookup.target, self.lookup.zone, Path(self.lookup.steps).normalized()
-            )
-        except CastError as error:
-            raise CastError(f"row {self.first_row + row}, {error}") from None
-
-    def typed_failure(self, row: int, problem: str) -> None:
-        """What a value of a typed column that does not cast does."""
-        if self.lookup.strict:
-            path = Path(self.lookup.steps).normalized()
-            raise CastError(f"row {self.first_row + row}, {path}: {problem}; {ADVICE}")
+        return choose(pc.is_valid(typed), known, self.extract(target))

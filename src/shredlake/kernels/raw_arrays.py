@@ -44,20 +44,6 @@ def scalars(raws: list[Any], target: Scalar) -> pa.Array:
     return _restored(pa.array([plain(raw, target) for raw in raws], storage), type_)
 
 
-def raws(typed: pa.Array, source: Scalar) -> list[Any]:
-    """The raw content of a typed column."""
-    array = _storage(typed.dictionary_decode() if pa.types.is_dictionary(typed.type) else typed)
-    if pa.types.is_date32(array.type):
-        array = array.cast(pa.int32())
-    elif pa.types.is_timestamp(array.type) or pa.types.is_time(array.type):
-        array = array.cast(pa.int64())
-    items: list[Any] = array.to_pylist()
-    if not source.type.is_decimal:
-        return items
-    scale = source.scale or 0
-    return [None if item is None else (int(item.scaleb(scale, _DIGITS)), scale) for item in items]
-
-
 def plain(raw: Any, target: Target) -> Any:
     """Raw content as pyarrow takes it."""
     if raw is None:
