@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ def conformance() -> Path:
 
 @pytest.fixture(params=["compiled", "reference"])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Runs a test twice: on the compiled kernels, and on the reference that serves where nothing is compiled."""
+    """Runs a test twice: on the compiled kernels, and on the reference that serves without them."""
     from shredlake.kernels import compiled
 
     if request.param == "reference":
@@ -49,6 +50,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     sql = pytest.importorskip(
         "pyspark.sql", reason="PySpark is not installed: pip install 'shredlake[spark]'"
     )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need this environment too
     folder = tmp_path_factory.mktemp("spark")
     session = (
         sql.SparkSession.builder.master("local[1]")

@@ -100,7 +100,7 @@ def fit(spark: SparkSession) -> SparkSession:
             f"pip install 'pyspark>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
         )
     for name, value in RUNTIME_SETTINGS.items():
-        if spark.conf.get(name, "") != value:
+        if spark.conf.get(name, "false") != value:
             spark.conf.set(name, value)
     return spark
 
