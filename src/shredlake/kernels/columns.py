@@ -132,6 +132,22 @@ def as_binary(array: pa.Array) -> pa.Array:
     return array if array.type == pa.binary() else array.cast(pa.binary())
 
 
+def as_list(array: pa.Array) -> pa.ListArray:
+    """Lists in Arrow's plain layout with 32-bit offsets. Views are laid out by hand: pyarrow 26
+    casts views of structs to empty lists behind the first null."""
+    if pa.types.is_list(array.type):
+        return array
+    type_ = pa.list_(array.type.value_field)
+    if not (pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type)):
+        return array.cast(type_)
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(array), 0)).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    validity = validity_of(array)
+    bitmap = None if validity is None else validity.buffers()[1]
+    buffers = [bitmap, offsets.buffers()[1]]
+    return pa.Array.from_buffers(type_, len(array), buffers, array.null_count, children=[array.flatten()])
+
+
 def address(buffer: pa.Buffer | None) -> int:
     """Where a buffer lies; 0 for none."""
     return 0 if buffer is None else buffer.address

@@ -25,12 +25,17 @@ def explain_shredding(metadata: bytes, value: bytes, node: Node, row: int) -> No
 
 def explain_reconstruction(row_alone: pa.StructArray, node: Node, strict: bool, row: int) -> NoReturn:
     """Raises what is wrong with a shredded row, given as an array of its own, that can't be put together."""
+    check_row(row_alone, node, strict, row)
+    raise MalformedVariant(f"row {row}: the value's parts overlap, or exceed 2 GiB")
+
+
+def check_row(row_alone: pa.StructArray, node: Node, strict: bool, row: int) -> None:
+    """Raises what is wrong with a shredded row, if anything is."""
     try:
         (shredded,) = to_shredded(part(row_alone, "value"), part(row_alone, "typed_value"), node)
         reconstruct(metadata_of(row_alone)[0].as_py() or b"", shredded, node, strict=strict)
     except ShredlakeError as error:
         raise in_row(error, row) from None
-    raise MalformedVariant(f"row {row}: the value's parts overlap, or exceed 2 GiB")
 
 
 def in_row(error: ShredlakeError, row: int) -> ShredlakeError:

@@ -21,6 +21,7 @@ from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.columns import (
     ColumnBuilder,
     as_binary,
+    as_list,
     check_column,
     column_of,
     group_of,
@@ -204,7 +205,7 @@ def plain(typed: pa.Array | None, node: Node) -> pa.Array | None:
             groups = [_plain_group(typed.field(name), child) for name, child in fields]
             return pa.StructArray.from_arrays(groups, fields=list(wanted), mask=pc.is_null(typed))
         case Array(element):
-            lists = typed if pa.types.is_list(typed.type) else typed.cast(pa.list_(typed.type.value_field))
+            lists = as_list(typed)
             group = _plain_group(lists.values, element)
             buffers, nulls = lists.buffers()[:2], lists.null_count
             return pa.Array.from_buffers(wanted, len(lists), buffers, nulls, lists.offset, children=[group])

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
-from shredlake.kernels.columns import group_of, part
+from shredlake.kernels.columns import as_list, group_of, part
 from shredlake.kernels.layout import typed_value_type
 from shredlake.shredding.reference import MISSING, Shredded
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar, Untyped
@@ -58,11 +58,14 @@ def _typed_rows(typed: pa.Array, node: Node) -> list[Any]:
                 for row, valid in enumerate(typed.is_valid().to_pylist())
             ]
         case Array(element):
-            lists = typed.cast(pa.large_list(typed.type.value_field))
-            elements = [row or MISSING for row in _group_rows(lists.values, element)]
+            lists = as_list(typed)
             ends = lists.offsets.to_pylist()
+            first, last = (ends[0], ends[-1]) if ends else (0, 0)
+            elements = [
+                row or MISSING for row in _group_rows(lists.values.slice(first, last - first), element)
+            ]
             return [
-                elements[ends[row] : ends[row + 1]] if valid else None
+                elements[ends[row] - first : ends[row + 1] - first] if valid else None
                 for row, valid in enumerate(lists.is_valid().to_pylist())
             ]
         case Untyped():

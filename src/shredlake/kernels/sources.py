@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
-from shredlake.kernels.columns import address, as_binary, part, size_of
+from shredlake.kernels.columns import address, as_binary, as_list, part, size_of
 from shredlake.kernels.layout import typed_value_type
 from shredlake.kernels.plan import Kind, Plan
 from shredlake.shredding.schema import Scalar
@@ -110,9 +110,7 @@ class _Sources:
                     self.group(child, group, part(group, "value"), part(group, "typed_value"))
                 return self.validity(typed)
             case Kind.ARRAY:
-                typed = (
-                    typed if pa.types.is_list(typed.type) else typed.cast(pa.list_(typed.type.value_field))
-                )
+                typed = as_list(typed)
                 group = typed.values
                 self.group(node.element, group, part(group, "value"), part(group, "typed_value"))
                 valid, start, _, _, _ = self.validity(typed)
