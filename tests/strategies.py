@@ -322,3 +322,22 @@ __all__ = [
     "variants",
     "wide_variants",
 ]
+
+
+def json_texts_gone_wrong() -> list[bytes]:
+    """One text for each thing that can be wrong with JSON, and the edges around it."""
+    return [
+        b"", b" ", b"\n\n ", b"\xef\xbb\xbf1", b"{", b"[", b'{"a"', b'{"a":', b'{"a":1', b'{"a":1,', b"[1",
+        b"[1,", b"]", b"}", b",", b":", b"[1,]", b"[1 , ]", b"[,1]", b'{"a":1,}', b"{,}", b"{1:2}",
+        b"{a:1}", b'{"a" 1}', b'{"a":1 "b":2}', b"[1 2]", b"[1:2]", b'{"a":1]', b"[1}", b"1 2", b"1,",
+        b"{} x", b"nul", b"nulll", b"tru", b"True", b"None", b"NaN", b"nan", b"-NaN", b"Infinity",
+        b"-Infinity", b"+Infinity", b"inf", b"-inf", b"undefined", b"[NaN]", b'{"a":undefined}', b"-",
+        b"[-]", b"--1", b"+1", b".5", b"1.", b"1.e5", b"1e", b"1e+", b"1E-", b"01", b"-01", b"00", b"0x10",
+        b"1a", b"1.5.2", b"1e5.2", b"1-2", b"[01]", b"0e", b"1_000", b"1\xc3\xa9", b"[0\xc2\xb2]", b'"',
+        b'"abc', b'"abc\\', b'"\\x"', b'"\\u12"', b'"\\u12G4"', b'"\\ud800"', b'"\\udc00"',
+        b'"\\ud800\\u0041"', b'"\\ud800\\ud800"', b'"\\ud800\\u12"', b'"\\uD83D\\uDE0"', b'"a\nb"',
+        b'"\x00"', b'"\x1f"', b"\x00", b"1\x00", b"[\x00]", b'"\xff"', b'"\xc3"', b'"\xe2\x82"',
+        b'"\xed\xa0\x80"', b'"\xc0\x80"', b'"\xf0\x80\x80\x80"', b'"\xf4\x90\x80\x80"', b'"\xf8"', b"\xff",
+        b"[1,\xff", b'{"a":1,"a":2}', b'{"a":{"b":1,"b":2}}', b'{"a":1,"\\u0061":2}', b"'a'", b"/* */ 1",
+        b"[1,,2]", b"\xc2\xa01", b'{"\n":1}',
+    ]  # fmt: skip

@@ -1,8 +1,8 @@
 """An Arrow column as a tree of a few kinds of nodes: what `from_arrow` makes Variants of.
 
 Arrow spells most things in several ways (32 and 64-bit offsets, views, dictionaries, units of time). Each
-becomes one spelling here, with Arrow's own casts, so that the kernel and the reference know ten kinds of nodes
-instead of forty types.
+becomes one spelling here, with Arrow's own casts, so that the kernel and the reference know ten kinds of
+nodes instead of forty types.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@
 | dictionary, run-end encoded, extension | as what they hold |
 | null | Variant null |
 
-A null row is a null row; nulls further down are Variant nulls, as in Spark's to_variant_object. What is not in
-the table (durations, intervals, unions, maps with other keys) is an InvalidSchema that names the path.
+A null row is a null row; nulls further down are Variant nulls, as in Spark's to_variant_object. What is not
+in the table (durations, intervals, unions, maps with other keys) is an InvalidSchema that names the path.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidValue
+from shredlake.errors import InvalidValue, ShredlakeError
 from shredlake.kernels.arrow_nodes import ArrowNode, Kind, primitive_header
 from shredlake.kernels.fallback.json_encode import variants
 from shredlake.variant.builder import VariantBuilder
@@ -15,13 +15,16 @@ from shredlake.variant.value import Variant
 
 
 def encode(node: ArrowNode, from_row: int, variant_type: pa.DataType) -> tuple[pa.Array, int, bool]:
-    """As in the compiled module; raises what is wrong with a row itself."""
+    """As in the compiled module."""
     rows: list[dict[str, bytes] | None] = []
     for row in range(from_row, len(node.array)):
         if not node.array[row].is_valid:
             rows.append(None)
             continue
-        variant = row_variant(node, row)
+        try:
+            variant = row_variant(node, row)
+        except ShredlakeError:
+            return variants(rows, variant_type), row, bool(rows)
         rows.append({"metadata": variant.metadata, "value": variant.value})
     return variants(rows, variant_type), len(node.array), False
 
