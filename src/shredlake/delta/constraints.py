@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from shredlake.delta.conform import conform, fit
 from shredlake.delta.schema import DeltaType, Field, Struct, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
 from shredlake.expr.evaluate import evaluate
+from shredlake.kernels import from_arrow, from_json
 
 CHECK_PREFIX = "delta.constraints."
 GENERATED = "delta.generationExpression"
@@ -63,12 +68,8 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
                 "be one. Give it the type of a path of the variant"
             )
     for check in checks_of(schema, properties):
-        try:
-            parse_predicate(check.text)
-        except UnsupportedExpression:
-            continue  # Spark will know it; our own writes will say that they do not
-        except InvalidExpression as error:
-            raise InvalidExpression(f"{check.kind} {check.name}: {error}") from None
+        with suppress(UnsupportedExpression):  # Spark will know it; our own writes will say that they do not
+            _parsed_check(check)
 
 
 # ── Filling in ──────────────────────────────────────────────────────────────────────────────────────────
@@ -101,19 +102,40 @@ def complete(table: pa.Table, schema: Struct) -> pa.Table:
 
 def default_values(item: Field, count: int) -> pa.Array:
     """A column of an item's default value."""
+    text, what = item.metadata[DEFAULT], f"default of column {item.name}"
     one = pa.table({"\0": pa.array([True])})
-    value = fit(
-        _evaluated(item.metadata[DEFAULT], one, f"default of column {item.name}"), item.type, item.name
-    )
-    indices = pa.array([0] * count, pa.int64())
-    return pa.chunked_array([value.combine_chunks().take(indices)]).combine_chunks()
+    value = _variant_default(text, what) if item.type == "variant" else _evaluated(text, one, what)
+    fitted = fit(value, item.type, item.name).combine_chunks()
+    return fitted.take(pa.array([0] * count, pa.int64()))
+
+
+def _variant_default(text: str, what: str) -> pa.ChunkedArray:
+    """The Variants that a default can be: NULL, `parse_json('...')`, a constant cast to variant."""
+    one = pa.table({"\0": pa.array([True])})
+    match parsed(text, what):
+        case exp.ParseJSON(this=exp.Literal(is_string=True, this=document)):
+            return pa.chunked_array([from_json(pa.array([document]))])
+        case exp.Cast(this=inner, to=kind) if kind.is_type("variant"):
+            return pa.chunked_array([from_arrow(_evaluated(inner.sql("databricks"), one, what).chunk(0))])
+        case _:
+            return _evaluated(text, one, what)
+
+
+def parsed(text: str, what: str) -> exp.Expr:
+    """The syntax tree of an expression in the log."""
+    try:
+        return sqlglot.parse_one(text, dialect="databricks")
+    except SqlglotError as error:
+        raise refused(what, text, error) from None
 
 
 def _evaluated(text: str, table: pa.Table, what: str) -> pa.ChunkedArray:
     try:
         found = evaluate(parse_columns([text])[0].expr, table)
-    except InvalidExpression as error:
+    except UnsupportedExpression as error:
         raise refused(what, text, error) from None
+    except InvalidExpression as error:
+        raise InvalidExpression(f"{what}: {error}") from None
     return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
 
 
@@ -139,6 +161,24 @@ def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
     )
 
 
+def _parsed_check(check: Check) -> Expr:
+    try:
+        return parse_predicate(check.text)
+    except UnsupportedExpression as error:
+        raise refused(f"{check.kind} {check.name}", check.text, error) from None
+    except InvalidExpression as error:
+        raise InvalidExpression(f"{check.kind} {check.name}: {error}") from None
+
+
+def _checked(check: Check, expr: Expr, table: pa.Table) -> pa.Array:
+    try:
+        return evaluate(expr, table)
+    except UnsupportedExpression as error:
+        raise refused(f"{check.kind} {check.name}", check.text, error) from None
+    except InvalidExpression as error:
+        raise InvalidExpression(f"{check.kind} {check.name}: {error}") from None
+
+
 # ── Enforcing ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -151,23 +191,17 @@ class Constraints:
 
     @staticmethod
     def of(schema: Struct, properties: Mapping[str, str]) -> Constraints:
-        parsed = []
+        found = []
         for check in checks_of(schema, properties):
-            try:
-                parsed.append((check, parse_predicate(check.text)))
-            except InvalidExpression as error:
-                raise refused(f"{check.kind} {check.name}", check.text, error) from None
-        return Constraints(schema, tuple(parsed))
+            found.append((check, _parsed_check(check)))
+        return Constraints(schema, tuple(found))
 
     def enforce(self, table: pa.Table, first_row: int = 0) -> None:
         """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one."""
         for item in self.schema.fields:
             self._not_null(table.column(item.name), item, item.name, first_row)
         for check, expr in self.checks:
-            try:
-                held = pc.fill_null(evaluate(expr, table), False)
-            except InvalidExpression as error:
-                raise refused(f"{check.kind} {check.name}", check.text, error) from None
+            held = pc.fill_null(_checked(check, expr, table), False)
             row = _first_false(held)
             if row is not None:
                 raise ConstraintViolation(

@@ -390,4 +390,3 @@ def test_nothing_is_written_to_a_table_we_can_not_write(tmp_path: Path) -> None:
         with pytest.raises(sl.UnsupportedFeature, match="writer feature rowTracking"):
             write()
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
-
