@@ -11,6 +11,7 @@ from shredlake.cli.check import check_file
 from shredlake.cli.demo import demo
 from shredlake.cli.inspect import inspect_file
 from shredlake.cli.migrate import migrate_files
+from shredlake.cli.query import query
 from shredlake.errors import ShredlakeError
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app.command("check")(check_file)
 app.command("demo")(demo)
 app.command("inspect")(inspect_file)
 app.command("migrate")(migrate_files)
+app.command("query")(query)
 
 
 def main() -> None:

@@ -31,6 +31,7 @@ from shredlake.delta.storage import decode_path
 from shredlake.expr import Column, Expr, Get, Projection, join_name, references
 from shredlake.expr.sql import literal_sql, to_sql
 from shredlake.kernels import get
+from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import hadoop_path, spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import Names, Served, Service, read_schema, serve, sql_of
@@ -152,6 +153,10 @@ class SparkScan:
             for projection in query.projections
         ]
         return rows.selectExpr(*columns)
+
+    def explain(self) -> SparkExplain:
+        """What the query will read, of how much, and why anything is not a plain column."""
+        return explain(self)
 
     # ── one group ───────────────────────────────────────────────────────────────────────────────────────
 
