@@ -82,7 +82,7 @@ def read_draft(path: Any, *, strict: bool = False, store: Any = None) -> pa.Tabl
     """
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
-        nothing = file.schema_arrow.empty_table()
+        nothing = pa.Table.from_batches([], file.schema_arrow)
         tables = [replace_columns(nothing, _todays(columns, unshredded=True))]
         for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
             replacements = _todays(columns, strict, first_row, unshredded=True)
@@ -114,7 +114,7 @@ def convert_draft(
     """
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
-        schema = replace_columns(file.schema_arrow.empty_table(), _todays(columns)).schema
+        schema = replace_columns(pa.Table.from_batches([], file.schema_arrow), _todays(columns)).schema
         with ParquetWriter(where, schema, shredding=shredding, options=options, store=store) as writer:
             for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
                 table = pa.Table.from_batches([batch])

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import MalformedVariant, ShreddingConflict
+from shredlake.kernels.explain import in_row
 from shredlake.kernels.layout import shredded_type, typed_value_type, variant
 from shredlake.parquet.check_data import ARRAY_HEADERS, OBJECT_HEADERS
 from shredlake.parquet.draft_layout import draft_array, draft_rows, draft_schema
@@ -92,7 +93,7 @@ def _by_reference(column: pa.StructArray, node: DraftNode, strict: bool, rows: n
         try:
             found.append(reconstruct_draft(value, node, strict=strict))
         except (ShreddingConflict, MalformedVariant) as error:
-            raise ShreddingConflict(f"row {row}: {error}") from error
+            raise in_row(error, row) from error
     return kernels.shred(variant_array(found), ShreddingSchema(todays_node(node)))
 
 
@@ -226,12 +227,15 @@ class _Move:
                 continue
             metadata[index], values[index] = piece[:end], piece[end:]
         self.note(metadata, place)
-        self.leave(pc.is_in(pa.array(np.arange(length)), pa.array(odd, pa.int64())), place)
         value = pa.array(values, pa.binary())
+        pieces = pa.StructArray.from_arrays(
+            [pa.array(metadata, pa.binary()), value], fields=list(variant()), mask=value.is_null()
+        )
+        odd += kernels.validate(pieces)["row"].to_pylist()
+        self.odd[self.rows(pa.array(odd, pa.int64()), place)] = True
         header = pc.binary_slice(value, 0, 1)
         is_object = pc.is_in(header, OBJECT_HEADERS)
-        objects = pa.StructArray.from_arrays([pa.array(metadata, pa.binary()), value], fields=list(variant()))
-        return _Residual(value, there, is_object, pc.is_in(header, ARRAY_HEADERS), objects.filter(is_object))
+        return _Residual(value, there, is_object, pc.is_in(header, ARRAY_HEADERS), pieces.filter(is_object))
 
     def dictionary_end(self, piece: bytes) -> int:
         if piece.startswith(EMPTY_METADATA):

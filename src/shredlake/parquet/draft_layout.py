@@ -106,7 +106,7 @@ def draft_schema(type_: pa.DataType, steps: Steps = ()) -> DraftNode:
         object=_object_of(type_.field("object").type, steps) if "object" in parts else None,
         array=_array_of(type_.field("array").type, steps) if "array" in parts else None,
         typed=_scalar_of(type_.field("typed_value").type, steps) if "typed_value" in parts else None,
-        order=tuple(parts),
+        parts=tuple(parts),
     )
 
 

@@ -53,22 +53,17 @@ class DraftNode:
     object: Mapping[str, DraftNode] | None = None
     array: DraftNode | None = None
     typed: Scalar | None = None
-    order: tuple[str, ...] = ()
-    """The parts in the file's order; the residual first where nothing else is said."""
+    parts: tuple[str, ...] = ()
+    """The parts' names in the file's order; the residual first where nothing else is said."""
 
     def __post_init__(self) -> None:
-        if not self.parts:
+        there = [self.object is not None, self.array is not None, self.typed is not None]
+        names = [name for name, is_there in zip(PARTS[-3:], there, strict=True) if is_there]
+        if self.untyped is not None:
+            names.insert(0, self.untyped)
+        if not names:
             raise InvalidSchema("a level of the draft layout needs at least one part")
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        present = {
-            self.untyped: self.untyped is not None,
-            "object": self.object is not None,
-            "array": self.array is not None,
-            "typed_value": self.typed is not None,
-        }
-        return self.order or tuple(name for name, there in present.items() if there and name is not None)
+        object.__setattr__(self, "parts", self.parts or tuple(names))
 
 
 @dataclass(frozen=True)
@@ -230,7 +225,7 @@ class _Reconstruction:
         filled = [value.object is not None, value.array is not None, value.typed is not None]
         if sum(filled) > 1:
             raise self.conflict("more than one of object, array and typed_value is filled", steps)
-        rest = None if value.untyped is None else split_untyped(value.untyped)
+        rest = None if value.untyped is None else split_untyped(value.untyped).validate()
         if value.object is not None:
             assert node.object is not None
             self.object(value.object, rest, node.object, steps)

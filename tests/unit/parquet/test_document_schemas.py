@@ -173,7 +173,7 @@ optional group variant_col {
 """
 
 TYPED_FIRST = DraftNode(
-    "untyped_value", typed=Scalar(VariantType.INT64), order=("typed_value", "untyped_value")
+    "untyped_value", typed=Scalar(VariantType.INT64), parts=("typed_value", "untyped_value")
 )
 ARRAY_OF_OBJECTS = DraftNode(
     "untyped_value",
