@@ -14,15 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Final
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
+from shredlake.errors import InvalidExpression, InvalidSchema
 from shredlake.expr.ast import Column, Get, name_parts
 from shredlake.parquet.draft_layout import is_draft
 from shredlake.parquet.layout import Level, VariantColumn, has_variant_shape, is_annotated, variant_column
 from shredlake.parquet.replace import Names, find_types
-from shredlake.parquet.schema import SchemaNode
+from shredlake.parquet.schema import SchemaNode, schema_tree
+from shredlake.parquet.thrift import LIST, List, Reader, Struct
 from shredlake.shredding.schema import Scalar, Untyped
 from shredlake.variant.path import Path
 
@@ -51,30 +54,49 @@ class Access:
         return self.columns | residuals | names
 
 
+DRAFT_NAMES: Final = (b"untyped_value", b"variant_value", b"object", b"array")
+"""Without one of these, a file holds nothing in the draft layout."""
+
+
 @dataclass(frozen=True)
 class FileColumns:
-    """The columns of one file: where references lead, and which groups are Variants."""
+    """The columns of a file: where references lead, and which groups are Variants."""
 
-    name: str
     schema: SchemaNode
+    elements: tuple[Struct, ...]
+    """The same, flat, as the footer has it."""
     variants: dict[Names, VariantColumn] = field(default_factory=dict)
     drafts: frozenset[Names] = frozenset()
     """Variants in the older draft layout: read whole, then brought to today's."""
 
     @staticmethod
-    def of(schema: SchemaNode, arrow: pa.Schema, name: str, declared: Iterable[str] = ()) -> FileColumns:
-        """Finds the Variants: annotated, of a Variant's shape, or declared to be one by the reader."""
-        known = {name_parts(column) for column in declared}
-        drafts = frozenset(find_types(arrow, is_draft))
-        variants = {}
-        for group in _groups(schema, known - drafts):
-            try:
-                variants[group.path] = variant_column(group)
-            except InvalidSchema as error:
-                raise InvalidFile(f"{name}: {error}") from error
-        return FileColumns(name, schema, variants, drafts - variants.keys())
+    def of(raw: bytes, arrow: pa.Schema, declared: Iterable[str] = ()) -> FileColumns:
+        """Finds the Variants: annotated, of a Variant's shape, or declared to be one by the reader.
 
-    @property
+        `raw` is the footer's list of schema elements. The files of a table share a few schemas, so what was
+        found for one is kept for the next.
+        """
+        may_be_draft = any(name in raw for name in DRAFT_NAMES)
+        drafts = frozenset(find_types(arrow, is_draft)) if may_be_draft else frozenset()
+        return _file_columns(raw, frozenset(map(name_parts, declared)), drafts)
+
+    @cached_property
+    def leaves(self) -> dict[int, SchemaNode]:
+        return {leaf.column: leaf for leaf in self.schema.leaves() if leaf.column is not None}
+
+    @cached_property
+    def repeated(self) -> frozenset[int]:
+        """The leaves inside lists and maps."""
+        nodes = (node for node in self.schema.walk() if node.repetition == "repeated")
+        return frozenset(column for node in nodes for column in _columns(node))
+
+    @cached_property
+    def in_maps(self) -> frozenset[int]:
+        """The leaves inside maps: Arrow has no map without keys or values, so these are read together."""
+        maps = (node for node in self.schema.walk() if node.annotation in ("MAP", "MAP_KEY_VALUE"))
+        return frozenset(column for node in maps for column in _columns(node))
+
+    @cached_property
     def all_variants(self) -> frozenset[Names]:
         return self.drafts | self.variants.keys()
 
@@ -100,7 +122,7 @@ class FileColumns:
             return Access(node.path, frozenset(_columns(node)))
         if variant is None:
             raise InvalidExpression(
-                f"{self.name}: {'.'.join(parts)} is no Variant but {_described(node)}; a path such as "
+                f"{'.'.join(parts)} is no Variant but {_described(node)}; a path such as "
                 f"{'.'.join(parts)}:a needs a Variant column"
             )
         return variant_access(variant, reference.path)
@@ -126,7 +148,7 @@ class FileColumns:
         ignored = {
             column for variant in inside for column in set(_columns(variant.group)) - _level_columns(variant)
         }
-        plain = not node.is_group and not _is_repeated(self.schema, node)
+        plain = not node.is_group and node.column not in self.repeated
         return Access(node.path, frozenset(_columns(node)) - ignored, leaf=node if plain else None)
 
 
@@ -163,7 +185,17 @@ def descend(level: Level, path: Path) -> tuple[Level, tuple[str | int, ...]]:
     return level, ()
 
 
-def _groups(node: SchemaNode, declared: set[tuple[str, ...]]) -> Iterable[SchemaNode]:
+@lru_cache(maxsize=256)
+def _file_columns(raw: bytes, declared: frozenset[Names], drafts: frozenset[Names]) -> FileColumns:
+    found = Reader(raw).value(LIST)
+    items = found.items if isinstance(found, List) else []
+    elements = tuple(item for item in items if isinstance(item, Struct))
+    schema = schema_tree(elements)
+    variants = {group.path: variant_column(group) for group in _groups(schema, declared - drafts)}
+    return FileColumns(schema, elements, variants, drafts - variants.keys())
+
+
+def _groups(node: SchemaNode, declared: frozenset[Names]) -> Iterable[SchemaNode]:
     for child in node.children:
         if child.path in declared and not child.is_group:
             raise InvalidSchema(f"{child.dotted} is said to be a Variant but is {_described(child)}")
@@ -185,10 +217,6 @@ def _level_columns(variant: VariantColumn) -> set[int]:
     """The leaves of a Variant that mean something: fields starting with `_` are passed over."""
     access = variant_access(variant, Path())
     return {*access.columns, *access.residuals, *_columns(variant.metadata)}
-
-
-def _is_repeated(schema: SchemaNode, node: SchemaNode) -> bool:
-    return any(schema.find(node.path[: n + 1]).repetition == "repeated" for n in range(len(node.path)))
 
 
 def _described(node: SchemaNode) -> str:

@@ -121,10 +121,13 @@ class Chunks:
             self._parsed[key] = Chunk(self._raw, places[column], found)
         return self._parsed[key]
 
-    @cached_property
-    def elements(self) -> list[Struct]:
-        """The schema's elements, flat, parents first."""
-        return self._structs(numbers.FILE_SCHEMA)
+    @property
+    def schema(self) -> bytes:
+        """The list of schema elements, as it stands in the footer."""
+        start = self._fields.get(numbers.FILE_SCHEMA, 0)
+        return self._raw[
+            start : min((place for place in self._fields.values() if place > start), default=None)
+        ]
 
     def ordered_by_type(self, column: int) -> bool:
         """Whether min_value and max_value follow the order that the format defines for the column's type."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shredlake.errors import InvalidFile
+from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.parquet.access import FileColumns
 from shredlake.parquet.chunks import Chunks
 from shredlake.parquet.footer import MAGIC, footer_bytes
@@ -26,6 +26,7 @@ from shredlake.parquet.pages import (
     Pages,
     PageSchema,
     open_pages,
+    open_reader,
     read_page_indexes,
 )
 from shredlake.parquet.rows import Range, Rows
@@ -43,36 +44,32 @@ class OpenFile:
         self.source: Source = open_input(location, store)
         footer = self.source.footer()
         self.chunks = Chunks(footer, self.name)
-        self.leaves: dict[int, SchemaNode] = {
-            leaf.column: leaf for leaf in footer.schema.leaves() if leaf.column is not None
-        }
         try:
-            self.metadata = pq.read_metadata(pa.BufferReader(MAGIC + footer_bytes(footer.raw)))
-            self.arrow_schema: pa.Schema = self._open(FileView(self.source)).schema_arrow
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidFile(f"{self.name} can't be read: {error}") from error
-        self.columns = FileColumns.of(footer.schema, self.arrow_schema, self.name, variants)
-        self.types: dict[int, pa.DataType] = dict(enumerate(leaf_types(self.arrow_schema)))
+            self.metadata: pq.FileMetaData = open_reader(
+                pa.BufferReader(MAGIC + footer_bytes(footer.raw))
+            ).metadata
+            reader = PooledReader(self)
+            self.arrow_schema: pa.Schema = reader.reader.schema_arrow
+            self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants)
+        except (pa.ArrowException, OSError, InvalidSchema) as error:
+            raise InvalidFile(f"{self.name}: {error}") from error
         self.tally = Tally(self.source)
+        self._readers = [reader]
         self._indexes: dict[tuple[int, int], Pages | None] = {}
         self._page_schemas: dict[frozenset[int], PageSchema] = {}
-        self._own = threading.local()
 
     @property
     def name(self) -> str:
         return self.source.name
 
-    @cached_property
-    def repeated(self) -> frozenset[int]:
-        """The leaves inside lists and maps."""
-        schema = self.metadata.schema
-        return frozenset(at for at in range(len(schema)) if schema.column(at).max_repetition_level > 0)
+    @property
+    def leaves(self) -> dict[int, SchemaNode]:
+        return self.columns.leaves
 
     @cached_property
-    def in_maps(self) -> frozenset[int]:
-        """The leaves inside maps: Arrow has no map without keys or values, so these are read together."""
-        maps = (node for node in self.columns.schema.walk() if node.annotation in ("MAP", "MAP_KEY_VALUE"))
-        return frozenset(leaf.column for node in maps for leaf in node.leaves() if leaf.column is not None)
+    def types(self) -> list[pa.DataType]:
+        """The Arrow type of each leaf."""
+        return leaf_types(self.arrow_schema)
 
     def pages(self, groups: Iterable[int], columns: Iterable[int]) -> Mapping[tuple[int, int], Pages | None]:
         """The page index of some columns of some row groups; None where the file has none."""
@@ -100,12 +97,12 @@ class OpenFile:
             table = self._read_whole(group, whole)
             found.append(_picked(table, rows, ((0, self.chunks.row_counts[group]),)))
         if chosen:
-            file = open_pages(
-                self.source, self._page_schema(frozenset(chosen)), chosen, repeated=self.repeated
+            reader = open_pages(
+                self.source, self._page_schema(frozenset(chosen)), chosen, repeated=self.columns.repeated
             )
             positions = {column: at for at, column in enumerate(sorted(chosen))}
             for coverage, alike in _by_coverage(chosen).items():
-                table = self._table(file.reader, 0, [positions[column] for column in alike])
+                table = self._table(reader, 0, [positions[column] for column in alike])
                 found.append(_picked(table, rows, coverage))
         pages = sum(len(choice.chosen) for choice in chosen.values())
         self.tally.add(group, columns, pages + self.page_count(group, whole))
@@ -125,7 +122,7 @@ class OpenFile:
         self, group: int, columns: frozenset[int], batch_size: int
     ) -> Iterator[tuple[Range, dict[str, pa.Array]]]:
         """Leaves of a row group too large to hold: batch by batch, with the rows of each batch."""
-        reader = self._open(FileView(self.source), buffer_size=READ_BUFFER).reader
+        reader = PooledReader(self, buffer_size=READ_BUFFER).reader
         self.tally.add(group, columns, self.page_count(group, columns))
         start = 0
         try:
@@ -139,29 +136,25 @@ class OpenFile:
     def close(self) -> None:
         self.source.close()
 
-    def _open(self, view: FileView, buffer_size: int = 0) -> pq.ParquetFile:
-        # Fetching ahead is ours (`FileView.hold`): pyarrow keeps what it fetched until the file is closed.
-        return pq.ParquetFile(
-            pa.PythonFile(view, mode="r"), metadata=self.metadata, pre_buffer=False, buffer_size=buffer_size
-        )
-
     def _read_whole(self, group: int, columns: Sequence[int]) -> pa.Table:
-        """Column chunks as pyarrow reads them. Its reader is not made for threads: each has its own."""
-        if not hasattr(self._own, "reader"):
-            self._own.view = FileView(self.source)
-            self._own.reader = self._open(self._own.view).reader
-        self._own.view.hold([self.chunks.chunk(group, column).extent for column in columns])
+        """Column chunks as pyarrow reads them. Its reader is not made for threads: each takes its own."""
         try:
-            return self._table(self._own.reader, group, columns)
+            pooled = self._readers.pop()
+        except IndexError:
+            pooled = PooledReader(self)
+        pooled.view.hold([self.chunks.chunk(group, column).extent for column in columns])
+        try:
+            return self._table(pooled.reader, group, columns)
         finally:
-            self._own.view.release()
+            pooled.view.release()
+            self._readers.append(pooled)
 
     def _choose(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, ChosenPages]:
         """The pages to read of each column of which not all are wanted."""
         if rows.count == self.chunks.row_counts[group]:
             return {}
         chosen = {}
-        for (_, column), pages in self.pages([group], columns - self.in_maps).items():
+        for (_, column), pages in self.pages([group], columns - self.columns.in_maps).items():
             touched = () if pages is None else tuple(pages.touched(rows))
             if pages is not None and len(touched) < len(pages):
                 chosen[column] = ChosenPages(self.chunks.chunk(group, column), pages, touched)
@@ -176,7 +169,7 @@ class OpenFile:
             stored = self.metadata.metadata or {}
             arrow = self.arrow_schema if ARROW_SCHEMA in stored else None
             self._page_schemas[columns] = PageSchema.of(
-                self.columns.schema, self.chunks.elements, arrow, sorted(columns)
+                self.columns.schema, self.columns.elements, arrow, sorted(columns)
             )
         return self._page_schemas[columns]
 
@@ -185,6 +178,17 @@ class OpenFile:
             return reader.read_row_groups([group], list(columns), use_threads=True)
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
+
+
+class PooledReader:
+    """A pyarrow reader of a file, and the view it reads through.
+
+    Fetching ahead is ours (`FileView.hold`): pyarrow keeps what it fetched until the file is closed.
+    """
+
+    def __init__(self, file: OpenFile, buffer_size: int = 0) -> None:
+        self.view = FileView(file.source)
+        self.reader = open_reader(self.view, metadata=file.metadata, buffer_size=buffer_size)
 
 
 class Tally:

@@ -207,7 +207,7 @@ class ChosenPages:
 
 def open_pages(
     source: Source, schema: PageSchema, columns: Mapping[int, ChosenPages], *, repeated: frozenset[int]
-) -> pq.ParquetFile:
+) -> pq.ParquetReader:
     """Fetches the chosen pages and opens them as a Parquet file of one row group.
 
     Columns cover different rows, for pages end where they end: read only those together that cover the same.
@@ -227,11 +227,22 @@ def open_pages(
     row_count = max(choice.pages.row_count for choice in columns.values())
     parts.append(footer_bytes(thrift.write_struct(_footer(schema, chunks, row_count))))
     try:
-        return pq.ParquetFile(pa.py_buffer(b"".join(parts)))
+        return open_reader(pa.py_buffer(b"".join(parts)))
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(
             f"{source.name}: its page index leads to pages that can't be read: {error}"
         ) from error
+
+
+def open_reader(
+    source: object, *, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
+) -> pq.ParquetReader:
+    """pyarrow's reader without `ParquetFile` around it, which lists all column names at every opening."""
+    reader = pq.ParquetReader()
+    reader.open(
+        source, metadata=metadata, buffer_size=buffer_size, pre_buffer=False, arrow_extensions_enabled=True
+    )
+    return reader
 
 
 def _chunk(choice: ChosenPages, position: int, size: int, repeated: bool) -> Struct:
