@@ -7,6 +7,8 @@ division by zero, errors in Spark, give null here, and an error if strict.
 
 from __future__ import annotations
 
+import math
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -80,8 +82,21 @@ def _without_zero(divisor: Any, kind: DataType, strict: bool, text: str) -> Any:
 def _remainder(a: Any, b: Any, kind: DataType) -> Any:
     """What is left of a, with the sign of a."""
     if kind in (FLOAT, DOUBLE):
-        return pc.subtract(a, pc.multiply(pc.trunc(pc.divide(a, b)), b))
+        if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
+            return pa.scalar(_float_remainder(a.as_py(), b.as_py()), kind.arrow)
+        rows = len(a if isinstance(a, pa.Array) else b)
+        pairs = zip(
+            *(repeat(x.as_py(), rows) if isinstance(x, pa.Scalar) else x.to_pylist() for x in (a, b)),
+            strict=True,
+        )
+        return pa.array([_float_remainder(x, y) for x, y in pairs], kind.arrow)
     return pc.subtract(a, pc.multiply(pc.divide(a, b), b))
+
+
+def _float_remainder(a: float | None, b: float | None) -> float | None:
+    if a is None or b is None:
+        return None
+    return math.nan if math.isinf(a) else math.fmod(a, b)
 
 
 def _integral(op: str, a: Any, b: Any, kind: DataType, strict: bool, text: str) -> Any:

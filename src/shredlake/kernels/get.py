@@ -15,6 +15,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -150,9 +151,8 @@ class _Reader:
                 return column_of(group.metadata, pc.fill_null(found, b"\x00"), None, group.valid)
             return column_of(group.metadata, found, None, validity_of(found))
         valid = group.valid
-        if (
-            not self.is_root
-        ):  # a missing root is a Variant null, as unshred has it; a missing field is nothing
+        if not self.is_root:
+            # A missing root is a Variant null, as unshred has it; a missing field is nothing at all.
             there = pc.is_valid(group.typed)
             there = there if group.value is None else pc.or_(there, pc.is_valid(group.value))
             valid = _both(valid, there)
@@ -174,14 +174,12 @@ class _Reader:
         metadata, value, valid = whole.field("metadata"), whole.field("value"), validity_of(whole)
         if isinstance(target, Scalar):
             return extract(metadata, value, valid, (), target, self.casting)
-        there = [True] * len(whole) if valid is None else valid.to_pylist()
-        items = [
-            self.casting.cast(Variant(metadata[row].as_py(), value[row].as_py()), target, row)
-            if present
-            else None
-            for row, present in enumerate(there)
-        ]
-        return pa.array([plain(item, target) for item in items], arrow_type(target))
+        items: list[Any] = [None] * len(whole)
+        for row, item in enumerate(whole):
+            if item.is_valid:
+                one = Variant(item["metadata"].as_py(), item["value"].as_py())
+                items[row] = plain(self.casting.cast(one, target, row), target)
+        return pa.array(items, arrow_type(target))
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
         """A shredded scalar: the typed column, and `value` where the leaf is of another type."""
