@@ -1,12 +1,13 @@
 """The pipeline on Spark: JSON to shredded Delta tables, and queries over them."""
 
-from shredlake.spark.pipeline import ingest, optimize, stream
+from shredlake.spark.pipeline import ingest, migrate_draft, optimize, stream, unshred
 from shredlake.spark.query import read, register, scan, sql
 from shredlake.spark.session import configure, session
 
 __all__ = [
     "configure",
     "ingest",
+    "migrate_draft",
     "optimize",
     "read",
     "register",
@@ -14,4 +15,5 @@ __all__ = [
     "session",
     "sql",
     "stream",
+    "unshred",
 ]

@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -21,11 +21,28 @@ from shredlake import errors
 from shredlake.errors import PipelineError, ShredlakeError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Task = TypeVar("Task")
-Watch = Callable[[int], None]
-"""Told from time to time how many tasks are done."""
+
+
+class Watch(Protocol):
+    """Told from time to time how many tasks are done, and how many rows and rejects they made."""
+
+    def __call__(self, done: int, rows: int = 0, rejects: int = 0) -> None: ...
+
+
+def unwatched(done: int, rows: int = 0, rejects: int = 0) -> None:
+    """For jobs that nobody looks at."""
+
+
+Tally = Callable[[str], tuple[int, int]]
+"""Rows and rejects, read from the result of a task."""
+
+
+def no_tally(result: str) -> tuple[int, int]:
+    """For tasks that make no rows."""
+    return 0, 0
 
 
 class Engine(Protocol):
@@ -36,7 +53,13 @@ class Engine(Protocol):
         """How many tasks can run at once."""
         ...
 
-    def run(self, tasks: Sequence[Task], work: Callable[[Task], str], watch: Watch) -> list[str]:
+    def run(
+        self,
+        tasks: Sequence[Task],
+        work: Callable[[Task], str],
+        watch: Watch = unwatched,
+        tally: Tally = no_tally,
+    ) -> list[str]:
         """The result of every task, in the order of the tasks."""
         ...
 
@@ -44,61 +67,111 @@ class Engine(Protocol):
 class LocalEngine:
     """Threads of this process: the kernels release the lock, so all cores work.
 
-    >>> LocalEngine().run([1, 2, 3], lambda number: str(number * 2), watch=lambda done: None)
+    >>> LocalEngine().run([1, 2, 3], lambda number: str(number * 2))
     ['2', '4', '6']
     """
 
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads or os.cpu_count() or 1
+
     @property
     def parallelism(self) -> int:
-        return os.cpu_count() or 1
+        return self._threads
 
-    def run(self, tasks: Sequence[Task], work: Callable[[Task], str], watch: Watch) -> list[str]:
-        with ThreadPoolExecutor(self.parallelism) as pool:
+    def run(
+        self,
+        tasks: Sequence[Task],
+        work: Callable[[Task], str],
+        watch: Watch = unwatched,
+        tally: Tally = no_tally,
+    ) -> list[str]:
+        rows = rejects = 0
+        with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(work, task) for task in tasks]
-            waiting = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                watch(len(tasks) - len(waiting))
-                if any(future.exception() for future in done):
-                    # No use in starting what would be thrown away.
-                    pool.shutdown(cancel_futures=True)
-                    break
-            return [future.result() for future in futures if not future.cancelled()]
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    made = tally(future.result())
+                    rows, rejects = rows + made[0], rejects + made[1]
+                    watch(done, rows, rejects)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # no use in starting what would be thrown away
+                raise
+        return [future.result() for future in futures]
 
 
 class SparkEngine:
     """One Spark task per task; only its few facts and its result pass through the JVM."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+        self.spark = spark
 
     @property
     def parallelism(self) -> int:
-        if is_connect(self._spark):
-            return int(self._spark.conf.get("spark.default.parallelism", "") or 8)
-        return int(self._spark.sparkContext.defaultParallelism)
+        if is_connect(self.spark):
+            return int(self.spark.conf.get("spark.default.parallelism", "") or 8)
+        return int(self.spark.sparkContext.defaultParallelism)
 
-    def run(self, tasks: Sequence[Task], work: Callable[[Task], str], watch: Watch) -> list[str]:
+    def run(
+        self,
+        tasks: Sequence[Task],
+        work: Callable[[Task], str],
+        watch: Watch = unwatched,
+        tally: Tally = no_tally,
+    ) -> list[str]:
         if not tasks:
             return []
         count = len(tasks)
         listed = list(tasks)
+        counters = _Counters(self.spark)
+        add = counters.add
 
         def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    yield pa.RecordBatch.from_pydict({"task": [number], "result": [work(listed[number])]})
+                    result = work(listed[number])
+                    add(*tally(result))
+                    yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})
 
         # A range of n rows in n partitions: partition i holds the row i, and so the task i.
-        frame = self._spark.range(0, count, 1, count).mapInArrow(perform, "task bigint, result string")
-        with _Watcher(self._spark, watch):
-            try:
-                rows = frame.collect()
-            except Exception as error:
-                raise translated(error) from error
-        watch(count)
+        frame = self.spark.range(0, count, 1, count).mapInArrow(perform, "task bigint, result string")
+        rows = collected(frame, watch, counters)
+        watch(count, *counters.values)
         results = {row["task"]: row["result"] for row in rows}
         return [results[number] for number in range(count)]
+
+
+def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | None = None) -> list[Any]:
+    """The rows of a frame, while somebody watches; errors of ours come out as such."""
+    with _Watcher(frame.sparkSession, watch, counters):
+        try:
+            return list(frame.collect())
+        except Exception as error:
+            raise translated(error) from error
+
+
+class _Counters:
+    """Rows and rejects, counted by Spark as tasks finish; over Connect there are no accumulators."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        if is_connect(spark):
+            self.add: Callable[[int, int], None] = _nothing
+            self._both: tuple[Any, ...] = ()
+            return
+        self._both = both = (spark.sparkContext.accumulator(0), spark.sparkContext.accumulator(0))
+
+        def add(rows: int, rejects: int) -> None:
+            both[0].add(rows)
+            both[1].add(rejects)
+
+        self.add = add
+
+    @property
+    def values(self) -> tuple[int, int]:
+        return (self._both[0].value, self._both[1].value) if self._both else (0, 0)
+
+
+def _nothing(rows: int, rejects: int) -> None:
+    return None
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -113,13 +186,13 @@ def is_connect(spark: SparkSession) -> bool:
 class _Watcher:
     """Counts finished tasks of the job that this thread starts, while it waits for the result."""
 
-    def __init__(self, spark: SparkSession, watch: Watch) -> None:
-        self._spark, self._watch = spark, watch
+    def __init__(self, spark: SparkSession, watch: Watch, counters: _Counters | None) -> None:
+        self._spark, self._watch, self._counters = spark, watch, counters
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> None:
-        if is_connect(self._spark):
+        if self._watch is unwatched or is_connect(self._spark):
             return
         context = self._spark.sparkContext
         group = f"shredlake-{time.monotonic_ns()}"
@@ -133,7 +206,7 @@ class _Watcher:
                     for stage in (tracker.getJobInfo(job) or _NO_STAGES).stageIds:
                         facts = tracker.getStageInfo(stage)
                         done += facts.numCompletedTasks if facts else 0
-                self._watch(done)
+                self._watch(done, *(self._counters.values if self._counters else (0, 0)))
 
         self._thread = threading.Thread(target=count, daemon=True)
         self._thread.start()

@@ -18,25 +18,24 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
 from shredlake.delta.commit import Operation, commit
-from shredlake.delta.create import create
+from shredlake.delta.create import SHREDDING_PROPERTY, create
+from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import PIN_PREFIX
 from shredlake.delta.log import list_log
-from shredlake.delta.mutate import append
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage
+from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.errors import InvalidSchema, TableExists, TooManyRejects, VerificationFailed
+from shredlake.errors import CommitConflict, InvalidSchema, TableExists, TooManyRejects, VerificationFailed
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels.layout import variant
@@ -44,26 +43,28 @@ from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write import WriteOptions
 from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
-from shredlake.shredding.schema import ShreddingSchema
+from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.engine import Engine
+from shredlake.spark.rejects import LineNumbers, rejects_place, write_rejects
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import Split, cut, find_files, fingerprint
+from shredlake.spark.sources import Split, bundle, cut, find_files, fingerprint
 from shredlake.spark.task import (
-    REJECTS_SCHEMA,
+    FILE_BYTES,
+    FileJob,
     Parsing,
     TaskResult,
     WriteJob,
-    sample_split,
+    ordered,
+    sample_splits,
     sample_windows,
-    write_split,
+    with_computed,
+    write_splits,
 )
 
 SAMPLE_WINDOWS = 32
-SAMPLE_BYTES = 1 << 20
-SMALLEST_SPLIT = 8 << 20
-LARGEST_SPLIT = 256 << 20
-
-SHREDDING = {"delta.enableVariantShredding": "true"}
+SAMPLE_BYTES = 256 << 10
+SMALLEST_TASK = 8 << 20
+LARGEST_TASK = 128 << 20
 
 Shredding = ShreddingSchema | str | Literal["infer"] | None
 
@@ -76,11 +77,15 @@ class IngestOptions:
     """The Variant column that the documents go to."""
     shredding: Shredding = "infer"
     """A layout as DDL or schema, "infer" to choose one from a sample, None to shred nothing."""
+    keep_layout: bool = False
+    """Whether the layout of the table's newest file is taken over without a look at the data."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """Further columns as expressions over the document: `{"day": "v:ts::date"}`."""
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
     """Expressions by which the rows of each file are sorted, for skipping."""
+    range_partition: bool = False
+    """Whether Spark first brings rows with near keys of `sort_by` together, so that files hardly overlap."""
     rejects: str | None = None
     """Address of the rejects table; beside the table, with `_rejects` at the end, where not given."""
     max_rejects: int | float | None = None
@@ -89,7 +94,10 @@ class IngestOptions:
     """What makes the job this job; made from the sources' names, sizes and times where not given."""
     transaction: tuple[str, int] | None = None
     """For a stream: its name and the number of the batch, in place of a job's id."""
-    split_size: int | None = None
+    task_bytes: int | None = None
+    """How much text one task reads; chosen by the size of the input where not given."""
+    file_bytes: int = FILE_BYTES
+    """How large a data file should become, where a task has enough rows for it."""
     parsing: Parsing = field(default_factory=Parsing)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table, if the job creates it."""
@@ -101,68 +109,94 @@ class IngestOptions:
 def ingest_text(
     engine: Engine, source: str | Iterable[str], table: str, options: IngestOptions
 ) -> IngestReport:
-    """Runs an ingest of text files on an engine."""
+    """Runs an ingest of text files on an engine.
+
+    Raises `UnsupportedExpression`, before any work is done, where only Spark SQL can evaluate what is
+    computed or what the table demands of its rows.
+    """
     started = time.monotonic()
     files = find_files(source, options.storage_options)
     job_id = options.job_id or fingerprint(files)
+    mark = options.transaction or job_mark(job_id)
     storage = Storage(table, dict(options.storage_options))
-    snapshot = open_or_create(storage, options)
-    mark = options.transaction or (application(job_id), 1)
+    snapshot = open_or_create(storage, options, computed_fields(options))
     if (done := already_done(snapshot, mark)) is not None:
         return done
+    places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
+    files_job = FileJob(file_spec(snapshot, {}, options.writing), options.sort_by, options.file_bytes)
+    job = WriteJob(files_job, options.column, places[1], dict(options.computed), options.parsing)
+    try_out(job)
     total = sum(file.size for file in files)
-    splits = cut(files, options.split_size or split_size(total, engine.parallelism))
+    size = options.task_bytes or task_size(total, engine.parallelism)
+    splits = cut(files, size)
     layout = settled_layout(snapshot, options)
     if layout is None:
         layout = layout_from_profile(snapshot, options, sample(engine, splits, options))
-    rejects, staging = rejects_of(storage, options, job_id)
-    job = WriteJob(
-        spec=file_spec(snapshot, layout, options.writing),
-        column=options.column,
-        computed=dict(options.computed),
-        sort_by=tuple(options.sort_by),
-        parsing=options.parsing,
-        rejects=staging,
-    )
-    with progress("ingest", len(splits), total, options.show_progress) as watch:
-        answers = engine.run(splits, partial(write_split, job), watch)
+    job = with_layout(job, layout)
+    tasks = bundle(splits, size)
+    with progress("ingest", len(tasks), total, options.show_progress) as watch:
+        answers = engine.run(tasks, partial(write_splits, job), watch, tally)
     results = [TaskResult.from_json(answer) for answer in answers]
-    check_counts(results, options.max_rejects, storage.uri)
-    write_rejects(rejects, staging, list(zip(results, first_lines(splits, results), strict=True)), mark)
-    version = commit_adds(snapshot, results, mark, "text")
-    return summary(snapshot, version, results, rejects, total, layout, started)
+    counted = zip(
+        (split for task in tasks for split in task),
+        (lines for result in results for lines in result.lines),
+        strict=True,
+    )
+    numbers = LineNumbers(counted)
+    return finish(snapshot, results, options, mark, "text", started, total, layout, numbers)
 
 
-def rejects_of(table: Storage, options: IngestOptions, job_id: str) -> tuple[Storage, Storage]:
-    """The rejects table, and where tasks put what belongs in it until the driver has counted lines."""
-    uri = options.rejects or f"{table.uri}_rejects"
-    reach = dict(options.storage_options)
-    return Storage(uri, reach), Storage(f"{uri}/_staging/{job_id}", reach)
+def tally(result: str) -> tuple[int, int]:
+    """Rows and rejects of a task, for the progress bar."""
+    made = TaskResult.from_json(result)
+    return made.written, made.rejected
 
 
-def split_size(total: int, parallelism: int) -> int:
+def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:
+    """The same job, its files shredded by a layout."""
+    spec = replace(job.files.spec, shredding=dict(layout))
+    return replace(job, files=replace(job.files, spec=spec))
+
+
+def try_out(job: WriteJob) -> None:
+    """Evaluates everything on no rows: what can't be evaluated here is known before any work is done."""
+    nothing = pa.table({job.column: pa.array([], variant())})
+    ordered(with_computed(job, nothing), job.files.sort_by)
+
+
+def task_size(total: int, parallelism: int) -> int:
     """Small enough that all cores work, large enough for good files.
 
-    >>> split_size(10 << 30, 8) >> 20, split_size(100 << 20, 2) >> 20, split_size(1000, 8) >> 20
-    (256, 25, 8)
+    >>> task_size(10 << 30, 8) >> 20, task_size(100 << 20, 2) >> 20, task_size(1000, 8) >> 20
+    (128, 25, 8)
     """
-    return max(SMALLEST_SPLIT, min(LARGEST_SPLIT, -(-total // (2 * parallelism))))
+    return max(SMALLEST_TASK, min(LARGEST_TASK, -(-total // (2 * parallelism))))
 
 
-def open_or_create(storage: Storage, options: IngestOptions, extra: Sequence[pa.Field] = ()) -> Snapshot:
-    """The table as it is, made first if there is none."""
+# ── The table ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def open_or_create(storage: Storage, options: IngestOptions, others: Sequence[pa.Field]) -> Snapshot:
+    """The table as it is, made first if there is none, with other columns beside the documents'."""
     if list_log(storage).latest is None:
-        fields = [*extra, *computed_fields(options), pa.field(options.column, variant())]
-        properties = {**(SHREDDING if options.shredding is not None else {}), **options.properties}
+        schema = pa.schema([*others, pa.field(options.column, variant())])
+        shredded = {SHREDDING_PROPERTY: "true"} if options.shredding is not None else {}
         with suppress(TableExists):  # another job was faster, and made it
-            create(storage, pa.schema(fields), options.partition_by, properties)
+            create(storage, schema, options.partition_by, {**shredded, **options.properties})
     snapshot = load_snapshot(storage)
+    require_writable(snapshot.protocol, storage.uri)
     found = snapshot.schema.get(options.column)
     if found is None or found.type != "variant":
         raise InvalidSchema(
             f"{storage.uri} has no Variant column {options.column!r}; "
             f"it has {', '.join(snapshot.schema.names)}"
         )
+    for name in options.computed:
+        if snapshot.schema.get(name) is None:
+            raise InvalidSchema(
+                f"{storage.uri} has no column {name!r} to compute; "
+                f"it has {', '.join(snapshot.schema.names)}. Add it to the table first"
+            )
     if options.partition_by and tuple(options.partition_by) != snapshot.metadata.partition_columns:
         raise InvalidSchema(
             f"{storage.uri} is partitioned by {list(snapshot.metadata.partition_columns)}, "
@@ -181,13 +215,17 @@ def computed_fields(options: IngestOptions) -> list[pa.Field]:
     return fields
 
 
-def application(job_id: str) -> str:
-    """The name under which a job's commit is remembered in the table."""
-    return f"shredlake-ingest-{job_id}"
-
-
 Mark = tuple[str, int]
 """What makes a commit happen once: the name of a job or stream, and a number that only grows."""
+
+
+def job_mark(job_id: str) -> Mark:
+    """The name under which a job's commit is remembered in the table."""
+    return f"shredlake-ingest-{job_id}", 1
+
+
+def _key(mark: Mark) -> str:
+    return f"{mark[0]}-{mark[1]}"
 
 
 def already_done(snapshot: Snapshot, mark: Mark) -> IngestReport | None:
@@ -196,37 +234,52 @@ def already_done(snapshot: Snapshot, mark: Mark) -> IngestReport | None:
     if seen is None or seen.version < mark[1]:
         return None
     return IngestReport(
-        snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, 0.0, already_done=True
+        snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, None, 0.0, already_done=True
     )
 
 
+# ── The layout ──────────────────────────────────────────────────────────────────────────────────────────
+
+
 def settled_layout(snapshot: Snapshot, options: IngestOptions) -> dict[str, str] | None:
-    """The layout where no look at the data is needed: none, pinned, or given; else None."""
+    """The layout where no look at the data is needed: none, pinned, given, or kept; else None."""
     pinned = snapshot.properties.get(PIN_PREFIX + options.column)
-    if not snapshot.is_true("delta.enableVariantShredding") or options.shredding is None or pinned == "none":
+    if not snapshot.is_true(SHREDDING_PROPERTY) or options.shredding is None or pinned == "none":
         return {}
-    if pinned is None and options.shredding == "infer":
-        return None
-    wanted = pinned if pinned is not None else str(options.shredding)
-    return {_physical(snapshot, options.column): str(ShreddingSchema.parse(wanted))}
+    if pinned is not None:
+        return _as_layout(snapshot, options.column, ShreddingSchema.parse(pinned))
+    if options.shredding != "infer":
+        return _as_layout(snapshot, options.column, ShreddingSchema.parse(str(options.shredding)))
+    if options.keep_layout and (previous := previous_layout(snapshot, options.column)) is not None:
+        return _as_layout(snapshot, options.column, previous)
+    return None
 
 
 def layout_from_profile(snapshot: Snapshot, options: IngestOptions, profile: bytes) -> dict[str, str]:
     """The layout that a sample suggests, close to the one that the table has."""
+    if not profile:
+        return {}
     previous = previous_layout(snapshot, options.column)
-    inferred = infer_schema(Profile.from_bytes(profile), previous=previous)
-    return {} if inferred is None else {_physical(snapshot, options.column): str(inferred)}
+    return _as_layout(snapshot, options.column, infer_schema(Profile.from_bytes(profile), previous=previous))
+
+
+def _as_layout(snapshot: Snapshot, column: str, schema: ShreddingSchema) -> dict[str, str]:
+    return {} if isinstance(schema.root, Untyped) else {physical_name(snapshot, column): str(schema)}
 
 
 def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
-    """A profile of windows spread over all the text, made by tasks and merged."""
-    windows = sample_windows(list(splits), SAMPLE_WINDOWS, SAMPLE_BYTES)
-    with progress("sample", len(windows), 0, options.show_progress) as watch:
-        parts = engine.run(windows, partial(sample_split, options.parsing, limit=SAMPLE_BYTES), watch)
-    return merge_profiles([base64.b64decode(part) for part in parts])
+    """A profile of windows spread over all the text, made by tasks and merged; empty if nothing is there."""
+    windows = sample_windows(splits, SAMPLE_WINDOWS, SAMPLE_BYTES)
+    # Starting a task costs more than reading a window: no more tasks than can run at once.
+    tasks = [tuple(windows[n :: engine.parallelism]) for n in range(min(engine.parallelism, len(windows)))]
+    with progress("sample", len(tasks), 0, options.show_progress) as watch:
+        parts = engine.run(tasks, partial(sample_splits, options.parsing, SAMPLE_BYTES), watch)
+    found = [base64.b64decode(part) for part in parts if part]
+    return merge_profiles(found) if found else b""
 
 
-def _physical(snapshot: Snapshot, column: str) -> str:
+def physical_name(snapshot: Snapshot, column: str) -> str:
+    """A column's name inside files."""
     found = snapshot.schema.get(column)
     return column if found is None else found.physical_name
 
@@ -237,8 +290,54 @@ def previous_layout(snapshot: Snapshot, column: str) -> ShreddingSchema | None:
     if not len(tags):
         return None
     layouts = json.loads(dict(tags[-1].as_py() or ()).get(LAYOUT_TAG, "{}"))
-    found = layouts.get(_physical(snapshot, column))
+    found = layouts.get(physical_name(snapshot, column))
     return ShreddingSchema.parse(found["shredding"]) if found else None
+
+
+# ── The end of a job ────────────────────────────────────────────────────────────────────────────────────
+
+
+def finish(
+    snapshot: Snapshot,
+    results: Sequence[TaskResult],
+    options: IngestOptions,
+    mark: Mark,
+    source: str,
+    started: float,
+    input_bytes: int,
+    layout: Mapping[str, str],
+    lines: LineNumbers,
+) -> IngestReport:
+    """Checks the counts, puts the rejects away, commits once, and says what was done."""
+    storage = snapshot.storage
+    places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
+    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    try:
+        check_counts(results, options.max_rejects, storage.uri)
+        staged = [result.staged for result in results if result.staged is not None]
+        write_rejects(places, staged, lines, mark)
+        version = commit_adds(snapshot, adds, mark, source)
+    except (CommitConflict, TooManyRejects, VerificationFailed):
+        # Certain that nothing was committed. After any other error the commit may stand: vacuum will tell.
+        storage.delete(decode_path(add.path) for add in adds)
+        if (done := already_done(load_snapshot(storage), mark)) is not None:
+            return done  # the same job, run twice at a time, was faster elsewhere
+        raise
+    rejected = sum(result.rejected for result in results)
+    return IngestReport(
+        table=storage.uri,
+        version=version,
+        documents=sum(result.documents for result in results),
+        rows=sum(result.written for result in results),
+        rejects=rejected,
+        rejects_table=places[0].uri if rejected else None,
+        files=len(adds),
+        input_bytes=input_bytes,
+        table_bytes=sum(add.size for add in adds),
+        layout=layout.get(physical_name(snapshot, options.column)),
+        typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
+        seconds=time.monotonic() - started,
+    )
 
 
 def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None, table: str) -> None:
@@ -253,7 +352,7 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
         )
     if max_rejects is None:
         return
-    allowed = max_rejects if max_rejects >= 1 or max_rejects == 0 else max_rejects * documents
+    allowed = max_rejects * documents if isinstance(max_rejects, float) and max_rejects < 1 else max_rejects
     if rejected > allowed:
         raise TooManyRejects(
             f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
@@ -261,76 +360,29 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
         )
 
 
-def write_rejects(
-    rejects: Storage, staging: Storage, results: Sequence[tuple[TaskResult, int]], mark: Mark
-) -> None:
-    """Moves staged rejects into their table; with each result come the lines of its file before its split."""
-    staged = [(result.staged, before) for result, before in results if result.staged is not None]
-    if not staged:
-        return
-    if list_log(rejects).latest is None:
-        with suppress(TableExists):
-            create(rejects, REJECTS_SCHEMA)
-
-    def batches() -> Iterable[pa.RecordBatch]:
-        for path, before in staged:
-            with pq.ParquetFile(staging.open_input(path)) as file:
-                for batch in file.iter_batches(batch_size=1024):
-                    line = pc.add(batch.column("line"), before + 1)
-                    yield batch.set_column(1, REJECTS_SCHEMA.field("line"), line)
-
-    append(load_snapshot(rejects), batches(), transaction=mark)
-    staging.delete([path for path, _ in staged])
-
-
-def first_lines(splits: Sequence[Split], results: Sequence[TaskResult]) -> list[int]:
-    """How many lines of its file come before each split."""
-    first = [0] * len(splits)
-    before: dict[str, int] = {}
-    for index in sorted(range(len(splits)), key=lambda n: (splits[n].file.uri, splits[n].number)):
-        uri = splits[index].file.uri
-        first[index] = before.get(uri, 0)
-        before[uri] = first[index] + results[index].documents
-    return first
-
-
-def commit_adds(snapshot: Snapshot, results: Sequence[TaskResult], mark: Mark, source: str) -> int:
+def commit_adds(snapshot: Snapshot, adds: Sequence[Add], mark: Mark, source: str) -> int:
     """One commit for the whole job."""
-    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
     operation = Operation(
         "WRITE",
         {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns), "source": source},
-        {
-            "numFiles": len(adds),
-            "numOutputRows": sum(result.written for result in results),
-            "numOutputBytes": sum(add.size for add in adds),
-        },
+        {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
     )
     done = Transaction(*mark, int(time.time() * 1000))
     return commit(snapshot, [done, *adds], operation)
 
 
-def summary(
-    snapshot: Snapshot,
-    version: int,
-    results: Sequence[TaskResult],
-    rejects: Storage,
-    total: int,
-    layout: Mapping[str, str],
-    started: float,
-) -> IngestReport:
-    """What was done, for people."""
-    rejected = sum(result.rejected for result in results)
-    return IngestReport(
-        table=snapshot.storage.uri,
-        version=version,
-        documents=sum(result.documents for result in results),
-        rows=sum(result.written for result in results),
-        rejects=rejected,
-        rejects_table=rejects.uri if rejected else None,
-        files=sum(len(result.adds) for result in results),
-        input_bytes=total,
-        table_bytes=sum(int(add["size"]) for result in results for add in result.adds),
-        layout=next(iter(layout.values()), None),
-        seconds=time.monotonic() - started,
-    )
+def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
+    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns."""
+    if not adds:
+        return None
+    typed = total = 0
+    with pq.ParquetFile(storage.open_input(decode_path(adds[0].path))) as file:
+        for group in range(file.metadata.num_row_groups):
+            for index in range(file.metadata.num_columns):
+                chunk = file.metadata.row_group(group).column(index)
+                if chunk.path_in_schema.startswith(physical + "."):
+                    total += chunk.total_compressed_size
+                    if chunk.path_in_schema.endswith(".typed_value"):
+                        typed += chunk.total_compressed_size
+    return typed / total if total else None

@@ -1,97 +1,133 @@
-"""Ingest of a DataFrame: a column of JSON text, of Variants or of structs, other columns taken along.
+"""Ingest through Spark SQL: of a DataFrame, or of text whose rows need what only Spark can evaluate.
 
 ```
-frame ─ Spark SQL: computed, generated and default columns ─ mapInArrow: parse ─ check ─ shred ─ write ─▶ adds
+frame or text ─ parse ─ Spark SQL: computed, generated, default columns, constraints ─ shred ─ write ─▶ adds
+                worker                                                                  worker
 ```
 
-Every partition of the frame is one task. The documents' column is parsed in the worker; what the table
-demands of its rows (constraints, generated columns, defaults) is evaluated by Spark SQL, which knows all of
-it, before a file is written.
+Every partition is one task. What the table demands of its rows is evaluated by Spark SQL, which knows all of
+it, in the same pass; a row that breaks a demand ends the job before anything is committed.
 """
 
 from __future__ import annotations
 
+import base64
 import time
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.constraints import CHECK_PREFIX, DEFAULT, GENERATED
+from shredlake.delta.constraints import DEFAULT, GENERATED, checks_of
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
-from shredlake.errors import ConstraintViolation, InvalidSchema
-from shredlake.kernels import from_arrow, from_json
-from shredlake.kernels.layout import is_variant, variant
+from shredlake.errors import InvalidExpression, InvalidSchema
+from shredlake.expr.parse import parse_columns
+from shredlake.expr.sql import to_sql
+from shredlake.kernels.layout import variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.spark.engine import translated
-from shredlake.spark.frames import from_spark, spark_batch, spark_type
+from shredlake.spark.engine import SparkEngine, collected, translated
+from shredlake.spark.frame_task import (
+    DOCUMENT,
+    HELD,
+    REJECT,
+    REJECT_COLUMNS,
+    REJECT_DDL,
+    Parse,
+    ParseText,
+    Write,
+)
+from shredlake.spark.frames import from_spark, spark_type
 from shredlake.spark.ingest import (
+    LARGEST_TASK,
     IngestOptions,
+    Mark,
     already_done,
-    application,
-    check_counts,
-    commit_adds,
+    finish,
+    job_mark,
     layout_from_profile,
     open_or_create,
-    rejects_of,
     settled_layout,
-    summary,
-    write_rejects,
+    task_size,
 )
-from shredlake.spark.report import IngestReport
-from shredlake.spark.task import TaskResult, WriteJob, stage_rejects, write_tables
+from shredlake.spark.rejects import LineNumbers, rejects_place
+from shredlake.spark.report import IngestReport, progress
+from shredlake.spark.sources import bundle, cut, find_files, fingerprint
+from shredlake.spark.task import FileJob, TaskResult, WriteJob, count_lines
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 SAMPLE_ROWS = 20_000
-REASON = "\u0000reason"
-"""A column beside the parsed document: why it was refused, null where it was not."""
+
+Lines = Callable[[Sequence[TaskResult]], LineNumbers]
 
 
 def ingest_frame(
     frame: DataFrame, table: str, options: IngestOptions, document: str | None = None
 ) -> IngestReport:
     """Runs an ingest of a DataFrame on its own Spark session."""
-    started = time.monotonic()
-    job_id = options.job_id or uuid.uuid4().hex
     named = document_column(frame, options.column, document)
+    others = [field for field in frame.schema.fields if field.name not in (named, options.column)]
+    parse = Parse(named, tuple(field.name for field in others), options.parsing)
+    parsed = frame.mapInArrow(parse, _parsed_schema(others))
+    mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
+    return _ingest(parsed, table, options, mark, "DataFrame", 0, lambda results: LineNumbers([]))
+
+
+def ingest_text_by_sql(
+    spark: SparkSession, source: str | Iterable[str], table: str, options: IngestOptions
+) -> IngestReport:
+    """Runs an ingest of text files, their rows completed and checked by Spark SQL."""
+    files = find_files(source, options.storage_options)
+    mark = options.transaction or job_mark(options.job_id or fingerprint(files))
+    total = sum(file.size for file in files)
+    engine = SparkEngine(spark)
+    size = options.task_bytes or task_size(total, engine.parallelism)
+    splits = cut(files, size)
+    tasks = bundle(splits, size)
+
+    def lines(results: Sequence[TaskResult]) -> LineNumbers:
+        # Rows may have changed places since they were read, so lines are counted apart, if anyone asks.
+        if not any(result.rejected for result in results):
+            return LineNumbers([])
+        return LineNumbers(zip(splits, map(int, engine.run(splits, count_lines)), strict=True))
+
+    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    parsed = numbers.mapInArrow(ParseText(tasks, options.parsing), _parsed_schema([]))
+    return _ingest(parsed, table, options, mark, "text", total, lines)
+
+
+def _ingest(
+    parsed: DataFrame,
+    table: str,
+    options: IngestOptions,
+    mark: Mark,
+    source: str,
+    input_bytes: int,
+    lines: Lines,
+) -> IngestReport:
+    started = time.monotonic()
     storage = Storage(table, dict(options.storage_options))
-    taken = [
-        field for field in frame.schema.fields if field.name != named and field.name not in options.computed
-    ]
-    snapshot = open_or_create(storage, options, _arrow_fields(frame, taken, options))
-    mark = options.transaction or (application(job_id), 1)
+    frame = _computed(parsed.withColumnRenamed(DOCUMENT, options.column), options)
+    snapshot = open_or_create(storage, options, _other_fields(frame, options))
     if (done := already_done(snapshot, mark)) is not None:
         return done
-    parsed = _parsed(frame, named, options)
     layout = settled_layout(snapshot, options)
     if layout is None:
-        layout = layout_from_profile(snapshot, options, _sampled(parsed, options.column))
-    rejects, staging = rejects_of(storage, options, job_id)
-    job = WriteJob(
-        spec=file_spec(snapshot, layout, options.writing),
-        column=options.column,
-        sort_by=tuple(options.sort_by),
-        rejects=staging,
-        enforce=False,
-    )
-    completed = _completed(parsed, snapshot, options)
-    _enforce(completed, snapshot)
-    try:
-        answers = completed.mapInArrow(_Write(job), "result string").collect()
-    except Exception as error:
-        raise translated(error) from error
+        layout = layout_from_profile(snapshot, options, _sampled(parsed))
+    staging = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)[1]
+    files = FileJob(file_spec(snapshot, layout, options.writing), (), options.file_bytes)
+    job = WriteJob(files, options.column, staging, parsing=options.parsing)
+    rows, demands = _completed(frame, snapshot)
+    rows = _arranged(rows, snapshot, options, input_bytes)
+    with progress("ingest", max(_partitions(rows), 1), input_bytes, options.show_progress) as watch:
+        answers = collected(rows.mapInArrow(Write(job, demands), "result string"), watch)
     results = [TaskResult.from_json(row["result"]) for row in answers]
-    check_counts(results, options.max_rejects, storage.uri)
-    write_rejects(rejects, staging, [(result, 0) for result in results], mark)
-    version = commit_adds(snapshot, results, mark, "DataFrame")
-    return summary(snapshot, version, results, rejects, 0, layout, started)
+    return finish(snapshot, results, options, mark, source, started, input_bytes, layout, lines(results))
 
 
 def document_column(frame: DataFrame, column: str, given: str | None) -> str:
@@ -115,13 +151,54 @@ def document_column(frame: DataFrame, column: str, given: str | None) -> str:
     )
 
 
-def _arrow_fields(frame: DataFrame, taken: list[Any], options: IngestOptions) -> list[pa.Field]:
+def _parsed_schema(others: Sequence[Any]) -> Any:
+    from pyspark.sql.types import StructField, StructType, VariantType
+
+    return StructType([*others, StructField(DOCUMENT, VariantType()), *StructType.fromDDL(REJECT_DDL).fields])
+
+
+def _partitions(frame: DataFrame) -> int:
+    from shredlake.spark.engine import is_connect
+
+    return 0 if is_connect(frame.sparkSession) else int(frame.rdd.getNumPartitions())
+
+
+# ── Columns ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def spark_sql(expression: str) -> str:
+    """An expression as Spark takes it; casts of paths give null where a value does not fit, as everywhere.
+
+    >>> spark_sql("v:ts::timestamp")
+    "try_variant_get(v, '$.ts', 'timestamp')"
+    >>> spark_sql("to_date(v:ts::timestamp)")
+    'to_date(v:ts::timestamp)'
+    """
+    try:
+        return to_sql(parse_columns([expression])[0].expr)
+    except InvalidExpression:
+        return expression  # Spark knows more, or says what is wrong with it
+
+
+def _computed(frame: DataFrame, options: IngestOptions) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    try:
+        for name, expression in options.computed.items():
+            frame = frame.withColumn(name, F.expr(spark_sql(expression)))
+        frame.schema  # noqa: B018 - over Connect an expression is first looked at here
+    except Exception as error:
+        raise translated(error) from error
+    return frame
+
+
+def _other_fields(frame: DataFrame, options: IngestOptions) -> list[pa.Field]:
     """The frame's other columns as they will be in a new table."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
-    wanted = [field for field in taken if field.name != options.column]
-    schema: pa.Schema = to_arrow_schema(StructType(wanted))
+    ours = (options.column, *REJECT_COLUMNS)
+    schema = to_arrow_schema(StructType([field for field in frame.schema.fields if field.name not in ours]))
     return [_stored(field) for field in schema]
 
 
@@ -134,176 +211,75 @@ def _stored(field: pa.Field) -> pa.Field:
     return field
 
 
-@dataclass(frozen=True)
-class _Parse:
-    """Turns the documents of a batch into Variants, in the worker."""
-
-    document: str
-    column: str
-    names: tuple[str, ...]
-    duplicate_keys: Any
-    max_depth: int
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            source = from_spark(batch.column(self.document))
-            reasons = pa.nulls(len(source), pa.string())
-            raw = pa.nulls(len(source), pa.binary())
-            if is_variant(source.type):
-                column = source
-            elif pa.types.is_struct(source.type):
-                column = from_arrow(source)
-            else:
-                column, bad = from_json(
-                    source,
-                    on_error="collect",
-                    duplicate_keys=self.duplicate_keys,
-                    max_depth=self.max_depth,
-                    threads=1,
-                )
-                if bad.num_rows:
-                    rows = bad.column("row").combine_chunks()
-                    wrong = pc.is_in(pa.array(range(len(source)), pa.int64()), value_set=rows)
-                    reasons = pc.replace_with_mask(reasons, wrong, bad.column("reason").combine_chunks())
-                    raw = pc.if_else(wrong, source.cast(pa.binary()), raw)
-            others = [batch.column(name) for name in self.names]
-            yield spark_batch(
-                [*others, column, reasons, raw], [*self.names, self.column, REASON, "\u0000raw"]
-            )
-
-
-def _parsed(frame: DataFrame, named: str, options: IngestOptions) -> DataFrame:
-    """The frame with its documents as Variants, and the reasons of those that are not JSON."""
-    from pyspark.sql.types import BinaryType, StringType, StructField, StructType, VariantType
-
-    others = [field for field in frame.schema.fields if field.name not in (named, options.column)]
-    schema = StructType(
-        [
-            *others,
-            StructField(options.column, VariantType()),
-            StructField(REASON, StringType()),
-            StructField("\u0000raw", BinaryType()),
-        ]
-    )
-    parse = _Parse(
-        named,
-        options.column,
-        tuple(field.name for field in others),
-        options.parsing.duplicate_keys,
-        options.parsing.max_depth,
-    )
-    return frame.mapInArrow(parse, schema)
-
-
-def _sampled(parsed: DataFrame, column: str) -> bytes:
-    """Profiles of a sample, made by the workers and merged."""
+def _sampled(parsed: DataFrame) -> bytes:
+    """Profiles of a sample, made by the workers and merged; empty if there are no rows."""
 
     def summarize(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [profile_bytes(pc.drop_null(from_spark(batch.column(0)))) for batch in batches]
-        yield pa.RecordBatch.from_pydict({"part": [merge_profiles(parts)]})
+        parts = [profile_bytes(pc.drop_null(from_spark(batch.column(0))), threads=1) for batch in batches]
+        if parts:
+            text = base64.b64encode(merge_profiles(parts)).decode()
+            yield pa.RecordBatch.from_pydict({"part": [text]})
 
-    rows = parsed.select(column).limit(SAMPLE_ROWS).mapInArrow(summarize, "part binary").collect()
-    return merge_profiles([bytes(row["part"]) for row in rows])
+    rows = collected(parsed.select(DOCUMENT).limit(SAMPLE_ROWS).mapInArrow(summarize, "part string"))
+    return merge_profiles([base64.b64decode(row["part"]) for row in rows]) if rows else b""
 
 
-def _completed(parsed: DataFrame, snapshot: Snapshot, options: IngestOptions) -> DataFrame:
-    """The rows with exactly the table's columns: computed, generated and default values by Spark SQL."""
+def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[str, ...]]:
+    """The rows with exactly the table's columns, and per demand of it a column that says if it is met."""
     from pyspark.sql import functions as F
 
-    frame = parsed
-    for name, expression in options.computed.items():
-        frame = frame.withColumn(name, F.expr(expression))
-    columns = []
-    for item in snapshot.schema.fields:
-        kind = spark_type(item.type)
-        if item.name in frame.columns:
-            value = F.col(_quoted(item.name))
-        elif GENERATED in item.metadata:
-            value = F.expr(str(item.metadata[GENERATED]))
-        elif DEFAULT in item.metadata:
-            value = F.expr(str(item.metadata[DEFAULT]))
-        else:
-            value = F.lit(None)
-        columns.append(
-            value.cast(kind).alias(item.name) if item.type != "variant" else value.alias(item.name)
-        )
+    present = {name.casefold(): name for name in frame.columns}
     unknown = [
-        name
-        for name in frame.columns
-        if snapshot.schema.get(name) is None and name not in (REASON, "\u0000raw")
+        name for name in frame.columns if not name.startswith(REJECT) and snapshot.schema.get(name) is None
     ]
     if unknown:
         raise InvalidSchema(
             f"the frame has the column {unknown[0]!r}, which the table lacks: drop it from the frame, "
             "or add it to the table first"
         )
-    return frame.select(*columns, REASON, F.col("`\u0000raw`"))
+    demands = {f"the {one.kind} {one.name} ({one.text})": one.text for one in checks_of(
+        snapshot.schema, snapshot.properties
+    )}  # fmt: skip
+    plain, generated = [], []
+    for item in snapshot.schema.fields:
+        value: Column
+        if item.name.casefold() in present:
+            value = F.col(_quoted(present[item.name.casefold()]))
+            if GENERATED in item.metadata:
+                text = str(item.metadata[GENERATED])
+                demands[f"the expression of generated column {item.name} ({text})"] = (
+                    f"{_quoted(item.name)} <=> ({text})"
+                )
+        elif GENERATED in item.metadata:
+            generated.append(item)
+            continue
+        elif DEFAULT in item.metadata:
+            value = F.expr(str(item.metadata[DEFAULT]))
+        else:
+            value = F.lit(None)
+        kind = spark_type(item.type)
+        plain.append((value if item.type == "variant" else value.cast(kind)).alias(item.name))
+    rejects = [F.col(name) for name in REJECT_COLUMNS]
+    rows = frame.select(*plain, *rejects)
+    for item in generated:
+        rows = rows.withColumn(item.name, F.expr(str(item.metadata[GENERATED])).cast(spark_type(item.type)))
+    for index, text in enumerate(demands.values()):
+        rows = rows.withColumn(f"{HELD}{index}", F.coalesce(F.expr(text), F.lit(False)))
+    return rows, tuple(demands)
 
 
-def _enforce(frame: DataFrame, snapshot: Snapshot) -> None:
-    """Looks for a row that breaks a demand of the table, before anything is written."""
+def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input_bytes: int) -> DataFrame:
+    """The rows in the order, and on the tasks, in which they are written."""
     from pyspark.sql import functions as F
 
-    demands = {
-        f"CHECK constraint {key.removeprefix(CHECK_PREFIX)}": text
-        for key, text in snapshot.properties.items()
-        if key.startswith(CHECK_PREFIX)
-    }
-    for item in snapshot.schema.fields:
-        if not item.nullable:
-            demands[f"NOT NULL of column {item.name}"] = f"{_quoted(item.name)} IS NOT NULL"
-        if GENERATED in item.metadata:
-            same = f"{_quoted(item.name)} <=> ({item.metadata[GENERATED]})"
-            demands[f"the expression of generated column {item.name}"] = same
-    if not demands:
-        return
-    good = frame.where(F.col(f"`{REASON}`").isNull())
-    held = " AND ".join(f"coalesce(({text}), false)" for text in demands.values())
-    broken = good.where(f"NOT ({held})").limit(1)
-    rows = broken.selectExpr("to_json(struct(*)) AS row", *[
-        f"coalesce(({text}), false) AS d{n}" for n, text in enumerate(demands.values())
-    ]).collect()  # fmt: skip
-    for row in rows:
-        name = next(name for n, name in enumerate(demands) if not row[f"d{n}"])
-        raise ConstraintViolation(
-            f"{snapshot.storage.uri}: a row breaks {name} ({demands[name]}): {row['row'][:500]}. "
-            "Nothing was committed"
-        )
-
-
-@dataclass(frozen=True)
-class _Write:
-    """Writes the rows of one partition, in the worker."""
-
-    job: WriteJob
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counts = {"documents": 0, "rejected": 0}
-        refused: list[pa.Table] = []
-
-        def tables() -> Iterator[pa.Table]:
-            for batch in batches:
-                counts["documents"] += batch.num_rows
-                table = pa.table([from_spark(column) for column in batch.columns], names=batch.schema.names)
-                reasons = table.column(REASON)
-                if reasons.null_count < len(reasons):
-                    bad = table.filter(pc.is_valid(reasons))
-                    counts["rejected"] += bad.num_rows
-                    refused.append(bad.select([REASON, "\u0000raw"]))
-                    table = table.filter(pc.is_null(reasons))
-                if table.num_rows:
-                    yield self._fitted(table.drop_columns([REASON, "\u0000raw"]))
-
-        adds = write_tables(self.job, tables())
-        staged = stage_rejects(self.job.rejects, refused) if refused else None
-        written = counts["documents"] - counts["rejected"]
-        result = TaskResult(tuple(adds), counts["documents"], written, counts["rejected"], staged)
-        yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
-
-    def _fitted(self, table: pa.Table) -> pa.Table:
-        from shredlake.delta.conform import conform
-
-        return conform(table, self.job.spec.schema)
+    if not options.sort_by:
+        return rows
+    places = [F.col(_quoted(name)) for name in snapshot.metadata.partition_columns]
+    keys = [F.expr(spark_sql(key)).asc_nulls_last() for key in options.sort_by]
+    if options.range_partition:
+        tasks = [max(1, -(-input_bytes // LARGEST_TASK))] if input_bytes else []
+        rows = rows.repartitionByRange(*tasks, *places, *keys)
+    return rows.sortWithinPartitions(*places, *keys)
 
 
 def _quoted(name: str) -> str:

@@ -50,9 +50,7 @@ class FileLayouts:
                 if self._spark is not None and len(unknown) >= ENOUGH_FOR_SPARK
                 else LocalEngine()
             )
-            found = engine.run(
-                unknown, lambda path: footer_layout(storage, path, variants), watch=lambda done: None
-            )
+            found = engine.run(unknown, lambda path: footer_layout(storage, path, variants))
             _remembered.update(((uri, path), text) for path, text in zip(unknown, found, strict=True))
         return [self._parse((add.tags or {}).get(LAYOUT_TAG) or _remembered[uri, add.path]) for add in adds]
 

@@ -1,21 +1,23 @@
 """Rewriting a table's files without changing its rows: compacted, sorted, shredded anew.
 
 ```
-files ─ bins of the same partition ─▶ task: read, sort, shred, write, read back, compare ─▶ one commit
+files ─ bins of the same partition ─▶ task: read, shred, write, read back, compare ──────────────▶ one commit
+files ─ read ─ Spark shuffles by range of the sort key ─▶ task: write, read back ─▶ compare sums ─┘
 ```
 
-The commit removes the old files and adds the new with `dataChange=false`. A task compares the number of rows
-and a checksum of all values between what it read and what its new files hold; a difference ends the job before
-anything is committed. Appends that happen meanwhile stand; whoever removes a rewritten file first wins.
+The commit removes the old files and adds the new with `dataChange=false`. Row counts and checksums of all
+values are compared between the old files and the new; a difference ends the job before anything is committed.
+Appends that happen meanwhile stand; whoever removes a rewritten file first wins.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add as plus
 from typing import Any
 
 import pyarrow as pa
@@ -23,25 +25,30 @@ import pyarrow as pa
 from shredlake.delta.actions import Action, Add
 from shredlake.delta.commit import Operation, Reads, commit
 from shredlake.delta.files import as_adds
-from shredlake.delta.mutate import cleaning_up
-from shredlake.delta.read_file import read_rows
 from shredlake.delta.skipping import prune
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage
-from shredlake.errors import VerificationFailed
+from shredlake.delta.storage import Storage, decode_path
+from shredlake.delta.write import LAYOUT_TAG
+from shredlake.errors import CommitConflict, VerificationFailed
 from shredlake.expr import parse_predicate
-from shredlake.kernels.checksum import checksum
-from shredlake.kernels.layout import is_variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
-from shredlake.spark.engine import Engine
+from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
+from shredlake.spark.engine import Engine, SparkEngine, collected
+from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
+from shredlake.spark.ingest_frame import spark_sql
 from shredlake.spark.report import progress
 from shredlake.spark.scan import slim
-from shredlake.spark.task import WriteJob, write_tables
+from shredlake.spark.task import FILE_BYTES, FileJob
 
-TARGET_BYTES = 128 << 20
+SAMPLE_FILES = 16
+SAMPLE_ROWS = 20_000
+LARGE_ENOUGH = 0.75
+"""A file of this share of the wanted size is left alone if nothing else is wrong with it."""
+
+WITHOUT_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -68,22 +75,6 @@ class OptimizeReport:
         )
 
 
-@dataclass(frozen=True)
-class CopyResult:
-    """What one task wrote, and the proof that it is what it read."""
-
-    adds: tuple[Mapping[str, Any], ...]
-    rows: int
-
-    def to_json(self) -> str:
-        return json.dumps({"adds": list(self.adds), "rows": self.rows})
-
-    @staticmethod
-    def from_json(text: str) -> CopyResult:
-        raw = json.loads(text)
-        return CopyResult(tuple(raw["adds"]), raw["rows"])
-
-
 def optimize_table(
     engine: Engine,
     table: str,
@@ -92,7 +83,7 @@ def optimize_table(
     sort_by: Sequence[str] = (),
     column: str | None = None,
     shredding: Shredding = "infer",
-    target_bytes: int = TARGET_BYTES,
+    file_bytes: int = FILE_BYTES,
     storage_options: Mapping[str, str] | None = None,
     writing: WriteOptions | None = None,
     show_progress: bool = False,
@@ -104,17 +95,38 @@ def optimize_table(
     predicate = None if where is None else parse_predicate(where)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
-    bins = [one for one in pack(adds, target_bytes) if sort_by or len(one) > 1 or not _fits(one[0], layout)]
+    bins = list(pack(adds, WITHOUT_LIMIT if sort_by else file_bytes))
+    if not sort_by:
+        bins = [one for one in bins if not _is_well(one, layout, file_bytes)]
     if not bins:
         return OptimizeReport(snapshot.version, 0, 0, 0, 0, 0, None, time.monotonic() - started)
-    spec = file_spec(snapshot, layout, writing)
-    job = WriteJob(spec=spec, column=column or "", sort_by=tuple(sort_by), enforce=False)
-    small = slim(snapshot)
-    with progress("optimize", len(bins), sum(add.size for add in adds), show_progress) as watch:
-        answers = engine.run(bins, partial(copy_files, small, job), watch)
-    results = [CopyResult.from_json(answer) for answer in answers]
-    new = [replace(Add.from_json(dict(add)), data_change=False) for result in results for add in result.adds]
     old = [add for one in bins for add in one]
+    size = sum(add.size for add in old)
+    job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, WITHOUT_LIMIT)
+    with progress("optimize", len(bins), size, show_progress) as watch:
+        if sort_by and isinstance(engine, SparkEngine):
+            results = _sorted_by_spark(engine, snapshot, job, list(pack(adds, file_bytes)))
+        else:
+            small = slim(snapshot)
+            answers = engine.run(bins, partial(copy_files, small, small, job), watch)
+            results = [CopyResult.from_json(answer) for answer in answers]
+    new = [replace(Add.from_json(dict(add)), data_change=False) for result in results for add in result.adds]
+    version = _commit(snapshot, old, new, where, sort_by)
+    return OptimizeReport(
+        version,
+        len(old),
+        len(new),
+        size,
+        sum(add.size for add in new),
+        sum(result.total.rows for result in results),
+        next(iter(layout.values()), None),
+        time.monotonic() - started,
+    )
+
+
+def _commit(
+    snapshot: Snapshot, old: Sequence[Add], new: Sequence[Add], where: str | None, sort_by: Sequence[str]
+) -> int:
     now = int(time.time() * 1000)
     actions: list[Action] = [*(replace(add.removal(now), data_change=False) for add in old), *new]
     operation = Operation(
@@ -127,22 +139,15 @@ def optimize_table(
             "numAddedBytes": sum(add.size for add in new),
         },
     )
-    with cleaning_up(storage, new):
-        version = commit(snapshot, actions, operation, Reads(files=frozenset(add.key for add in old)))
-    return OptimizeReport(
-        version,
-        len(old),
-        len(new),
-        sum(add.size for add in old),
-        sum(add.size for add in new),
-        sum(result.rows for result in results),
-        next(iter(layout.values()), None),
-        time.monotonic() - started,
-    )
+    try:
+        return commit(snapshot, actions, operation, Reads(files=frozenset(add.key for add in old)))
+    except CommitConflict:
+        snapshot.storage.delete(decode_path(add.path) for add in new)
+        raise
 
 
-def pack(adds: Sequence[Add], target_bytes: int) -> Iterator[tuple[Add, ...]]:
-    """Files of one partition together, up to the target size, in the order of the log."""
+def pack(adds: Sequence[Add], file_bytes: int) -> Iterator[tuple[Add, ...]]:
+    """Files of one partition together, up to the wanted size, in the order of the log."""
     by_partition: dict[tuple[Any, ...], list[Add]] = {}
     for add in adds:
         by_partition.setdefault(tuple(sorted(add.partition_values.items(), key=str)), []).append(add)
@@ -150,7 +155,7 @@ def pack(adds: Sequence[Add], target_bytes: int) -> Iterator[tuple[Add, ...]]:
         together: list[Add] = []
         size = 0
         for add in members:
-            if together and size + add.size > target_bytes:
+            if together and size + add.size > file_bytes:
                 yield tuple(together)
                 together, size = [], 0
             together.append(add)
@@ -158,9 +163,15 @@ def pack(adds: Sequence[Add], target_bytes: int) -> Iterator[tuple[Add, ...]]:
         yield tuple(together)
 
 
+def _is_well(files: Sequence[Add], layout: Mapping[str, str], file_bytes: int) -> bool:
+    """Whether rewriting these files would gain nothing: alone, or large, none deleted, well laid out."""
+    large = all(add.size >= LARGE_ENOUGH * file_bytes for add in files)
+    return (len(files) == 1 or large) and all(_fits(add, layout) for add in files)
+
+
 def _fits(add: Add, layout: Mapping[str, str]) -> bool:
-    """Whether a file has the wanted layout already and no deleted rows: a rewrite would gain nothing."""
-    described = json.loads((add.tags or {}).get("shredlake.layout", "null"))
+    """Whether a file has the wanted layout already and no deleted rows."""
+    described = json.loads((add.tags or {}).get(LAYOUT_TAG, "null"))
     if described is None or add.deletion_vector is not None:
         return False
     return {name: entry["shredding"] for name, entry in described.items()} == dict(layout)
@@ -178,47 +189,89 @@ def _layout(
         options = IngestOptions(column=item.name, shredding=wanted)
         settled = settled_layout(snapshot, options)
         if settled is None:
-            chosen = adds[:: max(1, len(adds) // 16)][:16]
-            parts = engine.run(
-                list(chosen), partial(profile_file, slim(snapshot), item.name), lambda done: None
-            )
-            profile = merge_profiles([bytes.fromhex(part) for part in parts])
+            chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
+            parts = engine.run(chosen, partial(profile_file, slim(snapshot), item.name))
+            profile = merge_profiles([bytes.fromhex(part) for part in parts]) if parts else b""
             settled = layout_from_profile(snapshot, options, profile)
         layout |= settled
     return layout
 
 
 def profile_file(snapshot: Snapshot, column: str, add: Add) -> str:
-    """The profile of one column of one file, as hexadecimal text."""
-    return profile_bytes(read_rows(snapshot, add).column(column)).hex()
+    """The profile of one column of the first rows of a file, as hexadecimal text."""
+    parts, rows = [], 0
+    for batch in rows_in(snapshot, [add]):
+        parts.append(profile_bytes(batch.column(column), threads=1))
+        rows += batch.num_rows
+        if rows >= SAMPLE_ROWS:
+            break
+    return merge_profiles(parts).hex() if parts else ""
 
 
-def copy_files(snapshot: Snapshot, job: WriteJob, adds: tuple[Add, ...]) -> str:
-    """Reads files, writes their rows anew, reads them back, and compares."""
-    table = pa.concat_tables([read_rows(snapshot, add) for add in adds])
-    written = write_tables(job, iter([table] if table.num_rows else []))
-    found = [read_rows(snapshot, Add.from_json(dict(add))) for add in written]
-    after = pa.concat_tables(found) if found else table.slice(0, 0)
-    if table.num_rows != after.num_rows or sums(table) != sums(after):
-        raise VerificationFailed(
-            f"{snapshot.storage.uri}: the rewritten files do not hold what the old ones hold "
-            f"({table.num_rows:,} rows read, {after.num_rows:,} written). Nothing was committed"
+# ── Sorted over all files ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Reads the files of a task."""
+
+    snapshot: Snapshot
+    tasks: Sequence[Sequence[Add]]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in rows_in(self.snapshot, self.tasks[number]):
+                    yield spark_batch(rows.columns, rows.schema.names)
+
+
+@dataclass(frozen=True)
+class _Write:
+    """Writes rows as they come, sorted, from Spark."""
+
+    snapshot: Snapshot
+    job: FileJob
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from shredlake.delta.conform import conform
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                table = pa.table([from_spark(column) for column in batch.columns], names=batch.schema.names)
+                yield from conform(table, self.job.spec.schema).to_batches()
+
+        result = write_and_sum(self.snapshot, self.job, rows())
+        yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
+
+
+def _sorted_by_spark(
+    engine: SparkEngine, snapshot: Snapshot, job: FileJob, bins: Sequence[Sequence[Add]]
+) -> list[CopyResult]:
+    """All rows in the order of the key, cut into files that do not overlap on it."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructField, StructType
+
+    small = slim(snapshot)
+    schema = StructType([StructField(item.name, spark_type(item.type)) for item in snapshot.schema.fields])
+    numbers = engine.spark.range(0, len(bins), 1, len(bins))
+    rows = numbers.mapInArrow(_Read(small, bins), schema)
+    size = sum(add.size for one in bins for add in one)
+    keys = [
+        *(F.col(f"`{name}`").asc_nulls_last() for name in snapshot.metadata.partition_columns),
+        *(F.expr(spark_sql(key)).asc_nulls_last() for key in job.sort_by),
+    ]
+    rows = rows.repartitionByRange(max(1, -(-size // job.file_bytes)), *keys).sortWithinPartitions(*keys)
+    unsorted = replace(job, sort_by=())  # Spark has sorted
+    answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"))
+    results = [CopyResult.from_json(row["result"]) for row in answers]
+    sums = [CopyResult.from_json(answer).total for answer in engine.run(bins, partial(sum_files, small))]
+    try:
+        check_same(
+            reduce(plus, sums, RowSum()),
+            reduce(plus, (result.total for result in results), RowSum()),
+            snapshot.storage.uri,
         )
-    return CopyResult(tuple(written), table.num_rows).to_json()
-
-
-def sums(table: pa.Table) -> dict[str, Any]:
-    """Per column, something that differs if the column does: checksums of Variants, counts of the rest."""
-    return {
-        name: checksum(table.column(name))
-        if is_variant(table.schema.field(name).type)
-        else _plain_sum(table, name)
-        for name in table.column_names
-    }
-
-
-def _plain_sum(table: pa.Table, name: str) -> tuple[int, int]:
-    """Nulls and distinct values: ordinary columns pass through Arrow untouched."""
-    column = table.column(name)
-    nested = pa.types.is_nested(column.type)
-    return column.null_count, -1 if nested else len(column.unique())
+    except VerificationFailed:
+        snapshot.storage.delete(decode_path(str(add["path"])) for result in results for add in result.adds)
+        raise
+    return results

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table as Grid
 
-from shredlake.spark.engine import Watch
+from shredlake.spark.engine import Watch, unwatched
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class IngestReport:
     input_bytes: int
     table_bytes: int
     layout: str | None
+    typed_share: float | None
+    """Of the new files' bytes of Variants, how many lie in typed columns; None where nothing was written."""
     seconds: float
     already_done: bool = False
     """The same job had been committed before: nothing was added."""
@@ -54,6 +56,8 @@ class IngestReport:
         grid.add_row(
             "size", f"{_bytes(self.table_bytes)} from {_bytes(self.input_bytes)} of text ({share:.1%})"
         )
+        if self.typed_share is not None:
+            grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")
         grid.add_row("time", f"{self.seconds:.1f} s, {rate:,.0f} MB/s")
         grid.add_row("layout", self.layout or "not shredded")
         return grid
@@ -71,24 +75,27 @@ def _bytes(count: float) -> str:
 def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[Watch]:
     """A bar on stderr that follows the finished tasks; silent where nobody looks."""
     if not shown:
-        yield lambda done: None
+        yield unwatched
         return
     started = time.monotonic()
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[counts]}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )
     with bar:
-        line = bar.add_task(title, total=max(tasks, 1), rate="")
+        line = bar.add_task(title, total=max(tasks, 1), counts="")
 
-        def watch(done: int) -> None:
+        def watch(done: int, rows: int = 0, rejects: int = 0) -> None:
             passed = max(time.monotonic() - started, 1e-9)
             rate = total_bytes * min(done / max(tasks, 1), 1.0) / 1e6 / passed
-            bar.update(line, completed=done, rate=f"{rate:,.0f} MB/s" if done else "")
+            counts = [f"{rows:,} rows"] if rows else []
+            counts += [f"{rate:,.0f} MB/s"] if rate else []
+            counts += [f"{rejects:,} rejects"] if rejects else []
+            bar.update(line, completed=done, counts=", ".join(counts))
 
         yield watch

@@ -167,6 +167,26 @@ def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
     return splits
 
 
+def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
+    """Splits that one task reads one after another: small files together, so that few files are written.
+
+    >>> small = [SourceFile(f"{name}.ndjson", 4, "") for name in "abc"]
+    >>> [[split.file.uri for split in task] for task in bundle(cut(small, 10), 10)]
+    [['a.ndjson', 'b.ndjson'], ['c.ndjson']]
+    """
+    tasks: list[tuple[Split, ...]] = []
+    task: list[Split] = []
+    size = 0
+    for split in splits:
+        length = split.end - split.start
+        if task and size + length > task_size:
+            tasks.append(tuple(task))
+            task, size = [], 0
+        task.append(split)
+        size += length
+    return [*tasks, tuple(task)] if task else tasks
+
+
 def _holds_array(file: SourceFile) -> bool:
     """Looks into the file unless its name already says that it holds lines."""
     name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.codec else "")
@@ -203,7 +223,7 @@ def open_at(file: SourceFile, start: int = 0) -> Readable:
     if file.codec == "bz2":
         return _Inflater(plain, bz2.BZ2Decompressor, file.uri)
     if file.codec == "zstd":
-        return zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True, closefd=True)
+        return _Inflater(plain, lambda: zstandard.ZstdDecompressor().decompressobj(), file.uri)
     return plain
 
 
@@ -239,7 +259,7 @@ class _Remote(io.RawIOBase):
 
 
 class _Inflater:
-    """gzip and bz2, members one after another as parallel compressors write them."""
+    """gzip, bz2 and zstd, members one after another as parallel compressors write them."""
 
     def __init__(self, plain: BinaryIO, fresh: Any, uri: str) -> None:
         self._plain, self._fresh, self._uri = plain, fresh, uri
@@ -264,7 +284,7 @@ class _Inflater:
             self._started = True
             try:
                 text: bytes = self._member.decompress(packed)
-            except (zlib.error, OSError, ValueError) as error:
+            except (zlib.error, zstandard.ZstdError, OSError, ValueError) as error:
                 raise PipelineError(
                     f"{self._uri}: not the compressed data that its name promises ({error}). "
                     "Rename the file, or copy it again; nothing of it was committed."

@@ -1,20 +1,29 @@
 """Structured Streaming into a shredded table, exactly once.
 
-Every micro-batch is an ingest whose commit carries (stream, number of the batch) in a `txn` action. Spark
-repeats a batch after a restart under the same number, and the table then knows that it has it.
+```
+folder of files ─ Spark: which files are new ─▶ ingest of those files ─┐
+any other stream ─ Spark: the batch's rows ───▶ ingest of the frame ───┴▶ commit with (stream, batch) in `txn`
+```
+
+Spark repeats a batch after a restart under the same number, with the same files or rows; the table then knows
+that it has it. Layouts stay as the first batch chose them, unless a new one is pinned or given.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from shredlake.delta.storage import Storage
-from shredlake.spark.ingest import IngestOptions
-from shredlake.spark.ingest_frame import ingest_frame
+from shredlake.errors import UnsupportedExpression
+from shredlake.spark.engine import SparkEngine
+from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
+from shredlake.spark.optimize import optimize_table
 from shredlake.spark.report import IngestReport
 
 if TYPE_CHECKING:
@@ -24,38 +33,60 @@ if TYPE_CHECKING:
 STREAM_ID = "shredlake-stream-id"
 """A file beside Spark's own state that names the stream, so that a restart is the same stream."""
 
+FILES_TO_URLS = {"s3a": "s3", "s3n": "s3", "abfss": "az", "wasbs": "az"}
+"""Hadoop's schemes, as object stores are called elsewhere."""
 
-def stream_frame(
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream takes its batches."""
+
+    document: str | None = None
+    files_per_batch: int | None = None
+    writers: int = 1
+    """How many tasks write a batch, and so how many files it adds, unless the batch is large."""
+    compact_every: int | None = None
+    """After how many batches the table's small files are put together."""
+    trigger: Mapping[str, Any] | None = None
+    on_batch: Callable[[IngestReport], None] | None = None
+
+
+def start_stream(
     source: str | DataFrame,
     spark: SparkSession,
     table: str,
     checkpoint: str,
     options: IngestOptions,
-    *,
-    document: str | None = None,
-    files_per_batch: int | None = None,
-    writers: int | None = None,
-    trigger: dict[str, Any] | None = None,
-    on_batch: Callable[[IngestReport], None] | None = None,
+    how: StreamOptions,
 ) -> StreamingQuery:
-    """Starts a stream. `writers` bounds the files that one batch writes."""
-    stream = stream_id(checkpoint, dict(options.storage_options))
-    frame = _text_stream(spark, source, files_per_batch) if isinstance(source, str) else source
+    """Starts a stream."""
+    name = f"shredlake-stream-{stream_id(checkpoint, options.storage_options)}"
+    frame = _files(spark, source, how.files_per_batch) if isinstance(source, str) else source
 
     def take(batch: DataFrame, number: int) -> None:
-        if writers is not None:
-            batch = batch.coalesce(writers)
-        report = ingest_frame(
-            batch, table, replace(options, transaction=(f"shredlake-stream-{stream}", number)), document
-        )
-        if on_batch is not None:
-            on_batch(report)
+        chosen = replace(options, transaction=(name, number), keep_layout=True)
+        if isinstance(source, str):
+            report = _ingest_files(batch, table, chosen, how.writers)
+        else:
+            report = ingest_frame(batch.coalesce(how.writers), table, chosen, how.document)
+        if report is None:
+            return
+        if how.compact_every and (number + 1) % how.compact_every == 0:
+            optimize_table(
+                SparkEngine(spark),
+                table,
+                shredding=options.shredding,
+                file_bytes=options.file_bytes,
+                storage_options=options.storage_options,
+            )
+        if how.on_batch is not None:
+            how.on_batch(report)
 
     writing = frame.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
-    return writing.trigger(**(trigger or {"availableNow": True})).start()
+    return writing.trigger(**(how.trigger or {"availableNow": True})).start()
 
 
-def stream_id(checkpoint: str, options: dict[str, Any]) -> str:
+def stream_id(checkpoint: str, options: Mapping[str, Any]) -> str:
     """The name of the stream that a checkpoint belongs to, made up when it first starts."""
     storage = Storage(checkpoint, options)
     with suppress(FileExistsError):
@@ -63,8 +94,45 @@ def stream_id(checkpoint: str, options: dict[str, Any]) -> str:
     return storage.get(STREAM_ID).decode()
 
 
-def _text_stream(spark: SparkSession, source: str, files_per_batch: int | None) -> DataFrame:
-    reader = spark.readStream.format("text")
+def _files(spark: SparkSession, source: str, files_per_batch: int | None) -> DataFrame:
+    """The files that appear in a folder; what is in them never passes through the JVM."""
+    schema = "path string, modificationTime timestamp, length bigint, content binary"
+    reader = spark.readStream.format("binaryFile").schema(schema)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", str(files_per_batch))
-    return reader.load(source)
+    return reader.load(source).select("path")
+
+
+def _ingest_files(batch: DataFrame, table: str, options: IngestOptions, writers: int) -> IngestReport | None:
+    paths = [local_or_url(row["path"]) for row in batch.collect()]
+    if not paths:
+        return None
+    engine = _Bounded(batch.sparkSession, writers)
+    if not options.range_partition:
+        with suppress(UnsupportedExpression):  # then Spark SQL evaluates it
+            return ingest_text(engine, paths, table, options)
+    return ingest_text_by_sql(batch.sparkSession, paths, table, options)
+
+
+class _Bounded(SparkEngine):
+    """Spark, asked for fewer and larger tasks than it has cores."""
+
+    def __init__(self, spark: SparkSession, tasks: int) -> None:
+        super().__init__(spark)
+        self._tasks = tasks
+
+    @property
+    def parallelism(self) -> int:
+        return self._tasks
+
+
+def local_or_url(path: str) -> str:
+    """A path as Spark names files, as the rest of us do.
+
+    >>> local_or_url("file:/data/a%20b.ndjson"), local_or_url("s3a://bucket/a.ndjson")
+    ('/data/a b.ndjson', 's3://bucket/a.ndjson')
+    """
+    parts = urlsplit(path)
+    if parts.scheme in ("", "file"):
+        return unquote(parts.path)
+    return f"{FILES_TO_URLS.get(parts.scheme, parts.scheme)}://{parts.netloc}{unquote(parts.path)}"

@@ -1,23 +1,20 @@
 """What one task of an ingest does: text in, data files and rejects out, all inside the worker.
 
 ```
-split ─ pieces ─ from_json ─┬─ rows ── computed columns ─ (gather, sort, split by partition) ─ data files
-                            └─ rejects ──────────────────────────────────────────────────────── staged file
+splits ─ pieces ─ from_json ─┬─ rows ── computed columns ─ (gather, sort, split by partition) ─ data files
+                             └─ rejects ──────────────────────────────────────────────────────── staged file
 ```
 
 A task commits nothing. It answers with the `add` actions of its files and with its counts; the driver checks
-the counts and commits. Line numbers of rejects count from the start of the split until the driver, who knows
-how many lines the splits before it had, puts them right.
+the counts and commits.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -31,21 +28,20 @@ from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels import from_json
 from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.parquet.write import ParquetWriter
+from shredlake.spark.rejects import REJECTS_SCHEMA, Staging
 from shredlake.spark.sources import Split
-from shredlake.spark.text import Piece, pieces
+from shredlake.spark.text import MAX_DOCUMENT, Piece, pieces
 
-REJECTS_SCHEMA = pa.schema(
-    [
-        pa.field("file", pa.string()),
-        pa.field("line", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("raw", pa.binary()),
-    ]
-)
-"""A rejects table: where the bad document stood (lines counted from 1; null where it came from no file), why
-it was refused, and its bytes."""
+GATHER_BYTES = 256 << 20
+"""Arrow bytes that a task holds to sort them or to tell partitions apart: bounds a worker's memory."""
+
+FILE_BYTES = 128 << 20
+"""How large a data file should become."""
+
+ARROW_PER_FILE_BYTE = 4
+"""A file of Variants, compressed, is about a quarter of its Arrow columns."""
+
+SAMPLE_READ = 256 << 10
 
 
 @dataclass(frozen=True)
@@ -54,28 +50,37 @@ class Parsing:
 
     duplicate_keys: Literal["error", "last_wins"] = "error"
     max_depth: int = 1000
+    max_document: int = MAX_DOCUMENT
+    """The longest line, in bytes; a longer one is refused."""
+
+
+@dataclass(frozen=True)
+class FileJob:
+    """How rows become data files."""
+
+    spec: FileSpec
+    sort_by: tuple[str, ...] = ()
+    file_bytes: int = FILE_BYTES
+    gather_bytes: int = GATHER_BYTES
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a task holds rows before it writes: to sort them, or to write by partition."""
+        return bool(self.sort_by or self.spec.partition_columns)
 
 
 @dataclass(frozen=True)
 class WriteJob:
     """What all tasks of one ingest share; pickled to the workers."""
 
-    spec: FileSpec
+    files: FileJob
     column: str
     """The Variant column that the documents go to."""
+    rejects: Storage
+    """Where rejects are staged."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """Other columns, as expressions over the document: `{"day": "v:ts::date"}`."""
-    sort_by: tuple[str, ...] = ()
     parsing: Parsing = field(default_factory=Parsing)
-    rejects: Storage | None = None
-    """Where rejects are staged; None only counts them."""
-    enforce: bool = True
-    """Whether the table's constraints are checked here; Spark has done so already where they need Spark."""
-
-    @property
-    def gathers(self) -> bool:
-        """Whether a task holds all its rows before it writes: to sort them, or to write by partition."""
-        return bool(self.sort_by or self.spec.partition_columns)
 
 
 @dataclass(frozen=True)
@@ -88,79 +93,112 @@ class TaskResult:
     rejected: int
     staged: str | None = None
     """The file with the rejects, relative to the place where they are staged."""
+    lines: tuple[int, ...] = ()
+    """How many lines each of the task's splits has."""
 
     def to_json(self) -> str:
-        return json.dumps(self.__dict__ | {"adds": list(self.adds)})
+        return json.dumps(self.__dict__ | {"adds": list(self.adds), "lines": list(self.lines)})
 
     @staticmethod
     def from_json(text: str) -> TaskResult:
         raw = json.loads(text)
-        return TaskResult(**(raw | {"adds": tuple(raw["adds"])}))
+        return TaskResult(**(raw | {"adds": tuple(raw["adds"]), "lines": tuple(raw["lines"])}))
 
 
-def sample_split(parsing: Parsing, split: Split, limit: int) -> str:
-    """Profiles the first `limit` bytes of a split, for the choice of a layout; bad documents do not count."""
-    seen = 0
-    parts: list[bytes] = []
-    for piece in pieces(split):
-        seen += piece.rows.nbytes
-        parts.append(profile_bytes(pc.drop_null(_parsed(piece.rows, parsing)[0])))
-        if seen >= limit:
-            break
-    return base64.b64encode(merge_profiles(parts)).decode()
-
-
-def write_split(job: WriteJob, split: Split) -> str:
-    """Reads, parses, shreds and writes one split."""
-    rejects = _Rejects(job.rejects, split)
-    documents = 0
+def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
+    """Reads, parses, shreds and writes some splits."""
+    rejects = Staging(job.rejects)
+    lines = [0] * len(splits)
 
     def tables() -> Iterator[pa.Table]:
-        nonlocal documents
-        for piece in pieces(split):
-            documents += len(piece.rows)
-            column, bad = _parsed(piece.rows, job.parsing)
-            if bad.num_rows:
-                rejects.take(piece, bad)
-                column = pc.drop_null(column)
-            if len(column):
-                yield with_computed(job, pa.table({job.column: column}))
+        for index, split in enumerate(splits):
+            for parsed in parsed_pieces(split, job.parsing):
+                lines[index] += parsed.documents
+                rejects.take(parsed.rejects)
+                if len(parsed.column):
+                    yield with_computed(job, pa.table({job.column: parsed.column}))
 
     try:
-        adds = write_tables(job, tables())
+        adds = write_tables(job.files, tables())
         staged = rejects.close()
     except BaseException:
         rejects.abort()
         raise
-    written = sum(json.loads(add["stats"])["numRecords"] for add in adds)
-    return TaskResult(tuple(adds), documents, written, rejects.count, staged).to_json()
+    return TaskResult(tuple(adds), sum(lines), rows_of(adds), rejects.count, staged, tuple(lines)).to_json()
 
 
-def write_tables(job: WriteJob, tables: Iterator[pa.Table]) -> list[dict[str, Any]]:
-    """Writes conformed tables to data files: as they come, or gathered, sorted and split by partition."""
-    if not job.gathers:
-        first = next(tables, None)
-        if first is None:
-            return []
-        with DataFileWriter(job.spec) as writer:
-            writer.write(first)
-            for table in tables:
-                writer.write(table)
-            return [writer.close().to_json()]
-    gathered = list(tables)
-    if not gathered:
-        return []
-    table = ordered(pa.concat_tables(gathered), job.sort_by)
-    gathered.clear()
-    adds = []
-    for values, rows in partitions.split(table, job.spec.schema, job.spec.partition_columns):
-        with DataFileWriter(job.spec, values) as writer:
-            writer.write(rows)
-            adds.append(writer.close().to_json())
-    return adds
+def rows_of(adds: Iterable[Mapping[str, Any]]) -> int:
+    """How many rows some files hold, by what was counted while they were written."""
+    return sum(json.loads(add["stats"])["numRecords"] for add in adds)
 
 
-def ordered(table: pa.Table, sort_by: tuple[str, ...]) -> pa.Table:
+@dataclass(frozen=True)
+class ParsedPiece:
+    """Some documents of a split, taken apart into rows and rejects."""
+
+    column: pa.Array
+    rejects: pa.Table
+    """REJECTS_SCHEMA, lines counted from 0 at the start of the split."""
+    documents: int
+
+
+def parsed_pieces(split: Split, parsing: Parsing) -> Iterator[ParsedPiece]:
+    """Reads and parses a split, a few megabytes at a time."""
+    for piece in pieces(split, max_document=parsing.max_document):
+        if piece.problem is not None:
+            column, rows = pa.array([], pa.null()), pa.array(range(len(piece.rows)), pa.int64())
+            reasons = pa.repeat(pa.scalar(piece.problem), len(rows))
+        else:
+            column, bad = parse(piece.rows, parsing)
+            rows, reasons = bad.column("row").combine_chunks(), bad.column("reason")
+            column = pc.drop_null(column) if len(rows) else column
+        yield ParsedPiece(column, _rejects(split, piece, rows, reasons), len(piece.rows))
+
+
+def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Table:
+    return pa.table(
+        {
+            "file": pa.repeat(pa.scalar(split.file.uri), len(rows)),
+            "line": pc.add(rows, piece.first_line),
+            "offset": piece.offsets.take(rows),
+            "reason": reasons,
+            "raw": piece.rows.take(rows),
+        },
+        schema=REJECTS_SCHEMA,
+    )
+
+
+def parse(rows: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]:
+    """Text to Variants on this thread, with the rejects."""
+    return from_json(
+        rows,
+        on_error="collect",
+        duplicate_keys=parsing.duplicate_keys,
+        max_depth=parsing.max_depth,
+        threads=1,
+    )
+
+
+def count_lines(split: Split) -> str:
+    """How many documents a split holds, bad ones among them."""
+    return str(sum(len(piece.rows) for piece in pieces(split)))
+
+
+# ── Rows ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
+    """The rows as the table wants them: computed, default and generated columns added, all checked."""
+    for name, expression in job.computed.items():
+        [projection] = parse_columns([expression])
+        table = table.append_column(name, evaluate(projection.expr, table))
+    spec = job.files.spec
+    full = complete(table, spec.schema)
+    Constraints.of(spec.schema, spec.properties).enforce(full)
+    return full
+
+
+def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
     """The rows sorted by expressions, nulls last.
 
     >>> import shredlake as sl
@@ -175,86 +213,78 @@ def ordered(table: pa.Table, sort_by: tuple[str, ...]) -> pa.Table:
     return table.take(order)
 
 
-def _parsed(rows: pa.BinaryArray, parsing: Parsing) -> tuple[pa.Array, pa.Table]:
-    column, rejects = from_json(
-        rows,
-        on_error="collect",
-        duplicate_keys=parsing.duplicate_keys,
-        max_depth=parsing.max_depth,
-        threads=1,
-    )
-    return column, rejects
+# ── Files ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
-    """The rows as the table wants them: computed, default and generated columns added, all checked."""
-    for name, expression in job.computed.items():
-        [projection] = parse_columns([expression])
-        table = table.append_column(name, evaluate(projection.expr, table))
-    full = complete(table, job.spec.schema)
-    if job.enforce:
-        Constraints.of(job.spec.schema, job.spec.properties).enforce(full)
-    return full
-
-
-class _Rejects:
-    """The bad documents of one task, staged as a file of their own when there are any."""
-
-    def __init__(self, storage: Storage | None, split: Split) -> None:
-        self._storage, self._split = storage, split
-        self._writer: ParquetWriter | None = None
-        self._path = f"{uuid.uuid4()}.parquet"
-        self.count = 0
-
-    def take(self, piece: Piece, bad: pa.Table) -> None:
-        rows = bad.column("row")
-        table = pa.table(
-            {
-                "file": pa.repeat(pa.scalar(self._split.file.uri), bad.num_rows),
-                "line": pc.add(rows, piece.first_line),
-                "offset": piece.offsets.take(rows.combine_chunks()),
-                "reason": bad.column("reason"),
-                "raw": piece.rows.take(rows.combine_chunks()),
-            },
-            schema=REJECTS_SCHEMA,
+def write_tables(job: FileJob, tables: Iterable[pa.Table]) -> list[dict[str, Any]]:
+    """Writes conformed tables to data files: as they come, or gathered, sorted and split by partition."""
+    if not job.gathers:
+        return list(_write_stream(job, {}, tables))
+    return [
+        add
+        for gathered in _gathered(tables, job.gather_bytes)
+        for values, rows in partitions.split(
+            ordered(gathered, job.sort_by), job.spec.schema, job.spec.partition_columns
         )
-        self.count += bad.num_rows
-        if self._storage is None:
-            return
-        if self._writer is None:
-            location, store = self._storage.destination(self._path)
-            self._writer = ParquetWriter(location, REJECTS_SCHEMA, store=store)
-        self._writer.write(table)
-
-    def close(self) -> str | None:
-        if self._writer is None:
-            return None
-        self._writer.close()
-        return self._path
-
-    def abort(self) -> None:
-        if self._writer is not None:
-            self._writer.abort()
+        for add in _write_stream(job, values, rows.to_batches())
+    ]
 
 
-def stage_rejects(storage: Storage | None, refused: list[pa.Table]) -> str | None:
-    """Stages documents that came from no file: the reason and the bytes of each, in that order of columns."""
-    if storage is None:
-        return None
-    path = f"{uuid.uuid4()}.parquet"
-    location, store = storage.destination(path)
-    with ParquetWriter(location, REJECTS_SCHEMA, store=store) as writer:
-        for table in refused:
-            nothing = {name: pa.nulls(table.num_rows, REJECTS_SCHEMA.field(name).type) for name in _PLACE}
-            found = {"reason": table.column(0), "raw": table.column(1)}
-            writer.write(pa.table({**nothing, **found}, schema=REJECTS_SCHEMA))
-    return path
+def _gathered(tables: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
+    held: list[pa.Table] = []
+    size = 0
+    for table in tables:
+        held.append(table)
+        size += table.nbytes
+        if size >= limit:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
 
 
-_PLACE = ("file", "line", "offset")
+def _write_stream(
+    job: FileJob, values: Mapping[str, Any], parts: Iterable[pa.Table | pa.RecordBatch]
+) -> Iterator[dict[str, Any]]:
+    """Rows of one partition to files of about the wanted size."""
+    writer: DataFileWriter | None = None
+    size = 0
+    try:
+        for part in parts:
+            if not part.num_rows:
+                continue
+            writer = writer or DataFileWriter(job.spec, values)
+            writer.write(part)
+            size += part.nbytes
+            if size >= job.file_bytes * ARROW_PER_FILE_BYTE:
+                yield writer.close().to_json()
+                writer, size = None, 0
+        if writer is not None:
+            yield writer.close().to_json()
+    except BaseException:
+        if writer is not None:
+            writer.abort()
+        raise
 
 
-def sample_windows(splits: list[Split], windows: int, window_bytes: int) -> list[Split]:
+# ── Sampling ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sample_splits(parsing: Parsing, limit: int, windows: Sequence[Split]) -> str:
+    """Profiles the first `limit` bytes of each window, for the choice of a layout; bad ones do not count."""
+    parts: list[bytes] = []
+    for window in windows:
+        seen = 0
+        for piece in pieces(window, max_document=parsing.max_document, read_size=SAMPLE_READ):
+            if piece.problem is None:
+                parts.append(profile_bytes(pc.drop_null(parse(piece.rows, parsing)[0]), threads=1))
+            seen += piece.rows.nbytes
+            if seen >= limit:
+                break
+    return base64.b64encode(merge_profiles(parts)).decode() if parts else ""
+
+
+def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> list[Split]:
     """A fair sample: windows spread evenly over all the text; of compressed files, the beginnings.
 
     >>> from shredlake.spark.sources import SourceFile
@@ -263,18 +293,18 @@ def sample_windows(splits: list[Split], windows: int, window_bytes: int) -> list
     [(0, 10), (250, 260), (500, 510), (750, 760)]
     """
     total = sum(split.end - split.start for split in splits)
-    step = max(total // windows, window_bytes)
+    step = max(-(-total // windows), window_bytes)
     chosen: list[Split] = []
-    passed = 0
-    due = 0
+    passed = due = 0
     for split in splits:
         size = split.end - split.start
-        if (split.array or split.file.codec is not None) and due < passed + size:
+        whole = split.array or split.file.codec is not None
+        if whole and due < passed + size:
             chosen.append(split)
-            due = passed + size
-        while due < passed + size:
+            due += step * -(-(passed + size - due) // step)
+        while not whole and due < passed + size:
             start = split.start + due - passed
-            chosen.append(Split(split.file, start, min(start + window_bytes, split.end), split.number))
+            chosen.append(replace(split, start=start, end=min(start + window_bytes, split.end)))
             due += step
         passed += size
-    return list(islice(chosen, windows))
+    return chosen

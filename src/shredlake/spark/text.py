@@ -21,7 +21,10 @@ from shredlake.kernels.documents import split_elements, split_lines
 from shredlake.spark.sources import BYTE_ORDER_MARK, READ_SIZE, Readable, Split, open_at
 
 MAX_DOCUMENT: Final = 128 << 20
-"""The longest document that is held in memory; a longer one ends the job with its place."""
+"""The longest line that is held in memory, and about the longest that a Variant can hold."""
+
+KEPT_OF_TOO_LONG: Final = 64 << 10
+"""How much of a longer line is kept, for people to recognise it by."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,13 @@ class Piece:
     """The number of the first row, counted from 0 at the start of the split."""
     offsets: pa.Int64Array
     """Where each row begins, in bytes from the start of the (decompressed) file."""
+    problem: str | None = None
+    """Why these rows are no documents, where that is known before they are parsed."""
 
 
-def pieces(split: Split, *, max_document: int = MAX_DOCUMENT) -> Iterator[Piece]:
+def pieces(
+    split: Split, *, max_document: int = MAX_DOCUMENT, read_size: int | None = None
+) -> Iterator[Piece]:
     """Reads a split piece by piece; memory stays at a few times READ_SIZE unless one document is longer.
 
     >>> import tempfile, pathlib
@@ -48,17 +55,19 @@ def pieces(split: Split, *, max_document: int = MAX_DOCUMENT) -> Iterator[Piece]
     >>> [(piece.rows.to_pylist(), piece.offsets.to_pylist()) for piece in pieces(second)]
     [([b'{"a": 3}\\n'], [18])]
     """
+    step = read_size or READ_SIZE
     text = open_at(split.file, max(split.start - 1, 0))
     try:
-        yield from _elements(text, split, max_document) if split.array else _lines(text, split, max_document)
+        read = _elements if split.array else _lines
+        yield from read(text, split, max_document, step)
     finally:
         text.close()
 
 
-def _lines(text: Readable, split: Split, max_document: int) -> Iterator[Piece]:
+def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
     whole_file = split.file.codec is not None
     position = max(split.start - 1, 0)  # of the first byte in `held`, within the file
-    held = text.read(READ_SIZE)
+    held = text.read(step)
     if split.start == 0:
         if held.startswith(BYTE_ORDER_MARK):
             held, position = held[len(BYTE_ORDER_MARK) :], len(BYTE_ORDER_MARK)
@@ -66,13 +75,13 @@ def _lines(text: Readable, split: Split, max_document: int) -> Iterator[Piece]:
         # The line that crosses into this split belongs to the one before.
         while (newline := held.find(b"\n")) < 0:
             position += len(held)
-            if not (held := text.read(READ_SIZE)):
+            if not (held := text.read(step)):
                 return
         held, position = held[newline + 1 :], position + newline + 1
     line = 0
     final = False
     while not final and (whole_file or position < split.end):
-        more = text.read(READ_SIZE)
+        more = text.read(step)
         final = not more
         held += more
         documents = split_lines(held, final=final)
@@ -84,17 +93,33 @@ def _lines(text: Readable, split: Split, max_document: int) -> Iterator[Piece]:
             yield Piece(rows, line, starts)
         line += len(rows)
         held, position = held[documents.taken :], position + documents.taken
-        _check_length(held, max_document, split, position)
+        if len(held) > max_document:
+            kept, begin, length = held[:KEPT_OF_TOO_LONG], position, len(held)
+            while (newline := held.find(b"\n")) < 0 and (held := text.read(step)):
+                length += len(held)
+            used = newline + 1 if newline >= 0 else 0
+            length -= len(held) - used
+            held, position = held[used:], position + length
+            final = not held and newline < 0
+            if whole_file or begin < split.end:
+                yield too_long(kept, length, max_document, line, begin)
+                line += 1
 
 
-def _elements(text: Readable, split: Split, max_document: int) -> Iterator[Piece]:
-    held = text.read(READ_SIZE)
+def too_long(kept: bytes, length: int, max_document: int, line: int, begin: int) -> Piece:
+    """A line that nobody could hold: refused with its place and its first bytes."""
+    problem = f"a line of {length:,} bytes, longer than the {max_document:,} that are allowed"
+    return Piece(pa.array([kept], pa.binary()), line, pa.array([begin], pa.int64()), problem)
+
+
+def _elements(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
+    held = text.read(step)
     before = held.find(b"[") + 1
     held, position = held[before:], before
     line = 0
     final = closed = False
     while not final and not closed:
-        more = text.read(READ_SIZE)
+        more = text.read(step)
         final = not more
         held += more
         documents = split_elements(held, final=final)
@@ -104,7 +129,7 @@ def _elements(text: Readable, split: Split, max_document: int) -> Iterator[Piece
         closed = documents.closed
         held, position = held[documents.taken :], position + documents.taken
         _check_length(held, max_document, split, position)
-    while closed and (rest := held or text.read(READ_SIZE)):
+    while closed and (rest := held or text.read(step)):
         # Nothing may follow the array; what does is handed on, so that it ends among the rejects.
         if rest.strip():
             yield Piece(pa.array([rest.strip()], pa.binary()), line, pa.array([position], pa.int64()))

@@ -118,13 +118,17 @@ def test_byte_order_mark_and_first_line(tmp_path: Path) -> None:
     assert read_back(tmp_path / "a.ndjson", 100) == [(0, 3, b'{"a": 1}\n'), (1, 12, b"2\n")]
 
 
-def test_a_document_without_end(tmp_path: Path) -> None:
-    (tmp_path / "a.ndjson").write_bytes(b"1\n" + b"x" * 100)
-    [split] = cut(find_files(str(tmp_path / "a.ndjson")), 1000)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_module, "READ_SIZE", 10)
-        with pytest.raises(PipelineError, match="document at byte 2 is longer than 20 bytes"):
-            list(pieces(split, max_document=20))
+@pytest.mark.parametrize("rest", [b"", b"\n3\n"])
+@pytest.mark.parametrize("split_size", [1000, 50])
+def test_a_line_longer_than_allowed(tmp_path: Path, rest: bytes, split_size: int) -> None:
+    (tmp_path / "a.ndjson").write_bytes(b"1\n" + b"x" * 100 + rest)
+    found = []
+    for split in cut(find_files(str(tmp_path / "a.ndjson")), split_size):
+        for piece in pieces(split, max_document=20, read_size=10):
+            found += [(offset, piece.problem) for offset in piece.offsets.to_pylist()]
+    length = 101 if rest else 100
+    too_long = (2, f"a line of {length} bytes, longer than the 20 that are allowed")
+    assert found == [(0, None), too_long, *([(103, None)] if rest else [])]
 
 
 def test_finding_files(tmp_path: Path) -> None:

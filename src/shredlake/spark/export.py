@@ -1,0 +1,181 @@
+"""Tables made of other things: draft-layout files taken in, and tables copied out without shredding."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+
+import pyarrow as pa
+
+from shredlake.delta.actions import Add
+from shredlake.delta.constraints import Constraints, complete
+from shredlake.delta.create import SHREDDING_PROPERTY, create
+from shredlake.delta.files import as_adds
+from shredlake.delta.layouts import PIN_PREFIX
+from shredlake.delta.log import list_log
+from shredlake.delta.snapshot import Snapshot, load_snapshot
+from shredlake.delta.spec import file_spec
+from shredlake.delta.storage import Storage
+from shredlake.errors import InvalidSchema, TableExists
+from shredlake.kernels.layout import is_variant
+from shredlake.parquet.draft import read_draft
+from shredlake.parquet.draft_layout import draft_schema, is_draft
+from shredlake.parquet.replace import find_types
+from shredlake.parquet.source import open_input
+from shredlake.parquet.stream import parquet_file
+from shredlake.shredding.draft import todays_node
+from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
+from shredlake.spark.engine import Engine
+from shredlake.spark.ingest import already_done, commit_adds
+from shredlake.spark.optimize import pack
+from shredlake.spark.report import IngestReport, progress
+from shredlake.spark.scan import slim
+from shredlake.spark.sources import SourceFile, find_files, fingerprint
+from shredlake.spark.task import FILE_BYTES, FileJob
+
+# ── In ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def migrate_files(
+    engine: Engine,
+    source: str | Iterable[str],
+    table: str,
+    *,
+    strict: bool = False,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+) -> IngestReport:
+    """Files in the older draft layout into a table, shredded as they were; once, however often it is run."""
+    started = time.monotonic()
+    options = dict(storage_options or {})
+    files = [file for file in find_files(source, options) if file.uri.endswith(".parquet")]
+    if not files:
+        raise InvalidSchema(f"no Parquet files at {source}")
+    schema, layout = _shape(files[0])
+    storage = Storage(table, options)
+    if list_log(storage).latest is None:
+        with suppress(TableExists):
+            create(storage, schema, properties={SHREDDING_PROPERTY: "true"})
+    snapshot = load_snapshot(storage)
+    mark = (f"shredlake-migrate-{fingerprint(files)}", 1)
+    if (done := already_done(snapshot, mark)) is not None:
+        return done
+    job = FileJob(file_spec(snapshot, layout), file_bytes=file_bytes)
+    tasks = list(_together(files, file_bytes))
+    total = sum(file.size for file in files)
+    with progress("migrate", len(tasks), total, show_progress) as watch:
+        answers = engine.run(tasks, partial(_migrate, slim(snapshot), job, strict), watch)
+    results = [CopyResult.from_json(answer) for answer in answers]
+    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    version = commit_adds(snapshot, adds, mark, "draft files")
+    rows = sum(result.total.rows for result in results)
+    return IngestReport(
+        storage.uri,
+        version,
+        rows,
+        rows,
+        0,
+        None,
+        len(adds),
+        total,
+        sum(add.size for add in adds),
+        next(iter(layout.values()), None),
+        None,
+        time.monotonic() - started,
+    )
+
+
+def _shape(file: SourceFile) -> tuple[pa.Schema, dict[str, str]]:
+    """A draft file's schema with Variants as Variants, and today's layout of each."""
+    with open_input(file.uri) as source, parquet_file(source) as opened:
+        arrow = opened.schema_arrow
+    drafts = find_types(arrow, is_draft)
+    layout = {".".join(names): ShreddingSchema(todays_node(draft_schema(t))) for names, t in drafts.items()}
+    shredded = {name: str(schema) for name, schema in layout.items() if not isinstance(schema.root, Untyped)}
+    return read_draft(file.uri).schema, shredded
+
+
+def _together(files: Sequence[SourceFile], limit: int) -> Iterator[tuple[SourceFile, ...]]:
+    held: list[SourceFile] = []
+    for file in files:
+        if held and sum(one.size for one in held) + file.size > limit:
+            yield tuple(held)
+            held = []
+        held.append(file)
+    yield tuple(held)
+
+
+def _migrate(target: Snapshot, job: FileJob, strict: bool, files: Sequence[SourceFile]) -> str:
+    """Reads draft files, writes today's, reads back, compares: a task."""
+    constraints = Constraints.of(target.schema, target.properties)
+    tables = []
+    for file in files:
+        table = complete(read_draft(file.uri, strict=strict), target.schema)
+        constraints.enforce(table)
+        tables.append(table)
+    result = write_and_sum(target, job, (batch for table in tables for batch in table.to_batches()))
+    check_same(row_sum(tables), result.total, target.storage.uri)
+    return result.to_json()
+
+
+# ── Out ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def unshred_table(
+    engine: Engine,
+    table: str,
+    target: str,
+    *,
+    version: int | None = None,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+) -> IngestReport:
+    """A copy of a table whose files are not shredded, for engines that can't read those that are."""
+    started = time.monotonic()
+    options = dict(storage_options or {})
+    source = load_snapshot(Storage(table, options), version)
+    storage = Storage(target, options)
+    if list_log(storage).latest is None:
+        create(storage, source.arrow_schema, source.metadata.partition_columns, _plain_properties(source))
+    snapshot = load_snapshot(storage)
+    mark = (f"shredlake-unshred-{source.metadata.id}", source.version)
+    if (done := already_done(snapshot, mark)) is not None:
+        return done
+    if snapshot.version > 0:
+        raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
+    if not any(is_variant(item.type) for item in source.arrow_schema):
+        raise InvalidSchema(f"{source.storage.uri} has no Variant column: there is nothing to unshred")
+    bins = list(pack(as_adds(source.files.table()), file_bytes))
+    job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
+    size = sum(add.size for one in bins for add in one)
+    with progress("unshred", len(bins), size, show_progress) as watch:
+        answers = engine.run(bins, partial(copy_files, slim(source), slim(snapshot), job), watch)
+    results = [CopyResult.from_json(answer) for answer in answers]
+    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    done_version = commit_adds(snapshot, adds, mark, "table")
+    rows = sum(result.total.rows for result in results)
+    return IngestReport(
+        storage.uri,
+        done_version,
+        rows,
+        rows,
+        0,
+        None,
+        len(adds),
+        size,
+        sum(add.size for add in adds),
+        None,
+        None,
+        time.monotonic() - started,
+    )
+
+
+def _plain_properties(source: Snapshot) -> dict[str, str]:
+    """The table's properties without what speaks of shredding or of the old table's own column names."""
+    unwanted = (SHREDDING_PROPERTY, PIN_PREFIX, "delta.columnMapping.", "delta.feature.")
+    return {key: value for key, value in source.properties.items() if not key.startswith(unwanted)}

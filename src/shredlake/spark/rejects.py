@@ -1,0 +1,128 @@
+"""Documents that were refused: staged by the tasks, numbered and put into a table of their own by the driver.
+
+A task knows lines only from the start of its split. The driver, who hears how many lines every split has,
+puts the numbers right when it moves staged rejects into the table.
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shredlake.delta.create import create
+from shredlake.delta.log import list_log
+from shredlake.delta.mutate import append
+from shredlake.delta.snapshot import load_snapshot
+from shredlake.delta.storage import Storage
+from shredlake.errors import TableExists
+from shredlake.parquet.write import ParquetWriter
+from shredlake.spark.sources import Split
+
+REJECTS_SCHEMA = pa.schema(
+    [
+        pa.field("file", pa.string()),
+        pa.field("line", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("raw", pa.binary()),
+    ]
+)
+"""A rejects table: where the bad document stood (lines counted from 1, bytes from 0; null where it came from
+no file), why it was refused, and its bytes."""
+
+
+class Staging:
+    """The rejects of one task: a file of their own, made when the first one comes."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._writer: ParquetWriter | None = None
+        self._path = f"{uuid.uuid4()}.parquet"
+        self.count = 0
+
+    def take(self, rejects: pa.Table) -> None:
+        """Adds rows of REJECTS_SCHEMA."""
+        if not rejects.num_rows:
+            return
+        if self._writer is None:
+            location, store = self._storage.destination(self._path)
+            self._writer = ParquetWriter(location, REJECTS_SCHEMA, store=store)
+        self._writer.write(rejects.cast(REJECTS_SCHEMA))
+        self.count += rejects.num_rows
+
+    def close(self) -> str | None:
+        """Finishes the file and says its name; None if there were no rejects."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        return self._path
+
+    def abort(self) -> None:
+        """Gives the file up."""
+        if self._writer is not None:
+            self._writer.abort()
+
+
+class LineNumbers:
+    """From lines of a split to lines of its file.
+
+    >>> from shredlake.spark.sources import SourceFile
+    >>> file = SourceFile("a.ndjson", 30, "")
+    >>> lines = LineNumbers([(Split(file, 0, 20, 0), 5), (Split(file, 20, 30, 1), 2)])
+    >>> lines.number("a.ndjson", offset=3, line=0), lines.number("a.ndjson", offset=20, line=0)
+    (1, 6)
+    """
+
+    def __init__(self, counted: Iterable[tuple[Split, int]]) -> None:
+        self._splits: dict[str, tuple[list[int], list[int]]] = {}
+        total: dict[str, int] = {}
+        for split, lines in sorted(counted, key=lambda one: (one[0].file.uri, one[0].number)):
+            uri = split.file.uri
+            starts, before = self._splits.setdefault(uri, ([], []))
+            starts.append(split.start)
+            before.append(total.get(uri, 0))
+            total[uri] = before[-1] + lines
+
+    def number(self, uri: str | None, offset: int | None, line: int | None) -> int | None:
+        """The line's number in its file, counted from 1, where it comes from a file."""
+        if uri is None or offset is None or line is None:
+            return None
+        starts, before = self._splits[uri]
+        return before[bisect_right(starts, offset) - 1] + line + 1
+
+
+def rejects_place(table: Storage, given: str | None, job_id: str, options: Mapping[str, str]) -> Places:
+    """The rejects table, and where tasks put what belongs in it until the driver has counted lines."""
+    uri = given or f"{table.uri}_rejects"
+    return Storage(uri, dict(options)), Storage(f"{uri}/_staging/{job_id}", dict(options))
+
+
+Places = tuple[Storage, Storage]
+
+
+def write_rejects(places: Places, staged: Iterable[str], lines: LineNumbers, mark: tuple[str, int]) -> None:
+    """Moves staged rejects into their table, once per mark; what else is staged is of tasks that failed."""
+    rejects, staging = places
+    paths = sorted(staged)
+    if paths:
+        if list_log(rejects).latest is None:
+            with suppress(TableExists):
+                create(rejects, REJECTS_SCHEMA)
+        append(load_snapshot(rejects), _numbered(staging, paths, lines), transaction=mark)
+    staging.delete([entry.path for entry in staging.list()])
+
+
+def _numbered(staging: Storage, paths: Iterable[str], lines: LineNumbers) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        with pq.ParquetFile(staging.open_input(path)) as file:
+            for batch in file.iter_batches(batch_size=256):
+                places = zip(
+                    *(batch.column(name).to_pylist() for name in ("file", "offset", "line")), strict=True
+                )
+                numbers = pa.array([lines.number(*place) for place in places], pa.int64())
+                yield batch.set_column(1, REJECTS_SCHEMA.field("line"), numbers)

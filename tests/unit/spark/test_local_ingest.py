@@ -1,0 +1,310 @@
+"""Ingest without Spark: the same task, the same rejects, the same rules of once and nothing lost."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import zstandard
+
+import shredlake as sl
+from shredlake.errors import (
+    ConstraintViolation,
+    InvalidSchema,
+    PipelineError,
+    TooManyRejects,
+    UnsupportedExpression,
+)
+from shredlake.spark.engine import LocalEngine
+from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.report import IngestReport
+from shredlake.spark.task import Parsing
+
+Ingest = Callable[..., IngestReport]
+
+
+@pytest.fixture
+def ingest(tmp_path: Path) -> Ingest:
+    def run(source: Any, table: str = "table", **options: Any) -> IngestReport:
+        places = str(source) if isinstance(source, Path) else source
+        return ingest_text(LocalEngine(2), places, str(tmp_path / table), IngestOptions(**options))
+
+    return run
+
+
+def documents(table: Path, column: str = "v") -> list[Any]:
+    rows = sl.Table(table).scan(columns=[column]).to_arrow().column(column)
+    return [json.loads(text) for text in sl.to_json(rows).to_pylist()]
+
+
+def rejects(table: Path) -> list[dict[str, Any]]:
+    rows = sl.Table(str(table) + "_rejects").scan().to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: (row["file"], row["line"]))
+
+
+LINES = b"".join(b'{"id": %d}\n' % n for n in range(10))
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.ndjson", bytes),
+        ("a.ndjson.gz", gzip.compress),
+        ("a.ndjson.bz2", bz2.compress),
+        ("a.ndjson.zst", zstandard.ZstdCompressor().compress),
+        ("a.json", lambda lines: b"[" + b",\n".join(lines.splitlines()) + b"]"),
+        ("a.json.gz", lambda lines: gzip.compress(b"[" + b",".join(lines.splitlines()) + b"]")),
+    ],
+)
+def test_sources(tmp_path: Path, ingest: Ingest, name: str, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / name).write_bytes(pack(LINES))
+    report = ingest(tmp_path / name, task_bytes=30)
+    assert (report.documents, report.rows, report.rejects) == (10, 10, 0)
+    assert sorted(row["id"] for row in documents(tmp_path / "table")) == list(range(10))
+
+
+def test_a_folder_a_glob_and_a_list(tmp_path: Path, ingest: Ingest) -> None:
+    for name in ("in/a.ndjson", "in/deep/b.ndjson", "in/_skipped.ndjson", "c.ndjson"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(json.dumps({"name": name}) + "\n")
+    assert ingest(tmp_path / "in", "folder").rows == 2
+    assert ingest(str(tmp_path / "in" / "*.ndjson"), "glob").rows == 2
+    assert ingest([str(tmp_path / "in"), str(tmp_path / "c.ndjson")], "list").rows == 3
+    with pytest.raises(PipelineError, match="nothing to ingest"):
+        ingest(tmp_path / "nowhere")
+
+
+def test_small_files_are_written_together(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(50):
+        (tmp_path / "in" / f"{number}.ndjson").write_text(json.dumps({"id": number}) + "\n")
+    report = ingest(tmp_path / "in")
+    assert (report.rows, report.files) == (50, 1)
+
+
+def test_bad_lines_end_among_the_rejects_with_their_places(tmp_path: Path, ingest: Ingest) -> None:
+    deep = b"[" * 2000 + b"]" * 2000
+    long = b'{"id": "' + b"x" * 5_000_000 + b'"'
+    lines = [
+        b'\xef\xbb\xbf{"id": 1}',
+        b'{"id": 2',  # truncated
+        b'{"id": 3}\r',
+        b"",
+        b"\x00\x01\xfe\xff",
+        b'{"id": "\xff"}',
+        b'{"id": 4, "id": 5}',
+        deep,
+        long,
+        b'{"id": 6}',
+        b"   ",
+        b"null",
+    ]
+    text = b"\n".join(lines)
+    (tmp_path / "a.ndjson").write_bytes(text)
+    report = ingest(tmp_path / "a.ndjson", task_bytes=1000)
+    assert (report.documents, report.rows, report.rejects) == (12, 4, 8)
+    assert sorted(str(row) for row in documents(tmp_path / "table")) == [
+        "None",
+        "{'id': 1}",
+        "{'id': 3}",
+        "{'id': 6}",
+    ]
+    found = rejects(tmp_path / "table")
+    assert [row["line"] for row in found] == [2, 4, 5, 6, 7, 8, 9, 11]
+    for row in found:
+        offset = row["offset"]
+        assert text[offset : offset + len(row["raw"])] == row["raw"]
+        assert row["raw"].rstrip(b"\n") == lines[row["line"] - 1]
+        assert row["file"].endswith("a.ndjson")
+    reasons = {row["line"]: row["reason"] for row in found}
+    assert "id" in reasons[7]
+    assert "1000" in reasons[8] or "deep" in reasons[8]
+
+
+def test_a_line_longer_than_allowed_is_a_reject_of_its_own(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shredlake.spark.text.READ_SIZE", 10_000)
+    (tmp_path / "a.ndjson").write_bytes(b'{"a": 1}\n{"b": "' + b"x" * 300_000 + b'"}\n{"a": 2}\n')
+    report = ingest(tmp_path / "a.ndjson", parsing=Parsing(max_document=100_000), task_bytes=50)
+    [row] = rejects(tmp_path / "table")
+    assert (report.rows, row["line"], row["offset"]) == (2, 2, 9)
+    assert row["reason"] == "a line of 300,010 bytes, longer than the 100,000 that are allowed"
+
+
+@pytest.mark.slow
+def test_fifty_megabytes_in_a_line(tmp_path: Path, ingest: Ingest) -> None:
+    with open(tmp_path / "a.ndjson", "wb") as file:
+        file.write(b'{"a": 1}\n{"b": "' + b"x" * 50_000_000 + b'\n{"a": 2}\n')
+    report = ingest(tmp_path / "a.ndjson")
+    assert (report.rows, report.rejects) == (2, 1)
+    [row] = rejects(tmp_path / "table")
+    assert (row["line"], row["offset"], len(row["raw"])) == (2, 9, 50_000_008)
+
+
+def test_max_rejects(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n' * 8 + "x\ny\n")
+    for allowed in (0, 1, 0.1):
+        with pytest.raises(TooManyRejects, match="2 of 10 documents are bad"):
+            ingest(tmp_path / "a.ndjson", max_rejects=allowed)
+        assert sl.Table(tmp_path / "table").version == 0
+        assert not list((tmp_path / "table").glob("*.parquet"))
+    assert not (tmp_path / "table_rejects" / "_delta_log").exists()
+    assert ingest(tmp_path / "a.ndjson", max_rejects=0.2).rows == 8
+
+
+def test_a_job_that_is_run_again_does_nothing(tmp_path: Path, ingest: Ingest) -> None:
+    source = tmp_path / "a.ndjson"
+    source.write_text('{"a": 1}\nbad\n')
+    first, again = ingest(source), ingest(source)
+    assert (first.already_done, again.already_done) == (False, True)
+    assert sl.Table(tmp_path / "table").scan().count() == 1
+    assert len(rejects(tmp_path / "table")) == 1
+    source.write_text('{"a": 1}\nbad\n{"a": 2}\n')  # other text, other job
+    assert ingest(source).rows == 2
+    assert sl.Table(tmp_path / "table").scan().count() == 3
+    assert ingest(source, job_id="again").rows == 2
+    assert ingest(source, job_id="again").already_done
+
+
+def test_a_crash_between_rejects_and_commit(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    module = sys.modules["shredlake.spark.ingest"]
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\nbad\n')
+
+    def crash(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "commit_adds", crash)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(tmp_path / "a.ndjson")
+    assert sl.Table(tmp_path / "table").scan().count() == 0
+    assert len(rejects(tmp_path / "table")) == 1
+    assert ingest(tmp_path / "a.ndjson").rows == 1
+    assert len(rejects(tmp_path / "table")) == 1
+    assert sl.Table(tmp_path / "table").scan().count() == 1
+    assert not list((tmp_path / "table_rejects" / "_staging").rglob("*.parquet"))
+
+
+def test_the_same_job_twice_at_a_time(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    module: Any = sys.modules["shredlake.spark.ingest"]
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
+    real = module.commit_adds
+
+    def overtaken(*arguments: Any) -> int:
+        monkeypatch.setattr(module, "commit_adds", real)
+        assert ingest(tmp_path / "a.ndjson").rows == 1
+        return int(real(*arguments))
+
+    monkeypatch.setattr(module, "commit_adds", overtaken)
+    assert ingest(tmp_path / "a.ndjson").already_done
+    assert sl.Table(tmp_path / "table").scan().count() == 1
+    assert len(list((tmp_path / "table").glob("*.parquet"))) == 1
+
+
+def test_computed_columns_partitions_and_order(tmp_path: Path, ingest: Ingest) -> None:
+    lines = [{"kind": "ab"[n % 2], "t": (n * 7) % 20, "day": f"2026-01-0{1 + n % 3}"} for n in range(20)]
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report = ingest(
+        tmp_path / "a.ndjson",
+        computed={"kind": "v:kind::string", "day": "v:day::date"},
+        partition_by=("kind",),
+        sort_by=("v:t::bigint",),
+    )
+    assert (report.rows, report.files) == (20, 2)
+    table = sl.Table(tmp_path / "table")
+    assert table.partition_columns == ("kind",)
+    assert table.schema.field("day").type == pa.date32()
+    for kind in "ab":
+        rows = table.scan(columns=["v:t::bigint AS t"], where=f"kind = '{kind}'").to_arrow()
+        assert rows.column("t").to_pylist() == sorted(row["t"] for row in lines if row["kind"] == kind)
+    with pytest.raises(InvalidSchema, match=r"partitioned by \['kind'\], not by \['day'\]"):
+        ingest(tmp_path / "a.ndjson", partition_by=("day",), job_id="other")
+    with pytest.raises(InvalidSchema, match="no column 'more' to compute"):
+        ingest(tmp_path / "a.ndjson", computed={"more": "v:x::int"}, job_id="other")
+
+
+def layouts(table: Path) -> set[str]:
+    tags = sl.Table(table).files().column("tags").to_pylist()
+    return {json.loads(dict(tag)["shredlake.layout"]).get("v", {}).get("shredding", "none") for tag in tags}
+
+
+def test_layouts(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "a.ndjson").write_text(
+        "".join(json.dumps({"id": n, "name": f"n{n}"}) + "\n" for n in range(200))
+    )
+    source = tmp_path / "a.ndjson"
+    inferred = ingest(source, "inferred", task_bytes=700)
+    assert inferred.files > 3
+    assert layouts(tmp_path / "inferred") == {"struct<id bigint, name string>"} == {inferred.layout}
+    assert inferred.typed_share is not None
+    assert 0.2 < inferred.typed_share < 1
+    ingest(source, "given", shredding="struct<id int>")
+    assert layouts(tmp_path / "given") == {"struct<id int>"}
+    ingest(source, "none", shredding=None)
+    assert layouts(tmp_path / "none") == {"none"}
+    ingest(source, "pinned", properties={"shredlake.shredding.v": "struct<name string>"})
+    assert layouts(tmp_path / "pinned") == {"struct<name string>"}
+    kept = ingest(source, "given", job_id="second", keep_layout=True)
+    assert kept.layout == "struct<id int>"
+
+
+def test_files_of_the_wanted_size(tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shredlake.spark.text.READ_SIZE", 10_000)
+    (tmp_path / "a.ndjson").write_text("".join('{"id": "%032x"}\n' % (n * 7919**5) for n in range(4000)))
+    assert ingest(tmp_path / "a.ndjson", "one").files == 1
+    many = ingest(tmp_path / "a.ndjson", "many", file_bytes=10_000)
+    assert 3 <= many.files <= 8
+    assert many.rows == 4000
+
+
+def test_what_the_table_demands(tmp_path: Path, ingest: Ingest) -> None:
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("twice", pa.int64(), metadata={"delta.generationExpression": "id * 2"}),
+            pa.field("v", sl.variant()),
+        ]
+    )
+    properties = {"delta.constraints.positive": "id > 0"}
+    sl.Table.create(tmp_path / "table", schema, properties=properties)
+    (tmp_path / "good.ndjson").write_text('{"id": 4}\n')
+    (tmp_path / "bad.ndjson").write_text('{"id": 4}\n{"id": -4}\n')
+    (tmp_path / "null.ndjson").write_text('{"id": null}\n')
+    computed = {"id": "v:id::bigint"}
+    assert ingest(tmp_path / "good.ndjson", computed=computed).rows == 1
+    with pytest.raises(ConstraintViolation, match=r"positive.*-4"):
+        ingest(tmp_path / "bad.ndjson", computed=computed)
+    with pytest.raises(ConstraintViolation, match="id, which is NOT NULL"):
+        ingest(tmp_path / "null.ndjson", computed=computed)
+    rows = sl.Table(tmp_path / "table").scan(columns=["id", "twice"]).to_arrow().to_pylist()
+    assert rows == [{"id": 4, "twice": 8}]
+
+
+def test_what_only_spark_can_evaluate_is_said_before_any_work(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "a.ndjson").write_text('{"id": 4}\n')
+    with pytest.raises(UnsupportedExpression):
+        ingest(tmp_path / "a.ndjson", computed={"day": "to_date(v:id::timestamp)"})
+    assert not (tmp_path / "table").exists()
+
+
+def test_nothing_but_rejects_and_nothing_at_all(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "bad.ndjson").write_text("x\n")
+    (tmp_path / "empty.ndjson").write_text("")
+    assert (ingest(tmp_path / "bad.ndjson").rows, len(rejects(tmp_path / "table"))) == (0, 1)
+    assert ingest(tmp_path / "empty.ndjson").documents == 0
+    assert sl.Table(tmp_path / "table").scan().count() == 0
