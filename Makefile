@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+ASAN_COUNT ?= 20000
+ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint interop fuzz clean
+.PHONY: asan help setup build demo test lint interop fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,6 +48,14 @@ demo: build ## see it work
 
 fuzz: build ## damaged input by the hundred thousand: minutes
 	@for fuzzer in tests/fuzz/fuzz_*.py; do $(BIN)/python $$fuzzer || exit 1; done
+
+asan: $(STAMP) ## the fuzzers of the kernels on a build with AddressSanitizer: ASAN_COUNT=20000 ASAN_SEED=1
+	@libasan=$$($${CC:-gcc} -print-file-name=libasan.so); test -e "$$libasan" || { echo "no AddressSanitizer: install gcc with libasan"; exit 1; }
+	@rm -rf build/asan/lib && mkdir -p build/asan/lib && cp -r src/shredlake build/asan/lib && rm -f build/asan/lib/shredlake/kernels/*.so
+	@SHREDLAKE_SANITIZE=1 SHREDLAKE_REQUIRE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-temp build/asan --build-lib build/asan/lib
+	PYTHONPATH=build/asan/lib LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
+	  $(BIN)/python tests/fuzz/fuzz_kernels.py $(ASAN_COUNT) --seed $(ASAN_SEED)
 
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
