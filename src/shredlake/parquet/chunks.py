@@ -125,9 +125,8 @@ class Chunks:
     def schema(self) -> bytes:
         """The list of schema elements, as it stands in the footer."""
         start = self._fields.get(numbers.FILE_SCHEMA, 0)
-        return self._raw[
-            start : min((place for place in self._fields.values() if place > start), default=None)
-        ]
+        after = [place for place in self._fields.values() if place > start]
+        return self._raw[start : min(after, default=None)]
 
     def ordered_by_type(self, column: int) -> bool:
         """Whether min_value and max_value follow the order that the format defines for the column's type."""

@@ -92,7 +92,7 @@ class Statistics:
     facts: Callable[[int], Sequence[Facts] | None]
     """The facts of a column in each container; None where nothing is known."""
     accesses: Mapping[Column | Get, Access | None]
-    types: Mapping[int, pa.DataType]
+    types: Sequence[pa.DataType]
     """The Arrow type of each leaf."""
     row_counts: Sequence[int]
 
@@ -127,7 +127,7 @@ class Statistics:
 def row_group_statistics(
     chunks: Chunks,
     leaves: Mapping[int, SchemaNode],
-    types: Mapping[int, pa.DataType],
+    types: Sequence[pa.DataType],
     accesses: Mapping[Column | Get, Access | None],
 ) -> Statistics:
     """Statistics of every row group of a file."""
@@ -146,7 +146,7 @@ def page_statistics(
     pages: Mapping[int, Pages | None],
     whole: Mapping[int, Facts],
     ordered: Callable[[int], bool],
-    types: Mapping[int, pa.DataType],
+    types: Sequence[pa.DataType],
     accesses: Mapping[Column | Get, Access | None],
 ) -> Statistics:
     """Statistics of segments, ranges of rows that no page break of any column asked for cuts.
