@@ -23,9 +23,15 @@ pytestmark = pytest.mark.spark
 DOCUMENTS = [
     '{"a": 1, "s": "abc", "d": 1.5, "f": 1e300, "o": {"x": [1, 2]}, "t": "2024-02-29T12:00:00Z"}',
     '{"a": "2", "s": "Abd", "d": null, "f": 0.1, "o": {}, "t": "2024-02-29"}',
-    '{"a": "x", "s": null, "d": 3, "t": 5}', '{"a": 3.0, "s": "a%c_\\n", "d": -0.5, "f": 16777217}',
-    '{"a": true, "s": "", "d": 12345678901234567890}', '{"a": [1], "s": "éß😀", "o": 5}', "null", None,
-    ] COLUMNS = { "i": pa.array([0, 1, -1, None, 2**31 - 1, 7, 8, 9], pa.int32()),
+    '{"a": "x", "s": null, "d": 3, "t": 5}',
+    '{"a": 3.0, "s": "a%c_\\n", "d": -0.5, "f": 16777217}',
+    '{"a": true, "s": "", "d": 12345678901234567890}',
+    '{"a": [1], "s": "éß😀", "o": 5}',
+    "null",
+    None,
+]
+COLUMNS = {
+    "i": pa.array([0, 1, -1, None, 2**31 - 1, 7, 8, 9], pa.int32()),
     "l": pa.array([0, 2**53 + 1, -1, None, 2**62, 7, 8, 9], pa.int64()),
     "f": pa.array([0.1, math.nan, -0.0, None, 16777216.0, 1.0, 1.5, -math.inf], pa.float32()),
     "d": pa.array([0.1, math.nan, -0.0, None, math.inf, 2.0**53, 1.5, 1e300], pa.float64()),
@@ -42,7 +48,10 @@ DOCUMENTS = [
     "ts": pa.array([0, 1709208000000000, None, -1, 1710054000000000, 1, 2, 3], pa.timestamp("us", "UTC")),
     "tn": pa.array([0, 1709208000000000, None, -1, 1710054000000000, 1, 2, 3], pa.timestamp("us")),
     "st": pa.array([{"a": number, "B": {"c": str(number)}} for number in range(8)]),
-    }  # fmt: skip  CONDITIONS = [ "v:a::int = 1", "v:a::int <> 1", "v:a::double >= 2", "v:a::string < '3'",
+}
+
+CONDITIONS = [
+    "v:a::int = 1", "v:a::int <> 1", "v:a::double >= 2", "v:a::string < '3'",
     "v:a::int IN (1, 2, NULL)", "v:a::int NOT IN (1, 2)", "v:a::int BETWEEN 1 AND 2", "v:a IS NULL",
     "v:d IS NOT NULL", "v:d::double IS NULL", "is_variant_null(v:d)", "is_variant_null(v)",
     "v:a::int <=> NULL", "v:a::int <=> 2", "NOT (v:a::int = 1)", "v:a::int = 1 OR v:s::string = 'Abd'",
@@ -86,8 +95,8 @@ def session(
     path = tmp_path_factory.mktemp("expressions") / "rows.parquet"
     pq.write_table(table.drop_columns(["w"]), path)
     schema = (
-        "v variant, i int, l bigint, f float, d double, n decimal(7,2), s string, b boolean, x binary, dt date, "
-        "ts timestamp, tn timestamp_ntz, st struct<a: bigint, B: struct<c: string>>"
+        "v variant, i int, l bigint, f float, d double, n decimal(7,2), s string, b boolean, x binary, "
+        "dt date, ts timestamp, tn timestamp_ntz, st struct<a: bigint, B: struct<c: string>>"
     )
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
