@@ -66,6 +66,9 @@ QUERIES = [
     "where id >= 140",
     "select v:ts::bigint + 1 as n, upper(v:kind::string) from {t} order by 1 desc limit 7",
     "select count(*) from {t}",
+    "select v:kind::int k from {t} where id in (150, 160)",
+    "select v:extra.x::date from {t} where id < 0",
+    "select variant_get(v, '$.tags', 'int') x from {t} where id > 1000",
     "select v:extra from {t} where id = 3",
     "select schema_of_variant(v) from {t} where v:ts::bigint = 7",
     "select id, t.value::string from {t}, lateral variant_explode(v:tags) t where id < 3",
@@ -106,6 +109,14 @@ def test_files_are_pruned_under(spark: Any, events: str, what: str) -> None:
     frame = sql(spark, text, events=events)
     assert frame.count() > 0
     assert len(frame.inputFiles()) == 1, frame._jdf.queryExecution().optimizedPlan().toString()
+
+
+@pytest.mark.parametrize("path", ["v:kind::int", "v:extra.x::date", "variant_get(v, '$.tags', 'int')"])
+def test_a_value_that_does_not_cast_raises_as_in_spark(spark: Any, events: str, path: str) -> None:
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException, match=r"cast|CAST"):
+        sql(spark, f"select {path} from events", events=events).collect()
 
 
 def test_a_users_own_view_comes_back(spark: Any, events: str) -> None:

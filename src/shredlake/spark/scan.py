@@ -19,6 +19,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shredlake.delta.actions import Add
 from shredlake.delta.deletion_vectors import read_vector
@@ -28,13 +29,15 @@ from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.scan import TableScan
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import decode_path
-from shredlake.expr import Column, Expr, Get, Projection, join_name, references
-from shredlake.expr.sql import literal_sql, to_sql
+from shredlake.expr import And, Column, Expr, Get, IsNull, Not, Projection, join_name, references
+from shredlake.expr.ast import IsVariantNull
+from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
 from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import hadoop_path, spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import Names, Served, Service, read_schema, serve, sql_of
+from shredlake.variant.path import Path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +97,19 @@ class SparkScan:
         return found
 
     @cached_property
+    def strict_paths(self) -> dict[Get, str]:
+        """Paths whose value must cast, and the name of the column that tells where one does not.
+
+        Workers evaluate whole batches, also rows that a filter above them drops, so they may not raise by
+        themselves: they tell, and Spark raises when such a row is really asked for.
+        """
+        found: dict[Get, str] = {}
+        for ref, name in self.references.items():
+            if isinstance(ref, Get) and ref.type is not None and _effective(ref.strict, self.strict):
+                found[ref] = f"failed_{name}"
+        return found
+
+    @cached_property
     def groups(self) -> list[Group]:
         """The files that the log can't rule out, by how they are read."""
         layouts = FileLayouts(self.spark, self.snapshot)
@@ -104,7 +120,7 @@ class SparkScan:
             for ref in self.references:
                 if isinstance(ref, Get):
                     physical = self._physical(ref.column)
-                    asked = replace(ref, strict=self.strict if ref.strict is None else ref.strict)
+                    asked = replace(ref, strict=_effective(ref.strict, self.strict))
                     served[ref] = serve(asked, physical, layout.get(physical))
             worker = next((one.reason for one in served.values() if one.service is Service.WORKER), "")
             worker = worker or self._needs_worker()
@@ -142,6 +158,9 @@ class SparkScan:
         else:
             rows = self.spark.createDataFrame([], self._row_type)
 
+        if self.strict_paths:
+            rows = rows.selectExpr(*self._raising())
+
         def named(ref: Column | Get) -> Expr:
             return Column(self.references[ref])
 
@@ -153,6 +172,15 @@ class SparkScan:
             for projection in query.projections
         ]
         return rows.selectExpr(*columns)
+
+    def _raising(self) -> Iterator[str]:
+        """Every column, those that must cast guarded by an error for the rows where one did not."""
+        for ref, name in self.references.items():
+            if isinstance(ref, Get) and ref in self.strict_paths:
+                problem = string_sql(f"{ref.column}:{ref.path}: the value does not cast to {ref.type}")
+                yield f"if({self.strict_paths[ref]}, raise_error({problem}), {name}) AS {name}"
+            else:
+                yield name
 
     def explain(self) -> SparkExplain:
         """What the query will read, of how much, and why anything is not a plain column."""
@@ -228,32 +256,37 @@ class SparkScan:
                 yield f"{self._partition_sql(ref, group)} AS {name}"
             else:
                 yield f"{sql_of(tuple(self._physical_names(ref)))} AS {name}"
+        for name in self.strict_paths.values():
+            yield f"false AS {name}"
 
     def _mixed_read(self, group: Group, rows: DataFrame) -> DataFrame:
         """Rows with something in `value`: the kernels decide what it is, on the same narrow columns."""
         # Columns that need no kernel go along as they are.
-        plain = [
-            column
-            for (ref, _), column in zip(self.references.items(), self._typed_columns(group), strict=True)
-            if not isinstance(ref, Get) or group.served[ref].service is not Service.MIXED
-        ]
-        asked: list[tuple[str, str, Get]] = []
+        typed = dict(zip(self._row_type.names, self._typed_columns(group), strict=True))
+        asked: dict[str, tuple[str, Get]] = {}
         for ref, name in self.references.items():
             if isinstance(ref, Get) and group.served[ref].service is Service.MIXED:
-                asked.append((name, self._physical(ref.column), ref))
-        variants = {physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for _, p, _ in asked))}
+                asked[name] = (self._physical(ref.column), ref)
+        failing = {
+            self.strict_paths[ref]: name for name, (_, ref) in asked.items() if ref in self.strict_paths
+        }
+        plain = [column for name, column in typed.items() if name not in asked and name not in failing]
+        variants = {
+            physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for p, _ in asked.values()))
+        }
         inputs = [f"{sql_of(_variant_names(physical))} AS {name}" for physical, name in variants.items()]
-        order = list(self.references.values())
-        strict, timezone = self.strict, self.timezone
+        order, timezone = self._row_type.names, self.timezone
 
         def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 made: dict[str, pa.Array] = {}
-                for name, physical, ref in asked:
+                for name, (physical, ref) in asked.items():
                     assert ref.type is not None
-                    raising = strict if ref.strict is None else ref.strict
                     column = batch.column(variants[physical])
-                    made[name] = get(column, ref.path, ref.type.arrow, strict=raising, timezone=timezone)
+                    made[name] = get(column, ref.path, ref.type.arrow, timezone=timezone)
+                for failed, name in failing.items():
+                    physical, ref = asked[name]
+                    made[failed] = does_not_cast(batch.column(variants[physical]), ref.path, made[name])
                 columns = [made[name] if name in made else batch.column(name) for name in order]
                 yield spark_batch(columns, order)
 
@@ -262,10 +295,14 @@ class SparkScan:
     def _worker_read(self, group: Group) -> DataFrame:
         """Files that only our own reader understands, or reads better: a few per task."""
         snapshot = slim(self.snapshot)
-        names = list(self.references.values())
-        projections = tuple(Projection(name, ref) for ref, name in self.references.items())
+        names = self._row_type.names
+        projections = tuple(Projection(name, _lenient(ref)) for ref, name in self.references.items())
+        projections += tuple(Projection(name, _failed(ref)) for ref, name in self.strict_paths.items())
         kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
-        query = Query(projections, self.local.query.predicate, kinds, self.strict, self.timezone)
+        predicate = self.local.query.predicate
+        if predicate is not None:
+            predicate = None if self.strict_paths else rewrite(predicate, _lenient)
+        query = Query(projections, predicate, kinds, timezone=self.timezone)
         tasks = list(_packed(group.adds))
 
         def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -283,9 +320,10 @@ class SparkScan:
     @cached_property
     def _row_type(self) -> StructType:
         """What every branch gives: one column per reference."""
-        from pyspark.sql.types import StructField, StructType
+        from pyspark.sql.types import BooleanType, StructField, StructType
 
-        return StructType([StructField(name, self._spark_kind(ref)) for ref, name in self.references.items()])
+        columns = [StructField(name, self._spark_kind(ref)) for ref, name in self.references.items()]
+        return StructType([*columns, *(StructField(n, BooleanType()) for n in self.strict_paths.values())])
 
     def _spark_kind(self, ref: Column | Get) -> DataType:
         return spark_type(self._kind(ref))
@@ -311,6 +349,30 @@ class SparkScan:
 
     def _physical_names(self, ref: Column) -> list[str]:
         return [field.physical_name for field in resolve(self.snapshot.schema, ref.name)]
+
+
+def does_not_cast(column: pa.Array, path: Path, cast: pa.Array) -> pa.Array:
+    """Where there is a value, not the Variant null, and yet its cast is null."""
+    there = get(column, path)
+    value = pc.binary_length(there.field("value"))
+    is_null = pc.and_(pc.equal(value, 1), pc.equal(pc.binary_slice(there.field("value"), 0, 1), b"\x00"))
+    present = pc.and_(there.is_valid(), pc.invert(pc.fill_null(is_null, False)))
+    return pc.and_(present, cast.is_null())
+
+
+def _effective(own: bool | None, default: bool) -> bool:
+    """What a path says of itself counts more than what the query says."""
+    return default if own is None else own
+
+
+def _lenient(ref: Column | Get) -> Column | Get:
+    return replace(ref, strict=False) if isinstance(ref, Get) else ref
+
+
+def _failed(ref: Get) -> Expr:
+    """The same as `does_not_cast`, for our own reader."""
+    raw = replace(ref, type=None, strict=False)
+    return And((Not(IsNull(raw)), Not(IsVariantNull(raw)), IsNull(replace(ref, strict=False))))
 
 
 def _column_of(ref: Column | Get) -> str:
