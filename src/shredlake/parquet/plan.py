@@ -15,7 +15,7 @@ from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Binder, Bound, Presence, Reference, View, Viewed, column_of, prunable
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.nested import replace_variants
-from shredlake.parquet.window import Task
+from shredlake.parquet.window import Live, Task
 
 VIEW_TYPES: Mapping[View, pa.DataType] = {"variant": variant(), "json": pa.string()}
 
@@ -38,8 +38,9 @@ def make_plan(
     views: View | Mapping[str, View],
     strict: bool,
     timezone: str,
+    live: Mapping[OpenFile, Live] | None = None,
 ) -> Plan:
-    """Ties a query to the files it is asked of."""
+    """Ties a query to the files it is asked of; `live` says of some files which rows still count."""
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
     binder = Binder()
@@ -60,7 +61,7 @@ def make_plan(
         task = Task(
             file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
             conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
-            strict=strict, timezone=timezone,
+            strict=strict, timezone=timezone, live=(live or {}).get(file),
         )  # fmt: skip
         tasks.append(task)
     return Plan(tuple(tasks), schema, predicate, timezone)

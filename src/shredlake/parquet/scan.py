@@ -71,7 +71,7 @@ class Scan:
 
     def count(self) -> int:
         """How many rows match; without a condition, the footers know."""
-        if self._plan.predicate is None:
+        if self._plan.predicate is None and all(task.live is None for task in self._plan.tasks):
             return sum(sum(task.file.chunks.row_counts) for task in self._plan.tasks)
         rows = 0
         self._reset()
@@ -118,8 +118,9 @@ class Scan:
             rows = Rows.all(file.chunks.row_counts[group])
             if predicate is not None:
                 rows = matching_rows(file, group, predicate, task.statistics, self._plan.timezone)
-            if rows.count:
-                yield from _cut(task, group, rows)
+            for window in _cut(task, group, rows) if rows.count else ():
+                if window.rows.count:
+                    yield window
 
     def _reset(self) -> None:
         for task in self._plan.tasks:
@@ -214,14 +215,25 @@ def _cut(task: Task, group: int, rows: Rows) -> Iterator[Window]:
     weight = sum(file.chunks.chunk(group, column).decoded_size for column in columns) / row_count
     most = max(int(WINDOW_BYTES / weight), 1024) if weight else row_count
     if rows.count <= most:
-        yield Window(task, group, rows, partial(file.read, group))
+        yield Window(task, group, _living(task, group, rows), partial(file.read, group))
     elif all(pages is not None for pages in file.pages([group], columns).values()):
         for part in _split(rows.ranges, most):
-            yield Window(task, group, Rows(part), partial(file.read, group))
+            yield Window(task, group, _living(task, group, Rows(part)), partial(file.read, group))
     else:
         for span, arrays in file.stream(group, columns, most):
             if inside := rows.within(span):
-                yield Window(task, group, Rows(inside), _from_memory(span, arrays), together=columns)
+                living = _living(task, group, Rows(inside))
+                yield Window(task, group, living, _from_memory(span, arrays), together=columns)
+
+
+def _living(task: Task, group: int, rows: Rows) -> Rows:
+    """The rows that were not deleted."""
+    if task.live is None:
+        return rows
+    first = sum(task.file.chunks.row_counts[:group])
+    return rows.masked(
+        pa.concat_arrays([task.live(first + start, first + stop) for start, stop in rows.ranges])
+    )
 
 
 def _split(ranges: Sequence[Range], most: int) -> Iterator[tuple[Range, ...]]:

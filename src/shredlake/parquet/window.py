@@ -30,6 +30,9 @@ EMPTY_METADATA = pa.scalar(bytes.fromhex("010000"), pa.binary())
 Read = Callable[[frozenset[int], Rows], dict[str, pa.Array]]
 """Leaves, and the rows to read of them; gives columns by their top-level names."""
 
+Live = Callable[[int, int], pa.BooleanArray]
+"""For rows of a file, from and to, counted from its start: true where the row was not deleted."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -48,6 +51,8 @@ class Task:
     schema: pa.Schema
     strict: bool
     timezone: str
+    live: Live | None = None
+    """Which rows of the file still count; None for all."""
 
     def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
         """The leaves that references read in a row group."""

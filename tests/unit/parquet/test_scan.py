@@ -14,10 +14,13 @@ import pytest
 
 from shredlake import kernels
 from shredlake.errors import CastError, InvalidExpression, InvalidFile, InvalidSchema, ShreddingConflict
+from shredlake.expr import parse_predicate
 from shredlake.parquet import scan as scanning
 from shredlake.parquet.draft import write_draft
+from shredlake.parquet.file import OpenFile
+from shredlake.parquet.plan import make_plan
 from shredlake.parquet.read import read_parquet
-from shredlake.parquet.scan import scan_parquet
+from shredlake.parquet.scan import Scan, scan_parquet
 from shredlake.parquet.write import write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 
@@ -325,3 +328,18 @@ def test_late_columns_are_read_for_matching_rows_only(tmp_path: Path) -> None:
     assert explained.pages_read <= 2 + 3 * 2
     assert explained.bytes_read < explained.bytes_total / 4
     assert "row groups" in str(explained)
+
+
+@pytest.mark.parametrize("window", [1 << 26, 5_000])
+@pytest.mark.parametrize("page_index", [True, False])
+def test_deleted_rows_are_left_out(monkeypatch: pytest.MonkeyPatch, window: int, page_index: bool) -> None:
+    monkeypatch.setattr(scanning, "WINDOW_BYTES", window)
+    options = {"row_group_size": 2000, "write_page_index": page_index, "max_rows_per_page": 100}
+    file = OpenFile(written({"id": range(5000), "v": column(['{"a":1}'] * 5000, "struct<a int>")}, **options))
+    live = {file: lambda start, stop: pa.array([row % 3 > 0 for row in range(start, stop)])}
+    for where, keep in ((None, range(5000)), ("id >= 1500 and id < 2500", range(1500, 2500))):
+        predicate = None if where is None else parse_predicate(where)
+        plan = make_plan([file], None, predicate, views="variant", strict=False, timezone="UTC", live=live)
+        expected = [row for row in keep if row % 3]
+        assert Scan(plan).to_arrow()["id"].to_pylist() == expected
+        assert Scan(plan).count() == len(expected)
