@@ -107,7 +107,7 @@ def _integral(op: str, a: Any, b: Any, kind: DataType, strict: bool, text: str) 
             raise CastError(
                 f"{text} overflows {kind}; evaluate without strict=True for null instead"
             ) from None
-    wide = pa.decimal128(_INTEGRAL_DECIMAL[kind], 0)
+    wide = pa.decimal256(_INTEGRAL_DECIMAL[kind], 0)
     exact = _EXACT[op](pc.cast(a, wide), pc.cast(b, wide))
     most = (1 << kind.arrow.bit_width - 1) - 1
     limits = [pc.cast(pa.scalar(limit, pa.int64()), exact.type, safe=False) for limit in (-most - 1, most)]
