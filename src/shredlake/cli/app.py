@@ -9,9 +9,14 @@ import typer
 
 from shredlake.cli.check import check_file
 from shredlake.cli.demo import demo
+from shredlake.cli.history import history
+from shredlake.cli.ingest import ingest_source
 from shredlake.cli.inspect import inspect_file
 from shredlake.cli.migrate import migrate_files
+from shredlake.cli.optimize import optimize_files
 from shredlake.cli.query import query
+from shredlake.cli.stats import stats
+from shredlake.cli.vacuum import vacuum
 from shredlake.errors import ShredlakeError
 
 app = typer.Typer(
@@ -32,9 +37,14 @@ def _root(show_version: bool = typer.Option(False, "--version", help="Print the 
 
 app.command("check")(check_file)
 app.command("demo")(demo)
+app.command("history")(history)
+app.command("ingest")(ingest_source)
 app.command("inspect")(inspect_file)
 app.command("migrate")(migrate_files)
+app.command("optimize")(optimize_files)
 app.command("query")(query)
+app.command("stats")(stats)
+app.command("vacuum")(vacuum)
 
 
 def main() -> None:

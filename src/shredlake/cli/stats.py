@@ -1,0 +1,105 @@
+"""`shredlake stats`: the ranges of a table's files as a picture, so that one sees where they overlap.
+
+```
+v:event_ts  bigint   4 of 4 files   10 .. 99   1.0 files per value
+████████████████████▏                        the files in order, each bar from its minimum to its maximum
+                     ████████████████████
+```
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from shredlake.delta import Table
+from shredlake.delta.ranges import Ranges, ranges
+from shredlake.errors import InvalidExpression
+from shredlake.expr import from_arrow
+
+WIDTH = 64
+MAX_BARS = 12
+HEIGHTS = " ▁▂▃▄▅▆▇█"
+
+
+def stats(
+    uri: str = typer.Argument(help="The table: a path or a URL."),
+    path: str = typer.Option("", "--path", help="Only this column or path, such as v:user.id."),
+    bars: int = typer.Option(MAX_BARS, "--bars", help="Bars per path; more files share a line of heights."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object per column and path."),
+) -> None:
+    """Show which ranges of values the files of a Delta table cover, per column and Variant path."""
+    found = list(ranges(Table(uri).snapshot))
+    if path:
+        known = sorted({item.name for item in found})
+        found = [item for item in found if item.name == path]
+        if not found:
+            raise InvalidExpression(
+                f"no statistics of {path!r}; there are some of: {', '.join(known) or 'nothing'}"
+            )
+    if as_json:
+        for item in found:
+            typer.echo(json.dumps(described(item), ensure_ascii=False, default=str))
+        return
+    console = Console(highlight=False)
+    if not found:
+        console.print("the files of this table have no statistics")
+    for item in found:
+        console.print(heading(item))
+        for line in picture(item, bars):
+            console.print(Text(line, style="green"))
+
+
+def described(item: Ranges) -> dict[str, Any]:
+    """The same for machines."""
+    low, high = item.overall()
+    return {
+        "name": item.name,
+        "type": from_arrow(item.type).name,
+        "files": item.files,
+        "withBounds": item.bounded,
+        "minimum": low,
+        "maximum": high,
+        "filesPerValue": round(item.mean_depth(), 3),
+        "depths": item.depths(WIDTH).tolist(),
+    }
+
+
+def heading(item: Ranges) -> Text:
+    """What the picture is of."""
+    low, high = item.overall()
+    text = Text(item.name, style="bold cyan")
+    text.append(f"  {from_arrow(item.type).name}", style="cyan")
+    text.append(
+        f"  {item.bounded:,} of {item.files:,} files  {_short(low)} .. {_short(high)}", style="default"
+    )
+    text.append(f"  {item.mean_depth():.1f} files per value", style="yellow")
+    return text
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 32 else text[:31] + "…"
+
+
+def picture(item: Ranges, bars: int) -> list[str]:
+    """One bar per file, or, of many files, how many of them cover each stretch."""
+    if item.bounded > bars:
+        return [heights(item), f"up to {item.depths(WIDTH).max():,} files cover the same value"]
+    lines = []
+    for low, high in zip(*item.positions(), strict=True):
+        start = min(int(low * WIDTH), WIDTH - 1)
+        end = max(start + 1, round(high * WIDTH))
+        lines.append(" " * start + "█" * (end - start))
+    return lines
+
+
+def heights(item: Ranges) -> str:
+    """A line of blocks, the higher the more files overlap."""
+    depths = item.depths(WIDTH)
+    top = max(int(depths.max()), 1)
+    return "".join(HEIGHTS[-(-int(depth) * (len(HEIGHTS) - 1) // top)] for depth in depths)

@@ -1,0 +1,109 @@
+"""`shredlake history`, `stats` and `vacuum` on a table."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import shredlake as sl
+from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, rows_of
+from shredlake.cli.app import app, main
+from shredlake.delta.ranges import ranges
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> sl.Table:
+    made = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
+    for start in (0, 10, 20, 5):
+        made.append(numbered(start, start + 10))
+    return made
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_history(table: sl.Table, tmp_path: Path) -> None:
+    table.delete("v:a::bigint = 3")
+    text = run("history", str(tmp_path))
+    lines = text.splitlines()
+    assert lines[0].split() == ["version", "time", "operation", "what", "engine"]
+    assert lines[1].split()[0] == "5"
+    assert 'predicate=["v:a::bigint = 3"]' in text, "as it stands, no emoji"
+    assert len(run("history", str(tmp_path), "-n", "2").splitlines()) == 3
+    entries = [json.loads(line) for line in run("history", str(tmp_path), "--json").splitlines()]
+    assert [entry["version"] for entry in entries] == [5, 4, 3, 2, 1, 0]
+    assert entries[0]["operation"] == "DELETE"
+
+
+def test_stats_draw_which_files_overlap(table: sl.Table, tmp_path: Path) -> None:
+    text = run("stats", str(tmp_path), "--path", "v:a")
+    heading, *bars = text.rstrip().splitlines()
+    assert heading == "v:a  bigint  4 of 4 files  0 .. 29  1.5 files per value"
+    starts = [len(bar) - len(bar.lstrip()) for bar in bars]
+    assert len(bars) == 4
+    assert starts == sorted(starts)
+    assert starts[1] < len(bars[0]), "the file 5 to 14 overlaps the file 0 to 9"
+    assert starts[3] >= len(bars[1]), "the file 20 to 29 overlaps none"
+
+
+def test_stats_of_many_files_are_heights(table: sl.Table, tmp_path: Path) -> None:
+    text = run("stats", str(tmp_path), "--path", "id", "--bars", "2")
+    assert "up to 2 files cover the same value" in text
+    assert "█" in text.splitlines()[1]
+    [found] = [
+        json.loads(line) for line in run("stats", str(tmp_path), "--path", "id", "--json").splitlines()
+    ]
+    assert (found["minimum"], found["maximum"], found["files"], max(found["depths"])) == (0, 29, 4, 2)
+
+
+def test_stats_of_every_path_and_type(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableVariantShredding": "true"})
+    layout = "struct<a bigint, s string, u struct<t timestamp, `x.y` double>, o boolean>"
+    value = {"a": 1, "s": "x", "u": {"t": None, "x.y": 1.5}, "o": True}
+    table.append(rows_of([1, 2], [value, value]), shredding={"v": layout})
+    table.append(rows_of([3], [{"a": "text"}]), shredding={"v": "struct<a string>"})
+    names = [(item.name, str(item.type)) for item in ranges(table.snapshot)]
+    assert names == [
+        ("id", "int64"),
+        ("v:a", "int64"),
+        ("v:a", "string"),
+        ("v:o", "bool"),
+        ("v:s", "string"),
+        ("v:u['x.y']", "double"),
+    ]
+    assert run("stats", str(tmp_path)).count("files per value") == 6
+
+
+def test_stats_of_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sl.Table.create(tmp_path, ID_AND_VARIANT)
+    assert run("stats", str(tmp_path)) == "the files of this table have no statistics\n"
+    monkeypatch.setattr("sys.argv", ["shredlake", "stats", str(tmp_path), "--path", "nope"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "shredlake: no statistics of 'nope'; there are some of: nothing\n"
+
+
+def test_vacuum_lists_and_deletes(table: sl.Table, tmp_path: Path) -> None:
+    orphan = tmp_path / "orphan.parquet"
+    orphan.write_bytes(b"x")
+    old = time.time() - 30 * 86_400
+    os.utime(orphan, (old, old))
+    assert run("vacuum", str(tmp_path)).splitlines() == ["orphan.parquet"]
+    assert orphan.exists()
+    found = json.loads(run("vacuum", str(tmp_path), "--delete", "--json"))
+    assert found == {"deleted": True, "files": ["orphan.parquet"]}
+    assert not orphan.exists()
+    with pytest.raises(sl.TableError, match="Pass enforce_retention=False"):
+        run("vacuum", str(tmp_path), "--retention-hours", "0")
+    assert run("vacuum", str(tmp_path), "--retention-hours", "0", "--force") == ""
