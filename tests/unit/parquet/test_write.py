@@ -3,114 +3,64 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from file_cases import BY_TYPE, NESTED, nested_table, unwrapped
 from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant
 from shredlake.kernels import shred, shredded_type, variant
 from shredlake.parquet.check import check
 from shredlake.parquet.layout import parse_layout_json, variant_columns
 from shredlake.parquet.write import ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
-from shredlake.variant.scalars import Float32, Int8, Int16, Int32, Int64, TimestampNanos, TimestampNtzNanos
 from shredlake.variant.value import Variant
 from variant_columns import MISSING, column, column_of, footer_schema, read_rows, rows
 
-TYPES: list[tuple[str, str, list[Any]]] = [
-    ("boolean", "boolean", [True, False]),
-    ("tinyint", "int32 (INT(8, true))", [Int8(-128), Int8(127)]),
-    ("smallint", "int32 (INT(16, true))", [Int16(-(2**15)), Int16(2**15 - 1)]),
-    ("int", "int32", [Int32(-(2**31)), Int32(2**31 - 1)]),
-    ("bigint", "int64", [Int64(-(2**63)), Int64(2**63 - 1)]),
-    ("float", "float", [Float32(-1.5), Float32(math.inf)]),
-    ("double", "double", [-1.5, 1e300]),
-    ("decimal(9,2)", "int32 (DECIMAL(9, 2))", [Decimal("-9999999.99"), Decimal("9999999.99")]),
-    ("decimal(18,3)", "int64 (DECIMAL(18, 3))", [Decimal("-1.001"), Decimal("999999999999999.999")]),
-    ("decimal(38,3)", "fixed_len_byte_array(16) (DECIMAL(38, 3))", [Decimal("-1.001"), Decimal(10**34)]),
-    ("decimal(19,0)", "fixed_len_byte_array(9) (DECIMAL(19, 0))", [Decimal(-(10**18)), Decimal(10**18)]),
-    ("date", "int32 (DATE)", [date(1, 1, 1), date(9999, 12, 31)]),
-    ("time", "int64 (TIME(false, MICROS))", [time(0), time(23, 59, 59, 999999)]),
-    (
-        "timestamp",
-        "int64 (TIMESTAMP(true, MICROS))",
-        [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)],
-    ),
-    ("timestamp_ntz", "int64 (TIMESTAMP(false, MICROS))", [datetime(1, 1, 1), datetime(9999, 12, 31)]),
-    ("timestamp_nanos", "int64 (TIMESTAMP(true, NANOS))", [TimestampNanos(-1), TimestampNanos(2**63 - 1)]),
-    (
-        "timestamp_ntz_nanos",
-        "int64 (TIMESTAMP(false, NANOS))",
-        [TimestampNtzNanos(-1), TimestampNtzNanos(2**63 - 1)],
-    ),
-    ("binary", "binary", [b"", b"\xff"]),
-    ("string", "binary (STRING)", ["", "é"]),
-    ("uuid", "fixed_len_byte_array(16) (UUID)", [UUID(int=1), UUID(int=2**128 - 1)]),
-]
+PARQUET_TYPES = {
+    "boolean": "boolean typed_value",
+    "tinyint": "int32 typed_value (INT(8, true))",
+    "smallint": "int32 typed_value (INT(16, true))",
+    "int": "int32 typed_value",
+    "bigint": "int64 typed_value",
+    "float": "float typed_value",
+    "double": "double typed_value",
+    "decimal(9,2)": "int32 typed_value (DECIMAL(9, 2))",
+    "decimal(18,3)": "int64 typed_value (DECIMAL(18, 3))",
+    "decimal(38,3)": "fixed_len_byte_array(16) typed_value (DECIMAL(38, 3))",
+    "decimal(19,0)": "fixed_len_byte_array(9) typed_value (DECIMAL(19, 0))",
+    "date": "int32 typed_value (DATE)",
+    "time": "int64 typed_value (TIME(false, MICROS))",
+    "timestamp": "int64 typed_value (TIMESTAMP(true, MICROS))",
+    "timestamp_ntz": "int64 typed_value (TIMESTAMP(false, MICROS))",
+    "timestamp_nanos": "int64 typed_value (TIMESTAMP(true, NANOS))",
+    "timestamp_ntz_nanos": "int64 typed_value (TIMESTAMP(false, NANOS))",
+    "binary": "binary typed_value",
+    "string": "binary typed_value (STRING)",
+    "uuid": "fixed_len_byte_array(16) typed_value (UUID)",
+}
+"""The specification's table of shredded types."""
 
 
-@pytest.mark.parametrize(("ddl", "parquet", "values"), TYPES, ids=[ddl for ddl, _, _ in TYPES])
-def test_every_shredded_type(ddl: str, parquet: str, values: list[Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("ddl", BY_TYPE)
+def test_every_shredded_type(ddl: str, tmp_path: Path) -> None:
+    values = BY_TYPE[ddl]
     path = tmp_path / "f.parquet"
     facts = write_parquet(pa.table({"v": column_of(values)}), path, shredding={"v": ddl})
     [found] = variant_columns(footer_schema(path))
-    typed = found.root.typed
-    assert typed is not None
-    physical, _, annotation = parquet.partition(" ")
-    assert str(typed) == f"optional {physical} typed_value{' ' if annotation else ''}{annotation};"
+    assert str(found.root.typed) == f"optional {PARQUET_TYPES[ddl]};"
     assert str(found.schema) == ddl
     assert [row and row.to_python(exact=True) for row in read_rows(path)] == [
         Variant.of(value).to_python(exact=True) for value in values
     ]
     statistics = facts.variants["v"].leaves["$"]
-    arrow = shred(column_of(sorted(values)), ShreddingSchema.parse(ddl)).field("typed_value")
+    arrow = shred(column_of(values), ShreddingSchema.parse(ddl)).field("typed_value")
     assert (statistics.minimum, statistics.maximum) == (arrow[0], arrow[1])
     assert statistics.value_count == 2
     assert facts.variants["v"].residual == frozenset()
     assert check(path) == []
-
-
-def nested_table() -> pa.Table:
-    variants = column_of([{"a": 1, "b": "x"}, {"a": "no"}, None, 5])
-    one, two, three, four = (variants.slice(i, 1) for i in range(4))
-    again = pa.concat_arrays([four, three, two, one])
-    lists = pa.ListArray.from_arrays(pa.array([0, 2, None, 2, 4], pa.int32()), variants)
-    maps = pa.MapArray.from_arrays(
-        pa.array([0, 1, 3, 3, 4], pa.int32()), pa.array(["k", "l", "m", "n"]), variants
-    )
-    inner = pa.StructArray.from_arrays([again], fields=[pa.field("w", variant())])
-    structs = pa.StructArray.from_arrays(
-        [variants, inner],
-        fields=[pa.field("v", variant()), pa.field("in", inner.type)],
-        mask=pa.array([False, True, False, False]),
-    )
-    return pa.table({"id": [1, 2, 3, 4], "s": structs, "l": lists, "m": maps, "v": variants})
-
-
-NESTED = {
-    "s.v": "struct<a bigint>",
-    "s.in.w": None,
-    "l.list.element": "struct<b string, a bigint>",
-    "m.key_value.value": "bigint",
-}
-
-
-def unwrapped(table: pa.Table) -> list[list[Any]]:
-    """Every Variant of the nested table, column by column."""
-    structs = table["s"].combine_chunks()
-    return [
-        rows(structs.flatten()[0]),
-        rows(structs.flatten()[1].flatten()[0]),
-        rows(table["l"].combine_chunks().flatten()),
-        rows(table["m"].combine_chunks().items),
-        rows(table["v"]),
-    ]
 
 
 def test_variants_in_structs_lists_and_maps(tmp_path: Path) -> None:
