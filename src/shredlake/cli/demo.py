@@ -1,45 +1,154 @@
-"""`shredlake demo`: a Variant built, navigated and printed."""
+"""`shredlake demo`: events generated, ingested, laid out and queried; beside Spark's own reading of them."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from decimal import Decimal
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table as Grid
 
-from shredlake.variant.value import Variant
+from shredlake.cli.generate import write_ndjson
+from shredlake.delta.table import Table
+from shredlake.errors import MissingDependency
+from shredlake.parquet.inspect import inspect
+from shredlake.spark.engine import LocalEngine, SparkEngine
+from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.query import read
+from shredlake.spark.session import check_java, check_spark, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EVENTS = 200_000
+
+QUERIES = (
+    ("likes", ["v:did::string AS who"], "v:commit.collection::string = 'app.bsky.feed.like'"),
+    (
+        "the first percent",
+        ["v:time_us::bigint AS at", "v:kind::string AS kind"],
+        "v:time_us::bigint < {early}",
+    ),
+    (
+        "posts in Japanese",
+        ["v:commit.record.text::string AS text"],
+        "v:commit.record.langs[0]::string = 'ja'",
+    ),
+)
+"""Name, columns and predicate; the rows are counted."""
 
 
-def demo() -> None:
-    """Show a Variant being built, navigated and printed."""
-    event = Variant.of(
-        {
-            "id": 7,
-            "at": datetime(2025, 4, 16, 12, 34, 56, 780000, UTC),
-            "price": Decimal("1.10"),
-            "user": {"name": "Ada", "tags": ["admin", None]},
-        }
-    )
-    _say("From Python objects, two byte strings")
-    typer.echo(f"metadata  {event.metadata.hex(' ')}")
-    typer.echo(f"value     {event.value.hex(' ')}")
+def demo(
+    events: int = typer.Option(EVENTS, help="How many events to generate."),
+    engine: str = typer.Option("spark", help="spark, or local: threads of this process."),
+) -> None:
+    """Generate events, ingest them, show the layout, and query paths of them."""
+    console = Console()
+    try:
+        if engine == "spark":
+            check_spark()
+            check_java()
+    except MissingDependency as missing:
+        console.print(f"{str(missing).partition(':')[0]}: the demo runs in this process, without Spark.")
+        engine = "local"
+    with tempfile.TemporaryDirectory(prefix="shredlake-demo-") as folder:
+        source, table = str(Path(folder) / "events.ndjson"), str(Path(folder) / "events")
+        with console.status(f"generating {events:,} events"):
+            write_ndjson("bluesky", source, events)
+        spark = None
+        if engine == "spark":
+            with console.status("starting Spark"):
+                spark = session()
+        try:
+            _tour(console, spark, source, table)
+        finally:
+            if spark is not None:
+                spark.stop()
 
-    _say("Read in place: only what a path touches is decoded")
-    for path in ("$.user.name", "$.user.tags[0]", "$.user.tags[1]", "$.price", "$.nobody"):
-        found = event.get(path)
-        typer.echo(
-            f"{path:<16} {'missing' if found is None else f'{found.type.value:<10} {found.to_json()}'}"
+
+def _tour(console: Console, spark: SparkSession | None, source: str, table: str) -> None:
+    chosen = LocalEngine() if spark is None else SparkEngine(spark)
+    _say(console, "shredlake ingest events.ndjson events" + ("" if spark else " --engine local"))
+    options = IngestOptions(sort_by=("v:time_us::bigint",), show_progress=console.is_terminal)
+    report = ingest_text(chosen, source, table, options)
+    console.print(report.grid())
+    opened = Table(table)
+    _say(console, "shredlake inspect: where the bytes are")
+    _layout(console, opened)
+    times = opened.scan(["v:time_us::bigint AS at"]).to_arrow().column("at").to_pylist()
+    early = min(times) + (max(times) - min(times)) // 100
+    queries = [(name, columns, where.format(early=early)) for name, columns, where in QUERIES]
+    for name, columns, where in queries:
+        _say(console, f'{name}: shredlake query events "{", ".join(columns)}" --where "{where}" --explain')
+        console.print(str(opened.scan(columns, where).explain()), highlight=False)
+    _say(console, "The same three, timed (best of three)")
+    grid = Grid("query", "rows", "shredlake, no Spark")
+    for heading in () if spark is None else ("shredlake on Spark", "Spark's own variant_get", "ratio"):
+        grid.add_column(heading, justify="right")
+    files = [str(path) for path in Path(table).glob("*.parquet")]
+    for name, columns, where in queries:
+        rows, seconds = _best(partial(_count_local, opened, columns, where))
+        cells = [name, f"{rows:,}", f"{seconds:.3f} s"]
+        if spark is not None:
+            ours, fast = _best(partial(_count_on_spark, spark, table, columns, where))
+            theirs, slow = _native(spark, files, columns, where)
+            if not rows == ours == theirs:
+                raise AssertionError(f"{name}: {rows}, {ours} and {theirs} rows")
+            cells += [f"{fast:.3f} s", f"{slow:.3f} s", f"{slow / fast:.1f}x"]
+        grid.add_row(*cells)
+    console.print(grid)
+
+
+def _count_local(opened: Table, columns: list[str], where: str) -> int:
+    return int(opened.scan(columns, where).to_arrow().num_rows)
+
+
+def _count_on_spark(spark: SparkSession, table: str, columns: list[str], where: str) -> int:
+    return int(read(spark, table, columns, where).toArrow().num_rows)
+
+
+def _layout(console: Console, opened: Table) -> None:
+    file = inspect(f"{opened.uri.removeprefix('file://')}/{opened.files().column('path')[0].as_py()}")
+    grid = Grid("path", "type", "typed", "bytes")
+    for column in file.variants:
+        for path in column.root.walk():
+            share = path.typed / path.places if path.places else 0.0
+            grid.add_row(path.path, path.type, f"{share:.1%}", f"{path.compressed_size:,}")
+    console.print(grid)
+
+
+def _native(spark: SparkSession, files: list[str], columns: list[str], where: str) -> tuple[int, float]:
+    """The query on Spark's own reading of the same files, as Variants."""
+    from shredlake.expr.parse import parse_columns, parse_predicate
+    from shredlake.expr.sql import to_sql
+
+    name = "spark.sql.parquet.ignoreVariantAnnotation"
+    spark.conf.set(name, "false")
+    try:
+        wanted = [f"{to_sql(one.expr)} AS `{one.name}`" for one in parse_columns(columns)]
+        condition = to_sql(parse_predicate(where))
+        return _best(
+            lambda: spark.read.parquet(*files).where(condition).selectExpr(*wanted).toArrow().num_rows
         )
-
-    _say("As JSON")
-    typer.echo(event.to_json(pretty=True))
-
-    _say("Equal by meaning, not by layout")
-    other = Variant.from_json('{"b": 1.00, "a": [true, "x"]}')
-    same = Variant.of({"a": [True, "x"], "b": 1})
-    typer.echo(f"{other!r} == {same!r}: {other == same}")
+    finally:
+        spark.conf.set(name, "true")
 
 
-def _say(heading: str) -> None:
-    typer.echo()
-    typer.secho(heading, bold=True)
+def _best(work: Callable[[], int]) -> tuple[int, float]:
+    """The answer, and the shortest of three times."""
+    times: list[float] = []
+    answer: Any = None
+    for _ in range(3):
+        started = time.perf_counter()
+        answer = work()
+        times.append(time.perf_counter() - started)
+    return int(answer), min(times)
+
+
+def _say(console: Console, heading: str) -> None:
+    console.print(f"\n[bold]{heading}[/bold]", highlight=False)

@@ -1,15 +1,20 @@
-"""`shredlake migrate`: files in the older draft layout, written anew in today's."""
+"""`shredlake migrate`: files in the older draft layout, written anew in today's; tables copied unshredded."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
+from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.progress import rows_progress
 from shredlake.errors import InvalidFile
 from shredlake.parquet.draft import convert_draft
 from shredlake.parquet.write import FileFacts
+from shredlake.spark.export import migrate_files as files_to_table
+from shredlake.spark.export import unshred_table
 
 
 def migrate_files(
@@ -17,8 +22,29 @@ def migrate_files(
     target: str = typer.Argument(help="The file, or the folder, to write."),
     infer: bool = typer.Option(False, "--infer", help="Choose the shredding anew from the data."),
     strict: bool = typer.Option(False, "--strict", help="Fail on whatever the draft does not allow."),
+    table: bool = typer.Option(False, "--table", help="The target is a Delta table, made where it lacks."),
+    unshred: bool = typer.Option(
+        False, "--unshred", help="The source is a table: copy it without shredding."
+    ),
+    engine: EngineName = ENGINE,
+    master: str | None = MASTER,
+    remote: str | None = REMOTE,
 ) -> None:
-    """Convert Parquet files from the older draft layout to today's, value for value."""
+    """Convert Parquet files from the older draft layout to today's, value for value.
+
+    With --table they become rows of a Delta table; with --unshred a Delta table is copied for engines that
+    can't read shredded files.
+    """
+    if table or unshred:
+        with running(engine, 0, master, remote) as chosen:
+            if unshred:
+                report = unshred_table(chosen, source, target, show_progress=sys.stderr.isatty())
+            else:
+                report = files_to_table(
+                    chosen, source, target, strict=strict, show_progress=sys.stderr.isatty()
+                )
+        Console().print(report.grid())
+        return
     rows = 0
     files = pairs(Path(source), Path(target))
     for old, new in files:

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from shredlake.delta.conform import conform
 from shredlake.delta.constraints import Constraints
 from shredlake.errors import ConstraintViolation
-from shredlake.kernels import from_arrow, to_json
-from shredlake.kernels.layout import is_variant, variant
+from shredlake.kernels import from_arrow, to_json, unshred
+from shredlake.kernels.layout import is_variant, shredding_schema, variant
 from shredlake.spark.frames import from_spark, spark_batch
 from shredlake.spark.rejects import REJECTS_SCHEMA, Staging
 from shredlake.spark.sources import Split
@@ -47,7 +47,7 @@ def variants_of(source: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]
     """A column of text, structs or Variants as Variants, and one row of rejects columns per document."""
     nothing = {item.name: pa.nulls(len(source), item.type) for item in REJECTS_SCHEMA}
     if is_variant(source.type):
-        return source, pa.table(nothing)
+        return (source if shredding_schema(source.type) is None else unshred(source)), pa.table(nothing)
     if pa.types.is_nested(source.type):
         return from_arrow(source), pa.table(nothing)
     column, bad = parse(source, parsing)

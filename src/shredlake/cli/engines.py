@@ -1,0 +1,38 @@
+"""Which engine a verb runs on: Spark, or threads of this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import typer
+
+from shredlake.spark.engine import Engine, LocalEngine, SparkEngine
+from shredlake.spark.session import session
+
+EngineName = Literal["auto", "spark", "local"]
+
+LARGE_INPUT = 20 << 30
+"""Bytes from which Spark is worth its start, where there is a choice."""
+
+ENGINE = typer.Option("auto", "--engine", help="auto: Spark for more than 20 GB, or if --master is given.")
+MASTER = typer.Option(None, "--master", help="Spark's master: local[4], spark://host:7077, yarn, k8s://...")
+REMOTE = typer.Option(None, "--remote", help="A Spark Connect server: sc://host:15002.")
+
+
+@contextmanager
+def running(
+    name: EngineName, size: int, master: str | None = None, remote: str | None = None
+) -> Iterator[Engine]:
+    """The engine for an input of this size; a Spark that was started for it ends with the verb."""
+    asked = master is not None or remote is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+    if name == "local" or (name == "auto" and not asked and size < LARGE_INPUT):
+        yield LocalEngine()
+        return
+    spark = session(master=master, remote=remote)
+    try:
+        yield SparkEngine(spark)
+    finally:
+        spark.stop()

@@ -1,0 +1,38 @@
+"""`shredlake optimize`: fewer, sorted, better shredded files; the same rows."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
+from shredlake.delta.table import Table
+from shredlake.spark.optimize import optimize_table
+
+
+def optimize_files(
+    table: str = typer.Argument(help="The table."),
+    where: str | None = typer.Option(None, help="Only files that may hold rows of this predicate."),
+    sort_by: list[str] = typer.Option([], help='Sort all rows, by "v:ts::bigint" say.'),
+    shredding: str = typer.Option("infer", help='A layout such as "struct<id bigint>", "infer", or "none".'),
+    column: str | None = typer.Option(None, help="The Variant column that --shredding is for; all of them."),
+    file_size: int = typer.Option(128, help="How large files should become, in MB."),
+    engine: EngineName = ENGINE,
+    master: str | None = MASTER,
+    remote: str | None = REMOTE,
+) -> None:
+    """Compact, sort and re-shred a table's files, in one commit that changes no row."""
+    size = sum(Table(table).files().column("size").to_pylist())
+    with running(engine, size, master, remote) as chosen:
+        report = optimize_table(
+            chosen,
+            table,
+            where=where,
+            sort_by=tuple(sort_by),
+            column=column,
+            shredding=None if shredding == "none" else shredding,
+            file_bytes=file_size << 20,
+            show_progress=sys.stderr.isatty(),
+        )
+    typer.echo(str(report))

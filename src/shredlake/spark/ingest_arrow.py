@@ -1,0 +1,104 @@
+"""Ingest of Arrow batches in this process: a column of Parquet, CSV or Delta files, without Spark."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.spec import file_spec
+from shredlake.delta.storage import Storage
+from shredlake.errors import InvalidSchema
+from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.spark.frame_task import variants_of
+from shredlake.spark.ingest import (
+    IngestOptions,
+    already_done,
+    computed_fields,
+    finish,
+    job_mark,
+    layout_from_profile,
+    open_or_create,
+    settled_layout,
+    try_out,
+    with_layout,
+)
+from shredlake.spark.rejects import LineNumbers, Staging, rejects_place
+from shredlake.spark.report import IngestReport
+from shredlake.spark.task import FileJob, TaskResult, WriteJob, rows_of, with_computed, write_tables
+
+SAMPLE_ROWS = 20_000
+
+
+def ingest_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, document: str, table: str, options: IngestOptions
+) -> IngestReport:
+    """Runs an ingest of Arrow batches whose column `document` holds text, structs or Variants.
+
+    >>> import tempfile
+    >>> data = pa.table({"id": [1, 2], "body": ['{"a": 1}', '{"a": ']})
+    >>> report = ingest_batches(data.to_batches(), data.schema, "body", tempfile.mkdtemp(), IngestOptions())
+    >>> report.rows, report.rejects
+    (1, 1)
+    """
+    started = time.monotonic()
+    if document not in schema.names:
+        raise InvalidSchema(f"the source has no column {document!r}; it has {', '.join(schema.names)}")
+    mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
+    storage = Storage(table, dict(options.storage_options))
+    others = [item for item in schema if item.name not in (document, options.column)]
+    snapshot = open_or_create(storage, options, [*others, *computed_fields(options)])
+    if (done := already_done(snapshot, mark)) is not None:
+        return done
+    places = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)
+    files = FileJob(file_spec(snapshot, {}, options.writing), options.sort_by, options.file_bytes)
+    job = WriteJob(files, options.column, places[1], dict(options.computed), options.parsing)
+    try_out(job)
+    rows = iter(batches)
+    first: list[pa.RecordBatch] = []
+    layout = settled_layout(snapshot, options)
+    if layout is None:
+        while (
+            sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (batch := next(rows, None)) is not None
+        ):
+            first.append(batch)
+        parts = [
+            profile_bytes(pc.drop_null(variants_of(batch.column(document), options.parsing)[0]))
+            for batch in first
+        ]
+        layout = layout_from_profile(snapshot, options, merge_profiles(parts) if parts else b"")
+    job = with_layout(job, layout)
+    result = _write(job, chain(first, rows), document)
+    return finish(snapshot, [result], options, mark, "Arrow", started, 0, layout, LineNumbers([]))
+
+
+def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:
+    rejects = Staging(job.rejects)
+    documents = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal documents
+        for batch in batches:
+            documents += batch.num_rows
+            column, found = variants_of(batch.column(document), job.parsing)
+            table = pa.Table.from_batches([batch]).drop_columns([document])
+            if job.column in table.column_names:
+                table = table.drop_columns([job.column])
+            table = table.append_column(job.column, column)
+            refused = pc.is_valid(found.column("reason"))
+            rejects.take(found.filter(refused))
+            good = table.filter(pc.invert(refused))
+            if good.num_rows:
+                yield with_computed(job, good)
+
+    try:
+        adds = write_tables(job.files, tables())
+        staged = rejects.close()
+    except BaseException:
+        rejects.abort()
+        raise
+    return TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged)
