@@ -48,7 +48,9 @@ from shredlake.kernels import (
     variant,
 )
 from shredlake.parquet.check import check
+from shredlake.parquet.draft import convert_draft, read_draft, write_draft
 from shredlake.parquet.explain import Explain
+from shredlake.parquet.inspect import FileReport, inspect
 from shredlake.parquet.read import read_parquet
 from shredlake.parquet.rules import Violation
 from shredlake.parquet.scan import Scan, scan_parquet
@@ -87,6 +89,7 @@ __all__ = [
     "Decimal16",
     "Explain",
     "FileFacts",
+    "FileReport",
     "Float32",
     "InferredSchema",
     "Int8",
@@ -130,14 +133,17 @@ __all__ = [
     "WriteOptions",
     "WrongType",
     "check",
+    "convert_draft",
     "from_arrow",
     "from_json",
     "get",
     "infer_schema",
+    "inspect",
     "is_variant",
     "merge_profiles",
     "profile",
     "profile_bytes",
+    "read_draft",
     "read_parquet",
     "reshred",
     "scan_parquet",
@@ -149,6 +155,7 @@ __all__ = [
     "unshred",
     "validate",
     "variant",
+    "write_draft",
     "write_parquet",
 ]
 
