@@ -29,6 +29,7 @@ from shredlake.delta.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, ke
 from shredlake.delta.log import LogSegment, find_segment
 from shredlake.delta.schema import Struct, arrow_schema, parse_schema
 from shredlake.delta.storage import Storage
+from shredlake.delta.type_widening import check_type_changes
 from shredlake.errors import CorruptLog
 
 TOMBSTONE_SCHEMA = pa.schema(
@@ -63,7 +64,9 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> Struct:
-        return parse_schema(self.metadata.schema_string)
+        schema = parse_schema(self.metadata.schema_string)
+        check_type_changes(schema, self.storage.uri)
+        return schema
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
