@@ -117,7 +117,8 @@ JSONBENCH = {
     "q4 first posts": "select {did} u, min({time_us}) f from {t} where {kind} = 'commit' and "
     "{operation} = 'create' and {collection} = 'app.bsky.feed.post' group by u order by f limit 3",
     "q5 longest spans": "select {did} u, max({time_us}) - min({time_us}) s from {t} "
-    "where {kind} = 'commit' and {operation} = 'create' and {collection} = 'app.bsky.feed.post' group by u order by s desc, u limit 3",
+    "where {kind} = 'commit' and {operation} = 'create' and {collection} = 'app.bsky.feed.post' "
+    "group by u order by s desc, u limit 3",
 }
 
 
@@ -135,7 +136,7 @@ def prepare(shape: str, rows: int, place: Path) -> tuple[str, str, dict[str, str
     write_ndjson(shape, str(text), rows)
     table = str(place / f"{shape}_table")
     options = IngestOptions(
-        sort_by=(facts["sort_by"],), split_size=max(1, -(-text.stat().st_size // FILES)), show_progress=True
+        sort_by=(facts["sort_by"],), task_bytes=max(1, -(-text.stat().st_size // FILES)), show_progress=True
     )
     report = ingest_text(LocalEngine(), str(text), table, options)
     print(report)
