@@ -8,7 +8,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop fuzz bench-parquet bench-memory clean
+.PHONY: asan help setup build demo test lint interop fuzz bench-parquet bench-memory bench-ingest kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -57,11 +57,17 @@ asan: $(STAMP) ## the fuzzers of the kernels on a build with AddressSanitizer: A
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
 	  $(BIN)/python tests/fuzz/fuzz_kernels.py $(ASAN_COUNT) --seed $(ASAN_SEED)
 
+bench-ingest: build ## text to shredded files, against Spark's own writer: minutes
+	@$(BIN)/python benchmarks/ingest.py $(ARGS)
+
 bench-parquet: build ## files against pyarrow, DuckDB, Spark and JSON text: minutes
 	@$(BIN)/python benchmarks/parquet.py $(ARGS)
 
 bench-memory: build ## a 3 GB file inspected, checked and filtered within 1 GB
 	@$(BIN)/python benchmarks/memory.py $(ARGS)
+
+kill: build ## workers and drivers killed at random moments of ingest, stream and optimize: minutes
+	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

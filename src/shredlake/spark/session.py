@@ -27,6 +27,9 @@ RUNTIME_SETTINGS: Final[Mapping[str, str]] = {
 }
 """What a session must say while a query of ours runs; can be set on a running session."""
 
+LOCAL: Final = "local[*, 2]"
+"""All cores of this machine, and a second try for a task whose worker died."""
+
 LOCAL_SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -57,15 +60,16 @@ def session(
     from pyspark.sql import SparkSession
 
     if remote is not None:
-        spark = SparkSession.builder.remote(remote).getOrCreate()
-        return fit(spark)
+        if remote.startswith("local"):  # a server that PySpark starts here, with workers of this environment
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        return fit(SparkSession.builder.remote(remote).getOrCreate())
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
         return fit(active)
     check_java()
     builder = configure(SparkSession.builder.appName(app))
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_ENV_LOADED" in os.environ
-    where = master or (None if submitted else os.environ.get("SPARK_MASTER", "local[*]"))
+    where = master or (None if submitted else os.environ.get("SPARK_MASTER", LOCAL))
     if where is not None:
         builder = builder.master(where)
         if where.startswith("local"):

@@ -1,0 +1,94 @@
+"""A driver in a process of its own, for tests that kill it, or that need another Spark than theirs.
+
+python tests/pipeline_driver.py ingest --master local[2,4] SOURCE TABLE
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from shredlake.spark import ingest, optimize, session, sql, stream
+
+
+class Driver:
+    """A driver process, the head of a process group of its own."""
+
+    def __init__(self, verb: str, *arguments: object) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, verb, *map(str, arguments)],
+            stdout=self._said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=Path(__file__).parents[1],
+        )
+
+    @property
+    def runs(self) -> bool:
+        return self.process.poll() is None
+
+    def finish(self, seconds: float = 300) -> dict[str, Any]:
+        """What the driver says at its end, which must be a good one."""
+        try:
+            self.process.wait(seconds)
+        finally:
+            self.kill()
+        self._said.seek(0)
+        said = self._said.read().decode()
+        assert self.process.returncode == 0, said
+        answer: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
+        return answer
+
+    def kill(self) -> None:
+        """Ends the driver, its JVM and its workers, whatever of them is left."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verb", choices=["ingest", "optimize", "stream"])
+    parser.add_argument("source")
+    parser.add_argument("table")
+    parser.add_argument("--master")
+    parser.add_argument("--remote")
+    parser.add_argument("--task-bytes", type=int, default=1 << 20)
+    parser.add_argument("--query", action="store_true")
+    given = parser.parse_args()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "512m",
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    spark = session(master=given.master, remote=given.remote, settings=settings)
+    rows = 0
+    if given.verb == "ingest":
+        rows = ingest(spark, given.source, given.table, task_bytes=given.task_bytes).rows
+    elif given.verb == "optimize":
+        rows = optimize(spark, given.table, sort_by="v:time_us::bigint", file_bytes=1 << 20).rows
+    else:
+        state = given.table + "_state"
+        stream(spark, given.source, given.table, state, files_per_batch=1).awaitTermination()
+    answer: dict[str, Any] = {"rows": rows, "version": spark.version}
+    if given.query:
+        query = "SELECT count(*) AS n FROM t WHERE v:time_us::bigint > 0"
+        answer["counted"] = sql(spark, query, t=given.table).collect()[0]["n"]
+    spark.stop()
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
