@@ -8,7 +8,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop fuzz bench-parquet bench-memory bench-ingest kill clean
+.PHONY: asan help setup build demo test lint interop fuzz bench-parquet bench-memory bench-ingest bench-query kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ asan: $(STAMP) ## the fuzzers of the kernels on a build with AddressSanitizer: A
 
 bench-ingest: build ## text to shredded files, against Spark's own writer: minutes
 	@$(BIN)/python benchmarks/ingest.py $(ARGS)
+
+bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
+	@$(BIN)/python benchmarks/query.py $(ARGS)
 
 bench-parquet: build ## files against pyarrow, DuckDB, Spark and JSON text: minutes
 	@$(BIN)/python benchmarks/parquet.py $(ARGS)
