@@ -586,16 +586,15 @@ def unshred(piece, plan, bint strict, int64_t first_row):
     metadata = metadata_of(piece)
     nodes, fields, alive = gather(piece, plan)
     valid = (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset)
-    arrays = []
-    row = 0
+    arrays, row, extended = [], 0, False
     while row < len(piece) or not arrays:
         unshredder = Unshredder(nodes, fields, b"".join(plan.names), plan.name_starts, strict)
         code, stop, offsets, data = unshredder.run(valid, bytes_part(metadata), row, len(piece), largest_array())
         if code == NO_MEMORY:
             raise MemoryError
-        if code == NAMELESS and not strict:
+        if code == NAMELESS and not strict and not extended:
             metadata = extend_metadata(metadata, plan.names)
-            arrays, row = [], 0
+            arrays, row, extended = [], 0, True
             continue
         if code != OK:
             explain_reconstruction(piece.slice(stop, 1), plan.root, strict, first_row + stop)

@@ -445,6 +445,12 @@ def test_missing_names_are_added_to_the_metadata() -> None:
     assert python(unshred(moved)) == python(whole)
 
 
+def test_names_are_not_added_to_metadata_that_is_damaged() -> None:
+    row = {"metadata": b"\x01\x00\x00trailing", "typed_value": {"b": {"typed_value": 1}, "a": {}}}
+    with pytest.raises(MalformedVariant, match="row 0: the names end at byte 3"):
+        unshred(pa.array([row], nameless().type))
+
+
 def test_missing_names_fail_in_strict_reading() -> None:
     with pytest.raises(ShreddingConflict, match=r"row 0, \$\['b'\]: the field's name is not in the metadata"):
         unshred(nameless(), strict=True)
