@@ -21,6 +21,7 @@ from shredlake.spark.pipeline import ingest
 from shredlake.spark.query import read
 from shredlake.spark.report import IngestReport
 from shredlake.spark.sources import find_files
+from shredlake.spark.task import Parsing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,6 +43,7 @@ def ingest_source(
     rejects: str | None = typer.Option(None, help="The table of bad documents; TABLE_rejects by default."),
     max_rejects: str | None = typer.Option(None, help="Fail beyond this many bad documents: 100, or 2%."),
     job_id: str | None = typer.Option(None, help="What makes the job this job, so that it is done once."),
+    duplicate_keys: Literal["error", "last_wins"] = typer.Option("error", help="Objects with a key twice."),
     format_: Format = typer.Option("json", "--format", help="What the source is."),
     from_: str | None = typer.Option(None, "--from", help="The source's column with the documents."),
     file_size: int = typer.Option(128, help="How large files should become, in MB."),
@@ -64,6 +66,7 @@ def ingest_source(
         max_rejects=None if max_rejects is None else rejects_limit(max_rejects),
         job_id=job_id,
         file_bytes=file_size << 20,
+        parsing=Parsing(duplicate_keys=duplicate_keys),
         show_progress=sys.stderr.isatty(),
     )
     size = sum(file.size for file in find_files(sources)) if format_ == "json" else 0

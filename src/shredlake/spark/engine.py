@@ -215,6 +215,7 @@ class _Watcher:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
+            self._spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
 class _NoStages:

@@ -45,7 +45,7 @@ from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.engine import Engine
-from shredlake.spark.rejects import LineNumbers, rejects_place, write_rejects
+from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_place, write_rejects
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.sources import Split, bundle, cut, find_files, fingerprint
 from shredlake.spark.task import (
@@ -317,9 +317,10 @@ def finish(
         staged = [result.staged for result in results if result.staged is not None]
         write_rejects(places, staged, lines, mark)
         version = commit_adds(snapshot, adds, mark, source)
-    except (CommitConflict, TooManyRejects, VerificationFailed):
+    except (CommitConflict, TooManyRejects, VerificationFailed, FileNotFoundError):
         # Certain that nothing was committed. After any other error the commit may stand: vacuum will tell.
         storage.delete(decode_path(add.path) for add in adds)
+        discard_staged(places)
         if (done := already_done(load_snapshot(storage), mark)) is not None:
             return done  # the same job, run twice at a time, was faster elsewhere
         raise

@@ -48,9 +48,14 @@ def ingest_batches(
     started = time.monotonic()
     if document not in schema.names:
         raise InvalidSchema(f"the source has no column {document!r}; it has {', '.join(schema.names)}")
+    if document != options.column and options.column in schema.names:
+        raise InvalidSchema(
+            f"the documents are in {document!r} and go to {options.column!r}, but the source has a column of "
+            "that name too: choose another one"
+        )
     mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
     storage = Storage(table, dict(options.storage_options))
-    others = [item for item in schema if item.name not in (document, options.column)]
+    others = [item for item in schema if item.name != document]
     snapshot = open_or_create(storage, options, [*others, *computed_fields(options)])
     if (done := already_done(snapshot, mark)) is not None:
         return done
@@ -85,10 +90,7 @@ def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> T
         for batch in batches:
             documents += batch.num_rows
             column, found = variants_of(batch.column(document), job.parsing)
-            table = pa.Table.from_batches([batch]).drop_columns([document])
-            if job.column in table.column_names:
-                table = table.drop_columns([job.column])
-            table = table.append_column(job.column, column)
+            table = pa.Table.from_batches([batch]).drop_columns([document]).append_column(job.column, column)
             refused = pc.is_valid(found.column("reason"))
             rejects.take(found.filter(refused))
             good = table.filter(pc.invert(refused))

@@ -71,11 +71,16 @@ def ingest_frame(
 ) -> IngestReport:
     """Runs an ingest of a DataFrame on its own Spark session."""
     named = document_column(frame, options.column, document)
-    others = [field for field in frame.schema.fields if field.name not in (named, options.column)]
+    if named != options.column and options.column in frame.columns:
+        raise InvalidSchema(
+            f"the documents are in {named!r} and go to {options.column!r}, but the frame has a column of "
+            "that name too: drop it or rename it"
+        )
+    others = [field for field in frame.schema.fields if field.name != named]
     parse = Parse(named, tuple(field.name for field in others), options.parsing)
     parsed = frame.mapInArrow(parse, _parsed_schema(others))
     mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
-    return _ingest(parsed, table, options, mark, "DataFrame", 0, lambda results: LineNumbers([]))
+    return _ingest(parsed, table, options, mark, "DataFrame", 0, 0, lambda results: LineNumbers([]))
 
 
 def ingest_text_by_sql(
@@ -98,7 +103,7 @@ def ingest_text_by_sql(
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     parsed = numbers.mapInArrow(ParseText(tasks, options.parsing), _parsed_schema([]))
-    return _ingest(parsed, table, options, mark, "text", total, lines)
+    return _ingest(parsed, table, options, mark, "text", total, len(tasks), lines)
 
 
 def _ingest(
@@ -108,6 +113,7 @@ def _ingest(
     mark: Mark,
     source: str,
     input_bytes: int,
+    tasks: int,
     lines: Lines,
 ) -> IngestReport:
     started = time.monotonic()
@@ -124,7 +130,7 @@ def _ingest(
     job = WriteJob(files, options.column, staging, parsing=options.parsing)
     rows, demands = _completed(frame, snapshot)
     rows = _arranged(rows, snapshot, options, input_bytes)
-    with progress("ingest", max(_partitions(rows), 1), input_bytes, options.show_progress) as watch:
+    with progress("ingest", tasks, input_bytes, options.show_progress) as watch:
         answers = collected(rows.mapInArrow(Write(job, demands), "result string"), watch)
     results = [TaskResult.from_json(row["result"]) for row in answers]
     return finish(snapshot, results, options, mark, source, started, input_bytes, layout, lines(results))
@@ -155,12 +161,6 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
     from pyspark.sql.types import StructField, StructType, VariantType
 
     return StructType([*others, StructField(DOCUMENT, VariantType()), *StructType.fromDDL(REJECT_DDL).fields])
-
-
-def _partitions(frame: DataFrame) -> int:
-    from shredlake.spark.engine import is_connect
-
-    return 0 if is_connect(frame.sparkSession) else int(frame.rdd.getNumPartitions())
 
 
 # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────────

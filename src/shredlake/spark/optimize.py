@@ -35,13 +35,13 @@ from shredlake.expr import parse_predicate
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
-from shredlake.spark.engine import Engine, SparkEngine, collected
+from shredlake.spark.engine import Engine, SparkEngine, Watch, collected
 from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
 from shredlake.spark.ingest_frame import spark_sql
 from shredlake.spark.report import progress
 from shredlake.spark.scan import slim
-from shredlake.spark.task import FILE_BYTES, FileJob
+from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob
 
 SAMPLE_FILES = 16
 SAMPLE_ROWS = 20_000
@@ -102,10 +102,12 @@ def optimize_table(
         return OptimizeReport(snapshot.version, 0, 0, 0, 0, 0, None, time.monotonic() - started)
     old = [add for one in bins for add in one]
     size = sum(add.size for add in old)
-    job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, WITHOUT_LIMIT)
+    # Without Spark a sort happens in memory; nothing else needs many rows at a time.
+    gather = WITHOUT_LIMIT if sort_by else GATHER_BYTES
+    job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, gather)
     with progress("optimize", len(bins), size, show_progress) as watch:
         if sort_by and isinstance(engine, SparkEngine):
-            results = _sorted_by_spark(engine, snapshot, job, list(pack(adds, file_bytes)))
+            results = _sorted_by_spark(engine, snapshot, job, list(pack(adds, file_bytes)), watch)
         else:
             small = slim(snapshot)
             answers = engine.run(bins, partial(copy_files, small, small, job), watch)
@@ -245,7 +247,7 @@ class _Write:
 
 
 def _sorted_by_spark(
-    engine: SparkEngine, snapshot: Snapshot, job: FileJob, bins: Sequence[Sequence[Add]]
+    engine: SparkEngine, snapshot: Snapshot, job: FileJob, bins: Sequence[Sequence[Add]], watch: Watch
 ) -> list[CopyResult]:
     """All rows in the order of the key, cut into files that do not overlap on it."""
     from pyspark.sql import functions as F
@@ -261,8 +263,8 @@ def _sorted_by_spark(
         *(F.expr(spark_sql(key)).asc_nulls_last() for key in job.sort_by),
     ]
     rows = rows.repartitionByRange(max(1, -(-size // job.file_bytes)), *keys).sortWithinPartitions(*keys)
-    unsorted = replace(job, sort_by=())  # Spark has sorted
-    answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"))
+    unsorted = replace(job, sort_by=(), gather_bytes=GATHER_BYTES)  # Spark has sorted
+    answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"), watch)
     results = [CopyResult.from_json(row["result"]) for row in answers]
     sums = [CopyResult.from_json(answer).total for answer in engine.run(bins, partial(sum_files, small))]
     try:

@@ -114,6 +114,12 @@ def write_rejects(places: Places, staged: Iterable[str], lines: LineNumbers, mar
             with suppress(TableExists):
                 create(rejects, REJECTS_SCHEMA)
         append(load_snapshot(rejects), _numbered(staging, paths, lines), transaction=mark)
+    discard_staged(places)
+
+
+def discard_staged(places: Places) -> None:
+    """Removes what is staged for a job: by its tasks, by some that failed, by an earlier run that crashed."""
+    _, staging = places
     staging.delete([entry.path for entry in staging.list()])
 
 

@@ -46,19 +46,20 @@ class IngestReport:
         if self.already_done:
             grid.add_row("ingest", f"already committed as part of version {self.version}: nothing to do")
             return grid
-        share = self.table_bytes / self.input_bytes if self.input_bytes else 0.0
-        rate = self.input_bytes / 1e6 / self.seconds if self.seconds else 0.0
+        size, rate = _bytes(self.table_bytes), f"{self.documents / max(self.seconds, 1e-9):,.0f} documents/s"
+        if self.input_bytes:
+            share = self.table_bytes / self.input_bytes
+            size += f" from {_bytes(self.input_bytes)} of text ({share:.1%})"
+            rate = f"{self.input_bytes / 1e6 / max(self.seconds, 1e-9):,.0f} MB/s"
         grid.add_row("table", f"{self.table}  version {self.version}")
         grid.add_row("documents", f"{self.documents:,} = {self.rows:,} rows + {self.rejects:,} rejects")
         if self.rejects:
             grid.add_row("rejects", str(self.rejects_table))
         grid.add_row("files", f"{self.files:,}")
-        grid.add_row(
-            "size", f"{_bytes(self.table_bytes)} from {_bytes(self.input_bytes)} of text ({share:.1%})"
-        )
+        grid.add_row("size", size)
         if self.typed_share is not None:
             grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")
-        grid.add_row("time", f"{self.seconds:.1f} s, {rate:,.0f} MB/s")
+        grid.add_row("time", f"{self.seconds:.1f} s, {rate}")
         grid.add_row("layout", self.layout or "not shredded")
         return grid
 
@@ -88,7 +89,7 @@ def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[
         transient=True,
     )
     with bar:
-        line = bar.add_task(title, total=max(tasks, 1), counts="")
+        line = bar.add_task(title, total=tasks or None, counts="")
 
         def watch(done: int, rows: int = 0, rejects: int = 0) -> None:
             passed = max(time.monotonic() - started, 1e-9)

@@ -219,15 +219,19 @@ def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
 def write_tables(job: FileJob, tables: Iterable[pa.Table]) -> list[dict[str, Any]]:
     """Writes conformed tables to data files: as they come, or gathered, sorted and split by partition."""
     if not job.gathers:
-        return list(_write_stream(job, {}, tables))
-    return [
-        add
-        for gathered in _gathered(tables, job.gather_bytes)
-        for values, rows in partitions.split(
-            ordered(gathered, job.sort_by), job.spec.schema, job.spec.partition_columns
+        return list(_write_parts(job, (({}, table) for table in tables)))
+    return list(
+        _write_parts(
+            job,
+            (
+                part
+                for gathered in _gathered(tables, job.gather_bytes)
+                for part in partitions.split(
+                    ordered(gathered, job.sort_by), job.spec.schema, job.spec.partition_columns
+                )
+            ),
         )
-        for add in _write_stream(job, values, rows.to_batches())
-    ]
+    )
 
 
 def _gathered(tables: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
@@ -243,22 +247,24 @@ def _gathered(tables: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _write_stream(
-    job: FileJob, values: Mapping[str, Any], parts: Iterable[pa.Table | pa.RecordBatch]
+def _write_parts(
+    job: FileJob, parts: Iterable[tuple[Mapping[str, Any], pa.Table]]
 ) -> Iterator[dict[str, Any]]:
-    """Rows of one partition to files of about the wanted size."""
+    """Rows with the values of their partition, to files of about the wanted size; one file at a time."""
     writer: DataFileWriter | None = None
+    held: Mapping[str, Any] = {}
     size = 0
     try:
-        for part in parts:
-            if not part.num_rows:
-                continue
-            writer = writer or DataFileWriter(job.spec, values)
-            writer.write(part)
-            size += part.nbytes
-            if size >= job.file_bytes * ARROW_PER_FILE_BYTE:
-                yield writer.close().to_json()
-                writer, size = None, 0
+        for values, rows in parts:
+            for batch in rows.to_batches():
+                full = size >= job.file_bytes * ARROW_PER_FILE_BYTE
+                if writer is not None and (full or values != held):
+                    yield writer.close().to_json()
+                    writer = None
+                if writer is None:
+                    writer, held, size = DataFileWriter(job.spec, values), values, 0
+                writer.write(batch)
+                size += batch.nbytes
         if writer is not None:
             yield writer.close().to_json()
     except BaseException:
