@@ -52,20 +52,20 @@ from shredlake.kernels._variant cimport (
 
 cdef extern from *:
     """
-    #define SHREDLAKE_MICROS 1000000LL
-    #define SHREDLAKE_DAY 86400000000LL
-    #define SHREDLAKE_TWO63 9223372036854775808.0
-    #define SHREDLAKE_INT64_MAX 9223372036854775807LL
-    #define SHREDLAKE_EXACT_INT 9007199254740992LL
+    #define SHREDLAKE_CAST_MICROS 1000000LL
+    #define SHREDLAKE_CAST_DAY 86400000000LL
+    #define SHREDLAKE_CAST_TWO63 9223372036854775808.0
+    #define SHREDLAKE_CAST_INT64_MAX 9223372036854775807LL
+    #define SHREDLAKE_CAST_EXACT_INT 9007199254740992LL
     static inline int shredlake_times_micros(int64_t number, int64_t* out) {
-        return __builtin_mul_overflow(number, SHREDLAKE_MICROS, out);
+        return __builtin_mul_overflow(number, SHREDLAKE_CAST_MICROS, out);
     }
     """
-    const int64_t MICROS "SHREDLAKE_MICROS"
-    const int64_t DAY "SHREDLAKE_DAY"
-    const double TWO63 "SHREDLAKE_TWO63"
-    const int64_t INT64_MAX "SHREDLAKE_INT64_MAX"
-    const int64_t EXACT_INT "SHREDLAKE_EXACT_INT"
+    const int64_t MICROS "SHREDLAKE_CAST_MICROS"
+    const int64_t DAY "SHREDLAKE_CAST_DAY"
+    const double TWO63 "SHREDLAKE_CAST_TWO63"
+    const int64_t INT64_MAX "SHREDLAKE_CAST_INT64_MAX"
+    const int64_t EXACT_INT "SHREDLAKE_CAST_EXACT_INT"
     bint times_micros "shredlake_times_micros"(int64_t number, int64_t* out) noexcept nogil
 
 cdef enum Outcome:

@@ -7,7 +7,7 @@ Rows resemble each other: each step remembers at which place in the object it fo
 there first. Only if another name stands there are the object's names searched.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -41,7 +41,8 @@ from shredlake.kernels._cast cimport (
     to_int,
     to_timestamp,
 )
-from shredlake.kernels._decimals cimport POWERS, exact_number
+from shredlake.kernels._cast_text cimport append_container, append_scalar
+from shredlake.kernels._numbers cimport powers_of_ten
 from shredlake.kernels._utf8 cimport is_utf8
 from shredlake.kernels._variant cimport (
     ARRAY,
@@ -49,14 +50,12 @@ from shredlake.kernels._variant cimport (
     NOT_FOUND,
     OBJECT,
     P_BINARY,
-    P_DECIMAL16,
-    P_DOUBLE,
     P_INT8,
+    P_NULL,
     P_STRING,
     P_TIME,
     P_TIMESTAMP_NANOS,
     P_TIMESTAMP_NTZ_NANOS,
-    P_TRUE,
     P_UUID,
     UNKNOWN_TYPE,
     ArrayView,
@@ -76,6 +75,9 @@ from shredlake.kernels._variant cimport (
     string_at,
     value_size,
 )
+from shredlake.kernels._walk cimport Walk, close_walk, open_walk
+
+import os
 
 import pyarrow as pa
 
@@ -126,6 +128,8 @@ SAME_IDS = {
     VariantType.UUID: P_UUID,
 }
 
+cdef uint64_t SEED = <uint64_t> int.from_bytes(os.urandom(8), "little")
+
 cdef struct Step:
     const uint8_t* name     # NULL for a step into an array
     int64_t size            # of the name, or the index
@@ -158,6 +162,8 @@ cdef struct Job:
     Bytes valid
     int64_t valid_count
     Bytes deferred
+    Walk walk               # scratch, for the text of objects and arrays
+    const uint64_t* powers
 
 # ---------------------------------------------------------------- the way to the value
 
@@ -273,38 +279,10 @@ cdef int cast_fixed(Job* job, const uint8_t* p, const uint8_t* end, uint8_t* out
     return outcome
 
 
-cdef int append_digits(Bytes* out, int128_t number, int scale) noexcept nogil:
-    """A number in plain digits, without trailing zeros behind the point."""
-    cdef uint8_t[48] text
-    cdef int at = 48, digits = 0
-    cdef bint negative = number < 0
-    cdef bint started = scale == 0
-    cdef int digit
-    while digits <= scale or number != 0:
-        digit = <int> (number % 10)
-        number = number / 10
-        digit = -digit if digit < 0 else digit
-        if digits == scale and digits and started:
-            at -= 1
-            text[at] = 46
-        if digits >= scale:
-            started = True
-        if started or digit:
-            started = True
-            at -= 1
-            text[at] = <uint8_t> (48 + digit)
-        digits += 1
-    if negative:
-        at -= 1
-        text[at] = 45
-    return append(out, &text[at], 48 - at)
-
-
-cdef int cast_text(Job* job, const uint8_t* p, const uint8_t* end) noexcept nogil:
+cdef int cast_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
     """Strings and binaries, appended to the data; NO_MEMORY is possible."""
-    cdef int kind = kind_of(p, end), scale
+    cdef int kind = kind_of(p, end)
     cdef Slice text
-    cdef int128_t number
     if kind == P_STRING or kind == P_BINARY:
         if string_at(p, end, &text) != 0:
             return MALFORMED
@@ -315,15 +293,25 @@ cdef int cast_text(Job* job, const uint8_t* p, const uint8_t* end) noexcept nogi
         return append(&job.data, text.data, text.size)
     if job.target == T_BINARY:
         return other(kind)
-    if P_INT8 <= kind <= P_DECIMAL16 and kind != P_DOUBLE:
-        if exact_number(p, end, &number, &scale) != 1:
-            return MALFORMED
-        return append_digits(&job.data, number, scale)
-    if kind == P_TRUE:
-        if p[0] >> 2 == P_TRUE:
-            return append(&job.data, b"true", 4)
-        return append(&job.data, b"false", 5)
-    return other(kind) if kind < P_INT8 else DEFERRED
+    if kind == K_OBJECT or kind == K_ARRAY:
+        return container_text(job, row, p, end)
+    if kind <= P_NULL:
+        return other(kind)
+    return append_scalar(&job.data, p, end, job.powers, job.utc, False)
+
+
+cdef int container_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
+    cdef Slice metadata
+    cdef Dictionary dictionary
+    cdef int64_t size = value_size(p, end), before = job.data.size
+    if size < 0 or slice_of(&job.metadata, row, &metadata) != OK:
+        return MALFORMED
+    if parse_metadata(metadata.data, metadata.size, &dictionary) != 0:
+        return MALFORMED
+    cdef int outcome = append_container(&job.data, &job.walk, &dictionary, p, size, job.powers, job.utc)
+    if outcome != CAST:
+        job.data.size = before
+    return outcome
 
 
 cdef int copy_value(Job* job, const uint8_t* p, const uint8_t* end) noexcept nogil:
@@ -355,7 +343,7 @@ cdef int cast_row(Job* job, int64_t row) noexcept nogil:
     if job.target == T_VARIANT:
         return copy_value(job, p, end)
     if job.target == T_STRING or job.target == T_BINARY:
-        return cast_text(job, p, end)
+        return cast_text(job, row, p, end)
     if job.target == T_BOOL:
         outcome = to_bool(p, end, &truth)
         if outcome == CAST and truth:
@@ -436,6 +424,8 @@ def extract(metadata, value, validity, steps, target, bint utc, bint strict, int
     start(&job.data)
     start(&job.valid)
     start(&job.deferred)
+    open_walk(&job.walk, SEED)
+    job.powers = powers_of_ten()
     point_at(&job.metadata, metadata)
     point_at(&job.value, value)
     job.steps = <Step*> calloc(job.step_count + 1, sizeof(Step))
@@ -465,6 +455,7 @@ def extract(metadata, value, validity, steps, target, bint utc, bint strict, int
         release(&job.data)
         release(&job.valid)
         release(&job.deferred)
+        close_walk(&job.walk)
 
 
 cdef explain(metadata, value, steps, int64_t stopped, int64_t first_row):

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from shredlake.errors import CastError
+from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels.cast import cast_value, try_cast_value
 from shredlake.kernels.columns import as_binary
 from shredlake.kernels.compiled import engine
+from shredlake.kernels.explain import in_row
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.layout import typed_value_type
 from shredlake.kernels.raw_arrays import patched, scalars
@@ -33,10 +34,12 @@ class Casting:
 
     def cast(self, variant: Variant, target: Target, row: int) -> Any:
         """One value by the reference: None, or if strict a CastError, where it does not cast."""
-        if not self.strict:
-            return try_cast_value(variant, target, self.zone)
         try:
+            if not self.strict:
+                return try_cast_value(variant, target, self.zone)
             return cast_value(variant, target, self.zone, self.path)
+        except MalformedVariant as error:
+            raise in_row(error, self.first_row + row) from None
         except CastError as error:
             raise CastError(f"row {self.first_row + row}, {error}") from None
 

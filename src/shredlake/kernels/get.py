@@ -25,12 +25,13 @@ from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import as_binary, check_column, column_of, part, validity_of
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.extract import Casting, Steps, extract
+from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.layout import is_list_like, shredding_schema
 from shredlake.kernels.raw_arrays import arrow_type, choose, plain
 from shredlake.kernels.targets import AnyVariant, Target, scalar_of, target_of
 from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import Scalar
-from shredlake.variant import Path, Variant, VariantType
+from shredlake.variant import Path, VariantType
 
 
 def get(
@@ -177,8 +178,9 @@ class _Reader:
         items: list[Any] = [None] * len(whole)
         for row, item in enumerate(whole):
             if item.is_valid:
-                one = Variant(item["metadata"].as_py(), item["value"].as_py())
-                items[row] = plain(self.casting.cast(one, target, row), target)
+                number = self.casting.first_row + row
+                one = value_at(item["metadata"].as_py(), item["value"].as_py(), (), number)
+                items[row] = None if one is None else plain(self.casting.cast(one, target, row), target)
         return pa.array(items, arrow_type(target))
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
