@@ -51,7 +51,7 @@ class OpenFile:
             reader = PooledReader(self)
             self.arrow_schema: pa.Schema = reader.reader.schema_arrow
             self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants)
-        except (pa.ArrowException, OSError, InvalidSchema) as error:
+        except (pa.ArrowException, OSError, InvalidSchema, InvalidFile) as error:
             raise InvalidFile(f"{self.name}: {error}") from error
         self.tally = Tally(self.source)
         self._readers = [reader]
@@ -80,11 +80,6 @@ class OpenFile:
             self._indexes.update(read_page_indexes(self.source, chunks))
         return {key: self._indexes[key] for key in keys}
 
-    def forget(self, group: int) -> None:
-        """Lets go of a row group's page index once the group is read."""
-        for key in [key for key in self._indexes if key[0] == group]:
-            self._indexes.pop(key, None)
-
     def read(self, group: int, columns: frozenset[int], rows: Rows) -> dict[str, pa.Array]:
         """Leaves of a row group, for some rows: by the name of the top-level column they belong to.
 
@@ -95,7 +90,7 @@ class OpenFile:
         found: list[dict[str, pa.Array]] = []
         if whole:
             table = self._read_whole(group, whole)
-            found.append(_picked(table, rows, ((0, self.chunks.row_counts[group]),)))
+            found.append(self._picked(table, rows, ((0, self.chunks.row_counts[group]),)))
         if chosen:
             reader = open_pages(
                 self.source, self._page_schema(frozenset(chosen)), chosen, repeated=self.columns.repeated
@@ -103,7 +98,7 @@ class OpenFile:
             positions = {column: at for at, column in enumerate(sorted(chosen))}
             for coverage, alike in _by_coverage(chosen).items():
                 table = self._table(reader, 0, [positions[column] for column in alike])
-                found.append(_picked(table, rows, coverage))
+                found.append(self._picked(table, rows, coverage))
         pages = sum(len(choice.chosen) for choice in chosen.values())
         self.tally.add(group, columns, pages + self.page_count(group, whole))
         return self.merged(found)
@@ -127,6 +122,7 @@ class OpenFile:
         start = 0
         try:
             for batch in reader.iter_batches(batch_size, [group], sorted(columns), use_threads=True):
+                batch.validate()
                 stop = start + batch.num_rows
                 yield (start, stop), dict(zip(batch.schema.names, batch.columns, strict=True))
                 start = stop
@@ -175,9 +171,20 @@ class OpenFile:
 
     def _table(self, reader: pq.ParquetReader, group: int, columns: Sequence[int]) -> pa.Table:
         try:
-            return reader.read_row_groups([group], list(columns), use_threads=True)
+            table = reader.read_row_groups([group], list(columns), use_threads=True)
+            table.validate()  # pyarrow puts together what a damaged file says; our kernels trust arrays
+            return table
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
+
+    def _picked(self, table: pa.Table, rows: Rows, coverage: tuple[Range, ...]) -> dict[str, pa.Array]:
+        expected = sum(stop - start for start, stop in coverage)
+        if table.num_rows != expected:
+            raise InvalidFile(f"{self.name} is damaged: pages of {expected} rows hold {table.num_rows}")
+        return {
+            name: rows.pick(_one_chunk(column), coverage)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
 
 
 class PooledReader:
@@ -222,13 +229,6 @@ def _by_coverage(chosen: Mapping[int, ChosenPages]) -> dict[tuple[Range, ...], l
     for column, choice in sorted(chosen.items()):
         groups.setdefault(choice.coverage, []).append(column)
     return groups
-
-
-def _picked(table: pa.Table, rows: Rows, coverage: tuple[Range, ...]) -> dict[str, pa.Array]:
-    return {
-        name: rows.pick(_one_chunk(column), coverage)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -93,7 +93,10 @@ def read_page_indexes(source: Source, chunks: Mapping[K, tuple[Chunk, int]]) -> 
         if extent is not None
     ]
     parts = source.read([extent for _, extent in wanted])
-    trees = {place: read_struct(data) for place, data in zip(wanted, parts, strict=True)}
+    try:
+        trees = {place: read_struct(data) for place, data in zip(wanted, parts, strict=True)}
+    except InvalidFile as error:
+        raise InvalidFile(f"{source.name}: its page index is damaged: {error}") from error
     found: dict[K, Pages | None] = {}
     for key, (chunk, row_count) in chunks.items():
         offsets = None if chunk.offset_index is None else trees[key, chunk.offset_index]
@@ -110,10 +113,12 @@ def _pages(chunk: Chunk, offsets: Struct, bounds: Struct | None, row_count: int)
         for place in locations
     ]
     first_rows = [place.integer(numbers.PAGE_FIRST_ROW) or 0 for place in locations]
+    if not extents:
+        return None
     start, size = chunk.extent
     ordered = all(a < b for a, b in zip(first_rows, [*first_rows[1:], row_count], strict=True))
     inside = all(start <= offset and offset + length <= start + size for offset, length in extents)
-    if not extents or first_rows[0] != 0 or not ordered or not inside:
+    if first_rows[0] != 0 or not ordered or not inside:
         return None
     first_page = extents[0][0]
     dictionary = (start, first_page - start) if first_page > start else None

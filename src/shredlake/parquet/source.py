@@ -51,6 +51,12 @@ class Source(ABC):
         """The bytes of each range, in the order given."""
         if not extents:
             return []
+        for offset, length in extents:
+            if offset < 0 or length < 0 or offset + length > self.size:
+                raise InvalidFile(
+                    f"{self.name} is damaged or cut short: it points to {length} bytes at {offset}, "
+                    f"and has {self.size}"
+                )
         merged, places = coalesce(extents, self.gap)
         fetched = self._fetch(merged)
         with self._counting:
