@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shredlake.delta.actions import Add
 from shredlake.delta.constraints import Constraints, complete
-from shredlake.delta.create import SHREDDING_PROPERTY, create
+from shredlake.delta.create import create
 from shredlake.delta.files import as_adds
 from shredlake.delta.layouts import PIN_PREFIX
 from shredlake.delta.log import list_log
@@ -29,7 +29,7 @@ from shredlake.shredding.draft import todays_node
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
 from shredlake.spark.engine import Engine
-from shredlake.spark.ingest import already_done, commit_adds
+from shredlake.spark.ingest import SHREDDING_PROPERTY, already_done, commit_adds
 from shredlake.spark.optimize import pack
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.scan import slim

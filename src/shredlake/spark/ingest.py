@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
 from shredlake.delta.commit import Operation, commit
-from shredlake.delta.create import SHREDDING_PROPERTY, create
+from shredlake.delta.create import create
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import PIN_PREFIX
 from shredlake.delta.log import list_log
@@ -60,6 +60,8 @@ from shredlake.spark.task import (
     with_computed,
     write_splits,
 )
+
+SHREDDING_PROPERTY = "delta.enableVariantShredding"
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
