@@ -12,8 +12,10 @@ Everything is decided from shares, never from absolute counts: a sample leads to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from shredlake.shredding.budget import Leaf, within_budget
@@ -41,14 +43,17 @@ MAX_LEAVES: Final = 300
 
 MAX_DEPTH: Final = 50
 
-MIN_SHARE: Final = 0.04
-"""A path in fewer of the rows, and with less than this of the bytes, is not worth a column."""
+MIN_SHARE: Final = 0.1
+"""A path in fewer of the rows is not worth typed columns. About: see `rare_below`."""
 
 FILLED: Final = 0.1
 """Of a path's values at least so many must not be null; of its arrays so many not empty."""
 
 VARIANT_SHARE: Final = 0.02
 """A path that can't be typed gets a binary column of its own from this share of the bytes on."""
+
+HEAVY: Final = 0.1
+"""The same for a path that is rare."""
 
 MAP_KEYS: Final = 200
 MAP_PRESENCE: Final = 0.02
@@ -147,15 +152,15 @@ class _Drafter:
         self.profile = profile
         self.hints = hints
         self.max_depth = max_depth
-        self.min_share = min_share
+        self.min_share = rare_below(profile, min_share)
         self.leads_to_hint = {hint[:depth] for hint in hints for depth in range(len(hint) + 1)}
         self.reasons: dict[Steps, str] = {}
         self.left: dict[Steps, str] = {}
 
     def draft(self, steps: Steps, path: PathProfile, depth: int) -> _Draft | None:
         asked = steps in self.leads_to_hint
-        if steps and not asked and self.share(path) < self.min_share and self.weight(path) < self.min_share:
-            return self.leave(steps, f"in {self.share(path):.1%} of the rows")
+        if steps and not asked and self.share(path) < self.min_share:
+            return self.whole(steps, path, f"in {self.share(path):.1%} of the rows", HEAVY)
         filled = path.count - path.nulls
         if filled == 0:
             return self.leave(steps, "only nulls" if path.count else "no values")
@@ -208,10 +213,12 @@ class _Drafter:
         self.reasons[steps] = _rest(path, VariantType.ARRAY)
         return _Elements(steps, draft)
 
-    def whole(self, steps: Steps, path: PathProfile, reason: str) -> _Draft | None:
-        """A column that stays binary, if the path is worth one: others' bytes need not be read with it."""
-        asked = steps in self.hints
-        if asked or (self.share(path) >= self.min_share and self.weight(path) >= VARIANT_SHARE):
+    def whole(
+        self, steps: Steps, path: PathProfile, reason: str, weight: float = VARIANT_SHARE
+    ) -> _Draft | None:
+        """A column that stays binary, if the path is heavy enough: queries on others need not read it then."""
+        in_array = bool(steps) and steps[-1] is ARRAY_ELEMENT
+        if steps in self.hints or (self.weight(path) >= weight and not in_array):
             return self.leaf(steps, path, Untyped(), reason)
         return self.leave(steps, reason)
 
@@ -230,6 +237,24 @@ class _Drafter:
 
     def weight(self, path: PathProfile) -> float:
         return path.size / max(self.profile.root.size, 1)
+
+
+def rare_below(profile: Profile, min_share: float) -> float:
+    """The share of rows below which a path is rare: near `min_share`, in the widest gap between paths.
+
+    Two samples of the same data differ a little. A path just at the limit would be shredded after one and not
+    after the other; so the limit keeps away from all of them.
+
+    >>> paths = tuple(PathProfile(name, rows=rows) for name, rows in (("a", 100), ("b", 98), ("c", 900)))
+    >>> round(rare_below(Profile(1000, 0, 0, 0, PathProfile(None, rows=1000, children=paths)), 0.1), 3)
+    0.112
+    """
+    rows = max(profile.rows - profile.nulls, 1)
+    low, high = min_share * 0.8, min_share * 1.25
+    shares = sorted({path.rows / rows for _, path in profile.paths() if low < path.rows / rows < high})
+    edges = [low, *shares, high]
+    before, after = max(pairwise(edges), key=lambda gap: gap[1] / gap[0] if gap[0] else 0.0)
+    return math.sqrt(before * after)
 
 
 def is_map_like(path: PathProfile) -> bool:
