@@ -69,6 +69,14 @@ bench-parquet: build ## files against pyarrow, DuckDB, Spark and JSON text: minu
 bench-memory: build ## a 3 GB file inspected, checked and filtered within 1 GB
 	@$(BIN)/python benchmarks/memory.py $(ARGS)
 
+$(VENV)-delta/.installed:
+	@test -x $(VENV)-delta/bin/python || $(PYTHON) -m venv $(VENV)-delta
+	@$(VENV)-delta/bin/python -m pip install --quiet --disable-pip-version-check "pyspark>=4.2,<4.3" "delta-spark>=4.4,<4.5"
+	@touch $@
+
+interop: build $(VENV)-delta/.installed ## Spark, delta-spark, delta-rs, DuckDB and S3 against our tables: minutes
+	@$(BIN)/python -m pytest -q tests/interop
+
 kill: build ## workers and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 

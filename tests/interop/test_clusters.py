@@ -71,7 +71,7 @@ def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
             process.wait()
 
 
-def _wait_for(condition: Any, seconds: float = 90) -> None:
+def _wait_for(condition: Any, seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

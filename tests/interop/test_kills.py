@@ -43,7 +43,7 @@ def has_data(table: Path) -> Callable[[], bool]:
     return lambda: bool(set(table.glob("*.parquet")) - before)
 
 
-def wait_until(condition: Callable[[], bool], driver: Driver, seconds: float = 120) -> None:
+def wait_until(condition: Callable[[], bool], driver: Driver, seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not condition() and driver.runs and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,0 +1,62 @@
+"""Ingest from and to S3: the real protocol, spoken with a server on loopback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import obstore
+import pytest
+from obstore.store import from_url
+
+import shredlake as sl
+from shredlake.spark.engine import LocalEngine
+from shredlake.spark.ingest import IngestOptions, ingest_text
+
+moto = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'shredlake[dev]'")
+
+
+@pytest.fixture
+def reach() -> Iterator[dict[str, Any]]:
+    """What it takes to reach a server of our own, with an empty bucket."""
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        import urllib.request
+
+        request = urllib.request.Request(f"http://{host}:{port}/lake", method="PUT")
+        urllib.request.urlopen(request, timeout=10).close()
+        yield {
+            "endpoint": f"http://{host}:{port}",
+            "access_key_id": "test",
+            "secret_access_key": "test",
+            "region": "us-east-1",
+            "virtual_hosted_style_request": False,
+            "client_options": {"allow_http": True},
+        }
+    finally:
+        server.stop()
+
+
+def test_s3(reach: dict[str, Any]) -> None:
+    store = from_url("s3://lake", **reach)
+    plain = b"".join(b'{"id": %d}\n' % n for n in range(100)) + b"bad\n"
+    packed = gzip.compress(json.dumps([{"id": n} for n in range(100, 120)]).encode())
+    obstore.put(store, "raw/day=1/a.ndjson", plain)
+    obstore.put(store, "raw/day=2/b.json.gz", packed)
+    obstore.put(store, "raw/_skipped/c.ndjson", b"{}\n")
+    options = IngestOptions(storage_options=reach, task_bytes=300)
+    report = ingest_text(LocalEngine(2), "s3://lake/raw", "s3://lake/events", options)
+    assert (report.documents, report.rows, report.rejects) == (121, 120, 1)
+    assert report.files > 2
+    table = sl.Table("s3://lake/events", storage_options=reach)
+    ids = table.scan(columns=["v:id::int AS id"]).to_arrow().column("id").to_pylist()
+    assert sorted(ids) == list(range(120))
+    [bad] = sl.Table("s3://lake/events_rejects", storage_options=reach).scan().to_arrow().to_pylist()
+    assert (bad["file"], bad["line"], bad["raw"]) == ("s3://lake/raw/day=1/a.ndjson", 101, b"bad\n")
+    again = ingest_text(LocalEngine(2), "s3://lake/raw/*/*.*", "s3://lake/other", options)
+    assert again.rows == 120
+    assert ingest_text(LocalEngine(2), "s3://lake/raw", "s3://lake/events", options).already_done
