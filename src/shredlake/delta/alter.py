@@ -11,7 +11,7 @@ import pyarrow as pa
 from shredlake.delta import column_mapping
 from shredlake.delta.actions import Action, Metadata
 from shredlake.delta.constraints import CHECK_PREFIX, DEFAULT, GENERATED, check_definitions
-from shredlake.delta.create import initial_properties, property_text
+from shredlake.delta.create import property_text
 from shredlake.delta.features import required_by_properties, with_features
 from shredlake.delta.schema import Struct, features_of, from_arrow, schema_json
 from shredlake.delta.snapshot import Snapshot
@@ -73,8 +73,6 @@ def with_properties(snapshot: Snapshot, properties: Mapping[str, Any]) -> list[A
     for name, value in properties.items():
         if value is None:
             configuration.pop(name, None)
-    if "delta.enableVariantShredding" in set_now and snapshot.version >= 0:
-        configuration = initial_properties(configuration)
     if column_mapping.MODE in set_now:
         _check_mapping_change(snapshot, set_now[column_mapping.MODE])
     if set_now.get("delta.enableInCommitTimestamps") == "true" and not snapshot.is_true(

@@ -114,8 +114,8 @@ class _Plan:
         self.num_files = len(snapshot.files)
         self.tombstones = _unexpired(snapshot)
         self.small: list[Action] = list(actions_of(snapshot))
-        self.stats = StatsColumns.of(snapshot) if _wants(snapshot, "Struct", default=False) else None
-        self.with_json = _wants(snapshot, "Json", default=True)
+        self.stats = StatsColumns.of(snapshot) if _wants(snapshot, "Struct") else None
+        self.with_json = _wants(snapshot, "Json")
         self.partition_type = _partition_type(snapshot.schema, snapshot.metadata.partition_columns)
         self.shredding = self._shredding()
 
@@ -127,13 +127,11 @@ class _Plan:
         """How the Variant bounds are shredded, by the names of the groups in the file."""
         if self.stats is None:
             return {}
-        chosen = {}
-        for leaf in self.stats.variant_leaves:
-            schema = shredding_of(list(self._pieces()), leaf)
-            if schema is not None:
-                for side in ("minValues", "maxValues"):
-                    chosen[".".join(("add.stats_parsed", side, *leaf.physical))] = str(schema)
-        return chosen
+        return {
+            ".".join(("add.stats_parsed", side, *leaf.physical)): str(schema)
+            for leaf, schema in shredding_of(self._pieces(), self.stats.variant_leaves).items()
+            for side in ("minValues", "maxValues")
+        }
 
     def add_type(self) -> pa.StructType:
         fields = [item for item in FILE_SCHEMA if self.with_json or item.name != "stats"]
@@ -250,9 +248,12 @@ class _Plan:
         return pa.StructArray.from_arrays(children, fields=list(self.partition_type))
 
 
-def _wants(snapshot: Snapshot, form: str, *, default: bool) -> bool:
-    text = snapshot.properties.get(f"delta.checkpoint.writeStatsAs{form}", str(default))
-    return text.lower() == "true"
+def _wants(snapshot: Snapshot, form: str) -> bool:
+    """Whether statistics go into checkpoints in this form: both, unless the table says otherwise.
+
+    The protocol's text has `false` as the default for structs; Delta itself writes them, and so do we.
+    """
+    return snapshot.properties.get(f"delta.checkpoint.writeStatsAs{form}", "true").lower() == "true"
 
 
 def _partition_type(schema: Struct, columns: tuple[str, ...]) -> pa.StructType | None:

@@ -15,7 +15,7 @@ Pruning by a path then reads two typed leaves, not a text per file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,31 +131,37 @@ def _assemble(
 # ── How Variant bounds are shredded ─────────────────────────────────────────────────────────────────────
 
 
-def shredding_of(pieces: Sequence[Piece], leaf: Leaf) -> ShreddingSchema | None:
-    """The paths that occur in a column's bounds, each with its most frequent type."""
-    found: dict[str, Counter[Scalar]] = {}
-    for piece in pieces:
-        if isinstance(piece, ParsedPiece) and _take_layout(piece, leaf, found):
-            continue
-        for side in SIDES:
-            bounds = piece.variant_bounds(side, leaf)
-            for path in _keys(bounds):
-                found.setdefault(path, Counter()).update(_scalars(get(bounds, Path((path,)))))
-    fields: list[tuple[str, Node]] = [
-        (path, _common(kinds)) for path, kinds in sorted(found.items()) if kinds
-    ]
-    return ShreddingSchema(Object(tuple(fields))) if fields else None
+def shredding_of(pieces: Iterable[Piece], leaves: Sequence[Leaf]) -> dict[Leaf, ShreddingSchema]:
+    """Per Variant column, the paths that occur in its bounds, each with its most frequent type.
+
+    Pieces are looked at one after the other and not kept.
+    """
+    found: dict[Leaf, dict[str, Counter[Scalar]]] = {leaf: {} for leaf in leaves}
+    for piece in pieces if found else ():
+        for leaf, kinds in found.items():
+            _count_types(piece, leaf, kinds)
+    chosen = {}
+    for leaf, kinds in found.items():
+        fields: list[tuple[str, Node]] = [
+            (path, _common(seen)) for path, seen in sorted(kinds.items()) if seen
+        ]
+        if fields:
+            chosen[leaf] = ShreddingSchema(Object(tuple(fields)))
+    return chosen
 
 
-def _take_layout(piece: ParsedPiece, leaf: Leaf, found: dict[str, Counter[Scalar]]) -> bool:
-    """An older checkpoint that is shredded says what occurs without being read."""
-    known = piece.layout("minValues", leaf)
-    if known is None or not isinstance(known.root, Object):
-        return False
-    for path, node in known.root.fields:
-        if isinstance(node, Scalar):
-            found.setdefault(path, Counter())[node] += piece.count
-    return True
+def _count_types(piece: Piece, leaf: Leaf, kinds: dict[str, Counter[Scalar]]) -> None:
+    known = piece.layout("minValues", leaf) if isinstance(piece, ParsedPiece) else None
+    if known is not None and isinstance(known.root, Object):
+        # An older checkpoint that is shredded says what occurs without being read.
+        for path, node in known.root.fields:
+            if isinstance(node, Scalar):
+                kinds.setdefault(path, Counter())[node] += piece.count
+        return
+    for side in SIDES:
+        bounds = piece.variant_bounds(side, leaf)
+        for path in _keys(bounds):
+            kinds.setdefault(path, Counter()).update(_scalars(get(bounds, Path((path,)))))
 
 
 def _keys(bounds: pa.StructArray) -> list[str]:

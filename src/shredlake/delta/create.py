@@ -31,8 +31,6 @@ from shredlake.errors import InvalidSchema, TableExists
 # Readers and writers of any age know these two.
 PLAIN_PROTOCOL = Protocol(1, 2)
 
-SHREDDING_PROPERTY = "delta.enableVariantShredding"
-
 
 def create(
     storage: Storage,
@@ -45,7 +43,7 @@ def create(
     description: str | None = None,
 ) -> None:
     """Writes version 0 of a table that is not there yet."""
-    configuration = initial_properties(properties or {})
+    configuration = {key: property_text(value) for key, value in (properties or {}).items()}
     delta_schema = from_arrow(schema)
     check_partitioning(delta_schema, partition_by, "partition")
     check_partitioning(delta_schema, cluster_by, "clustering")
@@ -93,21 +91,12 @@ def _records_time(configuration: Mapping[str, str]) -> bool:
     return configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
-def initial_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a new table: what is given, as text, and what shredding wants beside it.
-
-    >>> initial_properties({"delta.enableVariantShredding": True})
-    {'delta.enableVariantShredding': 'true', 'delta.checkpoint.writeStatsAsStruct': 'true'}
-    """
-    given = {key: property_text(value) for key, value in properties.items()}
-    if given.get(SHREDDING_PROPERTY) == "true":
-        # Pruning by path reads typed columns of the checkpoint rather than a JSON text per file.
-        given.setdefault("delta.checkpoint.writeStatsAsStruct", "true")
-    return given
-
-
 def property_text(value: object) -> str:
-    """A property's value as the log keeps it."""
+    """A property's value as the log keeps it.
+
+    >>> property_text(True), property_text(10)
+    ('true', '10')
+    """
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -104,10 +105,9 @@ def split(
     if not columns:
         yield {}, table
         return
-    keys = table.select(list(columns))
-    numbered = keys.append_column("\0row", pa.array(range(table.num_rows), pa.int64()))
+    numbered = table.select(list(columns)).append_column("\0row", pa.array(np.arange(table.num_rows)))
     groups = numbered.group_by(list(columns), use_threads=False).aggregate([("\0row", "list")])
     rest = table.drop_columns(list(columns))
-    for row in groups.to_pylist():
-        indices = pa.array(row["\0row_list"], pa.int64())
-        yield {name: row[name] for name in columns}, rest.take(indices)
+    places = groups.column("\0row_list").combine_chunks()
+    for number, values in enumerate(groups.select(list(columns)).to_pylist()):
+        yield values, rest.take(places[number].values)

@@ -69,15 +69,14 @@ def ranges(snapshot: Snapshot) -> Iterator[Ranges]:
     """The ranges of every column and path that has statistics, columns first."""
     columns = StatsColumns.of(snapshot)
     statistics = FileStatistics.of(snapshot)
+    shredding = shredding_of(statistics.pieces, columns.variant_leaves)
     for leaf in columns.bounded:
         name = join_name(leaf.names)
         if leaf.type != "variant":
             yield from _found(snapshot, name, statistics.bounds(Column(name)))
             continue
-        schema = shredding_of(statistics.pieces, leaf)
-        if schema is None or not isinstance(schema.root, Object):
-            continue
-        for key, _ in schema.root.fields:
+        root = shredding[leaf].root if leaf in shredding else None
+        for key, _ in root.fields if isinstance(root, Object) else ():
             path = Path.parse(key)
             text = str(path).removeprefix("$").removeprefix(".")
             yield from _found(

@@ -25,6 +25,9 @@ from shredlake.parquet.file import OpenFile
 from shredlake.parquet.plan import make_plan
 from shredlake.parquet.scan import Scan
 
+# Bytes of a file from which on it is streamed rather than read ahead whole.
+LARGE_FILE = 64 << 20
+
 
 @dataclass(frozen=True)
 class Query:
@@ -65,6 +68,10 @@ class DataFile:
             by_id=column_mapping.mode(snapshot.properties) == "id",
         )
 
+    @property
+    def is_large(self) -> bool:
+        return self.add.size > LARGE_FILE
+
     def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns."""
         if self.add.deletion_vector is not None:
@@ -97,7 +104,8 @@ class DataFile:
         plan = make_plan(
             [self.file], projections, predicate, views="variant", strict=query.strict, timezone=query.timezone
         )
-        return Scan(plan)
+        # Small files are read side by side, each on one thread; a large one has all to itself.
+        return Scan(plan, threads=None if self.is_large else 1)
 
     def _finished(self, batch: pa.RecordBatch, query: Query) -> pa.RecordBatch:
         """Types and nested names as the table has them, whatever the file says."""

@@ -7,7 +7,7 @@ all files ─ partition values ─▶ ─ column and Variant statistics ─▶ f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -157,9 +157,14 @@ class TableScan:
             yield from as_adds(table.slice(start, BATCH_OF_FILES))
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch, in the order of the files."""
-        for batches in self._per_file(lambda file: list(file.batches(self.query))):
+        """The rows, batch by batch, in the order of the files; a few files are read ahead."""
+        for batches in self._per_file(self._batches_of):
             yield from (batch for batch in batches if batch.num_rows)
+
+    def _batches_of(self, file: DataFile) -> Iterable[pa.RecordBatch]:
+        """A small file is read where this runs, a large one by whoever takes its rows, window by window."""
+        batches = file.batches(self.query)
+        return batches if file.is_large else list(batches)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that DuckDB, Polars and others read from."""
