@@ -26,6 +26,7 @@ from shredlake.kernels._buffers cimport (
 )
 from shredlake.kernels._cast cimport (
     CAST,
+    DAY,
     DEFERRED,
     FAILED,
     K_ARRAY,
@@ -71,6 +72,7 @@ from shredlake.kernels._variant cimport (
     parse_array,
     parse_metadata,
     parse_object,
+    read_int64,
     same_bytes,
     string_at,
     value_size,
@@ -269,6 +271,8 @@ cdef int cast_fixed(Job* job, const uint8_t* p, const uint8_t* end, uint8_t* out
     elif job.target == T_SAME:
         kind = kind_of(p, end)
         if kind == job.same_id:
+            if kind == P_TIME and not 0 <= read_int64(p + 1) < DAY:
+                return MALFORMED
             memcpy(out, p + 1, job.width)
             return CAST
         # A number, a text or another clock may cast; the table knows.

@@ -168,7 +168,8 @@ def parse_date(text: str) -> int | None:
     if match is None:
         return None
     sign, year, month, day = match.groups()
-    return days_from_civil(_signed(sign, year), int(month or 1), int(day or 1))
+    days = days_from_civil(_signed(sign, year), int(month or 1), int(day or 1))
+    return days if days is not None and -(1 << 31) <= days < 1 << 31 else None
 
 
 def parse_timestamp(text: str, zone: dt.tzinfo) -> int | None:

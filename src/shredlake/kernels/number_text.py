@@ -79,7 +79,8 @@ def parse_float(text: str, single: bool = False) -> float | None:
 
 def _sane(number: str) -> bool:
     """Whether the exact fraction stays small: exponents beyond any float need no exact rounding."""
-    return -60 < Decimal(number).adjusted() < 60
+    exact = parse_decimal(number)
+    return exact is not None and -60 < exact.adjusted() < 60
 
 
 def _single(number: float, single: bool) -> float:
