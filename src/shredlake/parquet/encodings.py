@@ -74,7 +74,8 @@ def _sampled_leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
     """Each leaf column's name and first values, nulls left out."""
     names = (name for name, _ in leaves(table.schema))
     for column in table.slice(0, SAMPLE_FOR_DISTINCT).columns:
-        chunk = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        # Not combine_chunks(): for no chunks at all, pyarrow can't make an empty array of every type.
+        chunk = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
         for array in leaf_arrays(chunk):
             yield next(names), _storage(array).drop_null()[:SAMPLE_FOR_DISTINCT]
 

@@ -42,12 +42,13 @@ class WriteOptions:
 
     compression: str = "zstd"
     compression_level: int | None = 3
-    row_group_rows: int = 1 << 17
-    """Rows of a row group: the unit that readers without a page index skip."""
+    row_group_rows: int = 122_880
+    """Rows of a row group: the unit that readers without a page index skip. Ten pages."""
     row_group_bytes: int = 128 << 20
     """Arrow bytes of a row group before it is written, however few its rows: bounds the writer's memory."""
-    page_rows: int = 8192
-    """Rows of a data page: the unit that the page index skips."""
+    page_rows: int = 12_288
+    """Rows of a data page: the unit that the page index skips. Smaller ones compress worse: 8,192 rows cost
+    1.3% to 2.2% of a file's size, 20,000 save as much."""
     page_bytes: int = 1 << 20
     bloom_filters: tuple[str, ...] = ()
     """Leaf columns that get a Bloom filter, by dotted name: `id`, `v.typed_value.user_id.typed_value`."""

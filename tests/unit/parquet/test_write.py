@@ -13,6 +13,7 @@ from file_cases import BY_TYPE, NESTED, nested_table, unwrapped
 from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant
 from shredlake.kernels import shred, shredded_type, variant
 from shredlake.parquet.check import check
+from shredlake.parquet.inspect import inspect
 from shredlake.parquet.layout import parse_layout_json, variant_columns
 from shredlake.parquet.write import ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
@@ -124,6 +125,16 @@ def test_a_row_group_is_bounded_by_bytes_too(tmp_path: Path) -> None:
         for batch in table.to_batches(max_chunksize=5):
             writer.write(batch)
     assert pq.ParquetFile(path).metadata.num_row_groups == 5
+
+
+@pytest.mark.parametrize("ddl", BY_TYPE)
+def test_no_rows_of_every_type(ddl: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    lists = pa.table({"v": column_of([]), "l": pa.array([[], None], pa.list_(variant()))[:0]})
+    write_parquet(lists, path, shredding={"v": f"struct<a {ddl}>", "l.list.element": f"array<{ddl}>"})
+    assert read_rows(path) == []
+    assert check(path) == []
+    assert inspect(path).num_rows == 0
 
 
 @pytest.mark.parametrize("rows_written", [0, 1])
