@@ -14,14 +14,11 @@ from libc.string cimport memchr
 
 from shredlake.kernels._buffers cimport OK, Bytes, append, append_int32, release, start, to_arrow
 
-cdef enum:
-    BEFORE_ELEMENT = 0
-    IN_ELEMENT = 1
 
-
-def line_offsets(uintptr_t address, int64_t size, bint final):
+def line_offsets(buffer, bint final):
     """(offsets as an Arrow buffer of int32, lines, bytes taken): complete lines, or all if `final`."""
-    cdef const uint8_t* data = <const uint8_t*> address
+    cdef const uint8_t* data = <const uint8_t*> <uintptr_t> buffer.address
+    cdef int64_t size = buffer.size
     cdef const uint8_t* found
     cdef int64_t position = 0, lines = 0
     cdef int status = OK
@@ -45,15 +42,16 @@ def line_offsets(uintptr_t address, int64_t size, bint final):
     return to_arrow(&offsets), lines, position
 
 
-def array_elements(uintptr_t address, int64_t size, bint final):
+def array_elements(buffer, bint final):
     """(data, offsets, element starts as int64 positions, elements, bytes taken, closed) of a JSON array's inside.
 
-    `address` points behind the opening bracket, or behind the comma after an element. Only brackets, quotes
-    and commas are understood here: what lies between two commas is one element, and whether it is JSON is for
-    the parser to say. `closed` tells that the array's own bracket was met.
+    The text starts behind the opening bracket, or behind the comma after an element. Only brackets, quotes and
+    commas are understood here: what lies between two commas is one element, and whether it is JSON is for the
+    parser to say. `closed` tells that the array's own bracket was met.
     """
-    cdef const uint8_t* text = <const uint8_t*> address
-    cdef int64_t position = 0, begin = 0, taken = 0, depth = 0, elements = 0, stop
+    cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
+    cdef int64_t size = buffer.size
+    cdef int64_t position = 0, begin = 0, taken = 0, depth = 0, elements = 0
     cdef bint in_string = False, closed = False
     cdef uint8_t byte
     cdef int status = OK
