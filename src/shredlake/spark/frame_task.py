@@ -91,9 +91,9 @@ class ParseText:
             for number in batch.column(0).to_pylist():
                 for split in self.tasks[number]:
                     for piece in parsed_pieces(split, self.parsing):
-                        if len(piece.column):
-                            nothing = [pa.nulls(len(piece.column), item.type) for item in REJECTS_SCHEMA]
-                            yield spark_batch([piece.column, *nothing], names)
+                        for rows in piece.column.chunks:
+                            nothing = [pa.nulls(len(rows), item.type) for item in REJECTS_SCHEMA]
+                            yield spark_batch([rows, *nothing], names)
                         if piece.rejects.num_rows:
                             empty = pa.nulls(piece.rejects.num_rows, variant())
                             yield spark_batch([empty, *_arrays(piece.rejects)], names)

@@ -27,6 +27,8 @@ from shredlake.delta.write import DataFileWriter, FileSpec
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels import from_json
+from shredlake.kernels.chunks import Column
+from shredlake.kernels.layout import variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.rejects import REJECTS_SCHEMA, Staging
 from shredlake.spark.sources import Split
@@ -136,7 +138,7 @@ def rows_of(adds: Iterable[Mapping[str, Any]]) -> int:
 class ParsedPiece:
     """Some documents of a split, taken apart into rows and rejects."""
 
-    column: pa.Array
+    column: pa.ChunkedArray
     rejects: pa.Table
     """REJECTS_SCHEMA, lines counted from 0 at the start of the split."""
     documents: int
@@ -146,10 +148,11 @@ def parsed_pieces(split: Split, parsing: Parsing) -> Iterator[ParsedPiece]:
     """Reads and parses a split, a few megabytes at a time."""
     for piece in pieces(split, max_document=parsing.max_document):
         if piece.problem is not None:
-            column, rows = pa.array([], pa.null()), pa.array(range(len(piece.rows)), pa.int64())
+            column, rows = pa.chunked_array([], variant()), pa.array(range(len(piece.rows)), pa.int64())
             reasons = pa.repeat(pa.scalar(piece.problem), len(rows))
         else:
-            column, bad = parse(piece.rows, parsing)
+            # As chunks, which the kernel need not put together again.
+            column, bad = parse(pa.chunked_array([piece.rows]), parsing)
             rows, reasons = bad.column("row").combine_chunks(), bad.column("reason")
             column = pc.drop_null(column) if len(rows) else column
         yield ParsedPiece(column, _rejects(split, piece, rows, reasons), len(piece.rows))
@@ -168,7 +171,7 @@ def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Tab
     )
 
 
-def parse(rows: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]:
+def parse(rows: Column, parsing: Parsing) -> tuple[Column, pa.Table]:
     """Text to Variants on this thread, with the rejects."""
     return from_json(
         rows,
@@ -283,7 +286,8 @@ def sample_splits(parsing: Parsing, limit: int, windows: Sequence[Split]) -> str
         seen = 0
         for piece in pieces(window, max_document=parsing.max_document, read_size=SAMPLE_READ):
             if piece.problem is None:
-                parts.append(profile_bytes(pc.drop_null(parse(piece.rows, parsing)[0]), threads=1))
+                column, bad = parse(piece.rows, parsing)
+                parts.append(profile_bytes(pc.drop_null(column) if bad.num_rows else column, threads=1))
             seen += piece.rows.nbytes
             if seen >= limit:
                 break
