@@ -27,14 +27,16 @@ from shredlake.delta.durations import DELETED_FILE_RETENTION, retention_ms
 from shredlake.delta.files import FILE_SCHEMA, STRING_MAP
 from shredlake.delta.log import LAST_CHECKPOINT, LOG, SIDECARS
 from shredlake.delta.schema import Struct, arrow_type
-from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot, actions_of
+from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot, actions_of, load_snapshot
 from shredlake.delta.stats_read import JsonPiece, ParsedPiece, Piece
 from shredlake.delta.stats_text import texts_of
+from shredlake.delta.storage import Storage
 from shredlake.errors import ShredlakeError
 from shredlake.parquet.write import ParquetWriter, WriteOptions
 
 ROWS_PER_GROUP = 1 << 16
 FILES_PER_SIDECAR = 1 << 20
+DEFAULT_INTERVAL = 10
 _STRINGS = pa.list_(pa.field("element", pa.string()))
 
 _SMALL_TYPES: dict[str, pa.StructType] = {
@@ -283,15 +285,14 @@ def _mapped(raw: Any, kind: pa.DataType) -> Any:
     return raw
 
 
-def checkpoint_after(snapshot: Snapshot, version: int) -> None:
-    """Writes a checkpoint if the commit of that version was due to have one.
+def checkpoint_if_due(storage: Storage, properties: Mapping[str, str], version: int) -> None:
+    """Writes a checkpoint of a version just committed, if the table's interval says so.
 
     The commit stands whether this succeeds or not, so a failure is a warning.
     """
-    interval = int(snapshot.properties.get("delta.checkpointInterval", "10"))
-    if interval <= 0 or version == 0 or version % interval or snapshot.version != version:
-        return
     try:
-        write_checkpoint(snapshot)
-    except (ShredlakeError, OSError) as error:
+        interval = int(properties.get("delta.checkpointInterval", DEFAULT_INTERVAL))
+        if interval > 0 and version > 0 and version % interval == 0:
+            write_checkpoint(load_snapshot(storage, version))
+    except (ShredlakeError, OSError, ValueError) as error:
         warnings.warn(f"version {version} is committed, but its checkpoint failed: {error}", stacklevel=2)

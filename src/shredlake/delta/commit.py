@@ -35,6 +35,7 @@ from shredlake.delta.actions import (
     dumps,
     loads,
 )
+from shredlake.delta.checkpoint import checkpoint_if_due
 from shredlake.delta.features import require_writable
 from shredlake.delta.log import commit_path, in_commit_timestamp, list_log
 from shredlake.delta.snapshot import Snapshot
@@ -79,7 +80,7 @@ def commit(
     """Adds a version to the table and returns its number.
 
     `snapshot` is what the actions were planned on. Raises `CommitConflict` where another commit since then
-    can't stand beside this one, and after `max_attempts` lost races.
+    can't stand beside this one, and after `max_attempts` lost races. A checkpoint follows where one is due.
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     _check_append_only(snapshot, actions)
@@ -94,10 +95,12 @@ def commit(
             read_version=snapshot.version,
             in_commit_time=_in_commit_time(snapshot, actions, version),
         )
-        if try_commit(snapshot.storage, version, [info, *actions]):
+        # Where the version exists, the put may have gone through although its answer was lost.
+        if try_commit(snapshot.storage, version, [info, *actions]) or _is_ours(
+            snapshot.storage, version, identity
+        ):
+            checkpoint_if_due(snapshot.storage, _metadata_after(snapshot, actions).configuration, version)
             return version
-        if _is_ours(snapshot.storage, version, identity):
-            return version  # the put had gone through although its answer was lost
         for winner in _versions_from(snapshot.storage, version):
             path = commit_path(winner)
             check_conflict(list(loads(snapshot.storage.get(path), path)), winner, actions, reads)
@@ -203,10 +206,14 @@ def commit_info(
     return CommitInfo(fields)
 
 
+def _metadata_after(snapshot: Snapshot, actions: Sequence[Action]) -> Metadata:
+    return next((action for action in actions if isinstance(action, Metadata)), snapshot.metadata)
+
+
 def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int) -> int | None:
     """The time that this commit must carry: later than the one before, whatever the clock says."""
-    metadata = next((action for action in actions if isinstance(action, Metadata)), snapshot.metadata)
-    if metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() != "true":
+    properties = _metadata_after(snapshot, actions).configuration
+    if properties.get("delta.enableInCommitTimestamps", "").lower() != "true":
         return None
     previous = in_commit_timestamp(snapshot.storage, version - 1)
     now = int(time.time() * 1000)

@@ -13,7 +13,7 @@ from shredlake.delta import alter, mutate
 from shredlake.delta import history as history_
 from shredlake.delta.actions import Protocol
 from shredlake.delta.changes import changes
-from shredlake.delta.checkpoint import checkpoint_after, write_checkpoint
+from shredlake.delta.checkpoint import write_checkpoint
 from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, commit
 from shredlake.delta.create import create
 from shredlake.delta.features import require_writable
@@ -296,5 +296,4 @@ class Table:
 
     def _moved(self, version: int) -> int:
         self._snapshot = load_snapshot(self._storage)
-        checkpoint_after(self._snapshot, version)
         return version
