@@ -56,7 +56,7 @@ def counted(report: FileReport) -> dict[str, dict[str, int]]:
     return {path.path: {name: getattr(path, name) for name in COUNTS} for path in found.root.walk()}
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(shreddable_columns())
 def test_counts(tmp_path_factory: pytest.TempPathFactory, case: Any) -> None:
     """Once from the histograms in the footer; once without any statistics, from the rows alone."""

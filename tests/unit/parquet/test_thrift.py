@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shredlake.errors import InvalidFile
@@ -61,6 +61,7 @@ def test_a_struct_comes_back(tree: Struct) -> None:
     assert read_struct(write_struct(tree)) == tree
 
 
+@settings(max_examples=40)
 @given(structs(), st.data())
 def test_cut_bytes_are_an_error_and_never_a_crash(tree: Struct, data: st.DataObject) -> None:
     encoded = write_struct(tree)
