@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import typer
 
+from shredlake.cli.advise import advise
 from shredlake.cli.check import check_file
 from shredlake.cli.demo import demo
 from shredlake.cli.history import history
@@ -35,6 +36,7 @@ def _root(show_version: bool = typer.Option(False, "--version", help="Print the 
         raise typer.Exit()
 
 
+app.command("advise")(advise)
 app.command("check")(check_file)
 app.command("demo")(demo)
 app.command("history")(history)

@@ -1,0 +1,208 @@
+"""`shredlake advise`: what to shred of some data, why, and what it brings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from shredlake.cli.advise_data import Data, Sample, open_data
+from shredlake.cli.inspect import bytes_text
+from shredlake.errors import InvalidFile
+from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
+from shredlake.shredding.fit import classes, exact_scalar
+from shredlake.shredding.infer import MAX_LEAVES, infer_schema
+from shredlake.shredding.profile import Profile
+from shredlake.shredding.rivals import RIVALS, Rules, infer_by, typed_by
+from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema
+from shredlake.variant.types import VariantType
+
+BAR = 12
+STYLES = {
+    Outcome.TYPED: "green",
+    Outcome.OBJECT: "cyan",
+    Outcome.ARRAY: "cyan",
+    Outcome.VARIANT: "yellow",
+    Outcome.LEFT: "bright_black",
+}
+MOST_COLUMNS = 2000
+"""A layout with more columns is not written for comparison: that takes minutes."""
+
+
+def advise(
+    source: str = typer.Argument(help="A Delta table, a Parquet file, or a file of JSON documents."),
+    column: str | None = typer.Option(None, "--column", "-c", help="The column, if there are several."),
+    queries: list[str] = typer.Option([], "--query", "-q", help="A path that queries use; may be repeated."),
+    max_leaves: int = typer.Option(MAX_LEAVES, "--max-leaves", help="Columns at the most."),
+    compare: bool = typer.Option(False, "--compare", help="Show what other engines' rules would choose."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+) -> None:
+    """Say what to shred, path by path with reasons, and what that does to the size."""
+    data = open_data(source, column)
+    parts: list[bytes] = []
+    seen: dict[Rules, list[bytes]] = {rules: [] for rules in RIVALS}
+    sample, rows = Sample(), 0
+    for variants in data.batches:
+        sample.take(variants)
+        parts.append(profile_bytes(variants))
+        for rules, looked_at in seen.items() if compare else ():
+            if rows < rules.looks_at:
+                looked_at.append(profile_bytes(variants.slice(0, rules.looks_at - rows)))
+        rows += len(variants)
+    if not rows:
+        raise InvalidFile(f"{source}: there is no row to look at")
+    profile = Profile.from_bytes(merge_profiles(parts))
+    schema = infer_schema(profile, queries=queries, max_leaves=max_leaves, previous=data.previous)
+    before, after = sample.size(None), sample.size(schema)
+    others = [
+        comparison(rules, Profile.from_bytes(merge_profiles(looked_at)), profile, sample)
+        for rules, looked_at in seen.items()
+        if compare
+    ]
+    if as_json:
+        measured = {"rows": sample.rows, "bytes_before": before, "bytes_after": after}
+        found = {"source": source, "column": data.column, **schema.to_dict(), "sample": measured}
+        typer.echo(json.dumps(found | ({"compare": others} if compare else {}), ensure_ascii=False))
+        return
+    console = Console()
+    console = console if console.is_terminal else Console(width=160)
+    console.print(_heading(data, schema), highlight=False)
+    console.print(_tree(schema))
+    console.print(
+        f"\n{sample.rows:,} rows of it as a file: {bytes_text(before)} unshredded, "
+        f"{bytes_text(after)} shredded ([bold]{after / before - 1:+.0%}[/bold])",
+        highlight=False,
+    )
+    if compare:
+        console.print(_comparison_grid(others, ours(schema, profile, after)))
+    console.print("\nto use it elsewhere:")
+    typer.echo(str(schema))
+
+
+def comparison(rules: Rules, looked_at: Profile, profile: Profile, sample: Sample) -> dict[str, Any]:
+    """What an engine's rules choose from the rows that it looks at, judged on all of the data."""
+    schema = infer_by(rules, looked_at)
+    leaves = sum(1 for _ in schema.leaves())
+    found = dict(profile.paths())
+    typed = sum(typed_by(rules, found[steps], node) for steps, node in schema.leaves() if steps in found)
+    same_numbers = ShreddingSchema(_with_decimals(schema.root, profile, ()))
+    return {
+        "engine": rules.engine,
+        "rows_looked_at": min(rules.looks_at, profile.rows),
+        "leaves": leaves,
+        "typed_share": round(typed / max(_scalars(profile), 1), 4),
+        "sample_bytes": sample.size(same_numbers) if leaves <= MOST_COLUMNS else None,
+        "shredding": str(schema),
+    }
+
+
+def ours(schema: InferredSchema, profile: Profile, size: int) -> dict[str, Any]:
+    """The same figures of our own choice."""
+    fits = {decision.steps: decision.fits for decision in schema.decisions}
+    found = dict(profile.paths())
+    typed = sum(
+        fits[steps] * found[steps].count
+        for steps, node in schema.leaves()
+        if isinstance(node, Scalar) and steps in found
+    )
+    return {
+        "engine": "shredlake",
+        "rows_looked_at": profile.rows,
+        "leaves": sum(1 for _ in schema.leaves()),
+        "typed_share": round(typed / max(_scalars(profile), 1), 4),
+        "sample_bytes": size,
+        "shredding": str(schema),
+    }
+
+
+def _scalars(profile: Profile) -> int:
+    containers = (VariantType.OBJECT, VariantType.ARRAY)
+    return sum(
+        count
+        for _, path in profile.paths()
+        for kind, count in classes(path).items()
+        if kind not in containers
+    )
+
+
+def _with_decimals(node: Node, profile: Profile, steps: Any) -> Node:
+    """The layout with decimals where an engine that reads JSON fractions as doubles has doubles."""
+    match node:
+        case Object(fields):
+            return Object(
+                tuple((name, _with_decimals(child, profile, (*steps, name))) for name, child in fields)
+            )
+        case Array(element):
+            return Array(_with_decimals(element, profile, steps))
+        case Scalar(VariantType.DOUBLE):
+            try:
+                path = profile.at(*steps)
+            except KeyError:
+                return node
+            return exact_scalar(path) if any(kind.is_decimal for kind in path.types) else node
+    return node
+
+
+def _heading(data: Data, schema: InferredSchema) -> str:
+    leaves = sum(1 for _ in schema.leaves())
+    where = f", column {data.column}" if data.column else ""
+    return (
+        f"[bold]{data.source}[/bold]{where}: {schema.rows:,} rows, "
+        f"{leaves} of at most {schema.max_leaves} columns"
+    )
+
+
+def _tree(schema: InferredSchema) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 1))
+    for name in ("path", "becomes"):
+        grid.add_column(name, no_wrap=True)
+    grid.add_column("rows", no_wrap=True)
+    grid.add_column("", justify="right", no_wrap=True)
+    grid.add_column("typed", justify="right", no_wrap=True)
+    grid.add_column("bytes", no_wrap=True)
+    grid.add_column("", justify="right", no_wrap=True)
+    grid.add_column("because")
+    for cells in map(_row, schema.decisions):
+        grid.add_row(*cells)
+    return grid
+
+
+def _row(decision: Decision) -> Iterator[Text]:
+    style = STYLES[decision.outcome]
+    last = decision.steps[-1] if decision.steps else "$"
+    yield Text("  " * len(decision.steps) + (last if isinstance(last, str) else "[*]"))
+    yield Text(decision.type or decision.outcome.value, style)
+    yield Text(_bar(decision.share), style)
+    yield Text(f"{decision.share:.1%}")
+    yield Text(f"{decision.fits:.1%}" if decision.outcome is Outcome.TYPED else "")
+    yield Text(_bar(decision.bytes), "magenta")
+    yield Text(f"{decision.bytes:.1%}")
+    yield Text("; ".join(filter(None, (decision.reason, decision.note))))
+
+
+def _bar(share: float) -> str:
+    full = round(BAR * min(share, 1.0))
+    return "█" * full + "·" * (BAR - full)
+
+
+def _comparison_grid(others: list[dict[str, Any]], own: dict[str, Any]) -> Grid:
+    grid = Grid(title="\nwhat the rules of others choose", title_justify="left", box=None, padding=(0, 2))
+    grid.add_column("rules of")
+    for name in ("looks at rows", "columns", "values typed", "sample as a file"):
+        grid.add_column(name, justify="right")
+    for line in (own, *others):
+        size = line["sample_bytes"]
+        grid.add_row(
+            line["engine"],
+            f"{line['rows_looked_at']:,}",
+            f"{line['leaves']:,}",
+            f"{line['typed_share']:.1%}",
+            "-" if size is None else f"{bytes_text(size)} ({size / own['sample_bytes'] - 1:+.0%})",
+        )
+    return grid

@@ -1,0 +1,135 @@
+"""The data that `shredlake advise` looks at: a table, a Parquet file or JSON text, as batches of Variants."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shredlake.delta.table import Table
+from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.kernels.documents import is_array, split_elements, split_lines
+from shredlake.kernels.from_json import from_json
+from shredlake.kernels.layout import is_variant, shredding_schema
+from shredlake.kernels.unshred import unshred
+from shredlake.parquet.scan import scan_parquet
+from shredlake.parquet.write import write_parquet
+from shredlake.shredding.schema import ShreddingSchema, Untyped
+
+BLOCK_BYTES = 32 << 20
+RUN_ROWS = 256
+SAMPLE_RUNS = 100
+SAMPLE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Data:
+    """A Variant column, to be read once."""
+
+    source: str
+    column: str
+    batches: Iterator[pa.Array]
+    previous: ShreddingSchema | None = None
+    """The layout that the data has, if it has one."""
+
+
+class Sample:
+    """Short runs of rows, evenly spread over all of the data, as many as are quickly written."""
+
+    def __init__(self) -> None:
+        self.runs: list[pa.Array] = []
+        self.every = 1
+        self.seen = 0
+
+    def take(self, variants: pa.Array) -> None:
+        """Keeps every so many runs of a batch; when there are too many, every second one of them goes."""
+        for start in range(0, len(variants), RUN_ROWS):
+            if self.seen % self.every == 0:
+                self.runs.append(variants.slice(start, RUN_ROWS))
+            self.seen += 1
+            if len(self.runs) > SAMPLE_RUNS or sum(run.nbytes for run in self.runs) > SAMPLE_BYTES:
+                self.runs = self.runs[::2]
+                self.every *= 2
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept."""
+        return sum(len(run) for run in self.runs)
+
+    def size(self, schema: ShreddingSchema | None) -> int:
+        """Bytes of a file with these rows, shredded by a schema."""
+        table = pa.table({"v": pa.chunked_array(self.runs)})
+        layout = None if schema is None or isinstance(schema.root, Untyped) else {"v": schema}
+        with tempfile.TemporaryDirectory() as folder:
+            return write_parquet(table, str(Path(folder) / "sample.parquet"), shredding=layout).size
+
+
+def open_data(source: str, column: str | None) -> Data:
+    """The Variants of a table, of a Parquet file, or in JSON text."""
+    path = Path(source)
+    if path.is_dir() or "://" in source:
+        return _from_table(source, column)
+    if not path.exists():
+        raise InvalidFile(f"{source}: there is no such file")
+    with path.open("rb") as file:
+        head = file.read(4)
+    return _from_parquet(source, column) if head == b"PAR1" else Data(source, "", _from_text(source))
+
+
+def _from_table(source: str, column: str | None) -> Data:
+    table = Table(source)
+    name = _only_variant(table.schema, column, source)
+    scan = table.scan(columns=[name])
+    from shredlake.spark.ingest import previous_layout
+
+    previous = previous_layout(table.snapshot, name)
+    return Data(source, name, (_variants(batch.column(0)) for batch in scan.to_batches()), previous)
+
+
+def _from_parquet(source: str, column: str | None) -> Data:
+    schema = pq.read_schema(source)
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    if column in texts or (column is None and len(texts) == len(schema) == 1):
+        name = str(column or texts[0])
+        batches = pq.ParquetFile(source).iter_batches(columns=[name])
+        return Data(source, name, (from_json(batch.column(0), on_error="null") for batch in batches))
+    name = _only_variant(schema, column, source)
+    layout = shredding_schema(schema.field(name).type)
+    scan = scan_parquet(source, columns=[name])
+    return Data(source, name, (_variants(batch.column(0)) for batch in scan.to_batches()), layout)
+
+
+def _only_variant(schema: pa.Schema, column: str | None, source: str) -> str:
+    names: list[str] = [field.name for field in schema if is_variant(field.type)]
+    if column is None and len(names) == 1:
+        return names[0]
+    if column is not None and column in names:
+        return column
+    wanted = f"no Variant column {column!r}" if column else f"{len(names)} Variant columns"
+    raise InvalidSchema(f"{source}: {wanted}; say which with --column: {', '.join(names) or 'none'}")
+
+
+def _variants(array: pa.Array) -> pa.Array:
+    return array if shredding_schema(array.type) is None else unshred(array)
+
+
+def _from_text(source: str) -> Iterator[pa.Array]:
+    """Documents of NDJSON or of one big array, gzipped or not; what is not JSON counts as NULL."""
+    with pa.input_stream(source, compression="detect") as stream:
+        rest = stream.read(BLOCK_BYTES)
+        whole = is_array(rest[: 1 << 16])
+        if whole:
+            rest = rest[rest.index(b"[") + 1 :]
+        split = split_elements if whole else split_lines
+        while True:
+            more = stream.read(BLOCK_BYTES)
+            documents = split(rest, final=not more)
+            if len(documents.rows):
+                yield from_json(documents.rows, on_error="null")
+            if documents.closed or not more:
+                return
+            rest = rest[documents.taken :] + more
