@@ -68,7 +68,12 @@ _SMALL_TYPES: dict[str, pa.StructType] = {
 
 
 def write_checkpoint(snapshot: Snapshot) -> str:
-    """Writes a checkpoint of the snapshot's version and points `_last_checkpoint` at it; returns its key."""
+    """Writes a checkpoint of the snapshot's version and points `_last_checkpoint` at it; returns its key.
+
+    >>> from shredlake.delta.example import example_table
+    >>> write_checkpoint(example_table("write-checkpoint").snapshot)
+    '_delta_log/00000000000000000001.checkpoint.parquet'
+    """
     plan = _Plan(snapshot)
     if snapshot.properties.get("delta.checkpointPolicy") == "v2":
         path, files, size = _write_v2(snapshot, plan)

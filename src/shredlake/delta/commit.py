@@ -81,6 +81,11 @@ def commit(
 
     `snapshot` is what the actions were planned on. Raises `CommitConflict` where another commit since then
     can't stand beside this one, and after `max_attempts` lost races. A checkpoint follows where one is due.
+
+    >>> from shredlake.delta.example import example_table
+    >>> snapshot = example_table("commit").snapshot
+    >>> commit(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version
+    (2, 1)
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     _check_append_only(snapshot, actions)
@@ -122,7 +127,14 @@ def try_commit(storage: Storage, version: int, actions: Sequence[Action]) -> boo
 
 
 def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action], reads: Reads) -> None:
-    """Refuses where a commit that came first and ours can't both stand."""
+    """Refuses where a commit that came first and ours can't both stand.
+
+    >>> theirs = ours = [Transaction("app", 1)]
+    >>> check_conflict(theirs, 7, ours, NOTHING)
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.CommitConflict: version 7, committed meanwhile, also set Transaction 'app'
+    """
     for action in theirs:
         if isinstance(action, Protocol | Metadata):
             what = "protocol" if isinstance(action, Protocol) else "metadata"

@@ -19,6 +19,11 @@ def conform(table: pa.Table, schema: Struct, given: Mapping[str, pa.Array] | Non
 
     Columns that are not there come from `given` (defaults, generated values), else they are null. A column
     that the schema lacks, or a value that does not fit its type, is an error that says so.
+
+    >>> from shredlake.delta.schema import Field
+    >>> schema = Struct((Field("id", "long"), Field("s", "string")))
+    >>> conform(pa.table({"ID": pa.array([1], pa.int8())}), schema).to_pylist()
+    [{'id': 1, 's': None}]
     """
     given = given or {}
     folded = {name.casefold(): name for name in table.column_names}

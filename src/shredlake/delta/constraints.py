@@ -197,7 +197,15 @@ class Constraints:
         return Constraints(schema, tuple(found))
 
     def enforce(self, table: pa.Table, first_row: int = 0) -> None:
-        """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one."""
+        """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one.
+
+        >>> from shredlake.delta.schema import Field
+        >>> constraints = Constraints.of(Struct((Field("id", "long", nullable=False),)), {})
+        >>> constraints.enforce(pa.table({"id": pa.array([1, None], pa.int64())}))
+        Traceback (most recent call last):
+        ...
+        shredlake.errors.ConstraintViolation: row 1 has no value for id, which is NOT NULL; ...
+        """
         for item in self.schema.fields:
             self._not_null(table.column(item.name), item, item.name, first_row)
         for check, expr in self.checks:

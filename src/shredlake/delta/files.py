@@ -51,7 +51,11 @@ FILE_SCHEMA = pa.schema(
 
 
 def file_rows(adds: Sequence[dict[str, Any]]) -> pa.Table:
-    """`add` actions as parsed from JSON, turned into columns."""
+    """`add` actions as parsed from JSON, turned into columns.
+
+    >>> file_rows([{"path": "f", "size": 5, "partitionValues": {"p": "1"}}]).column("size").to_pylist()
+    [5]
+    """
     columns = []
     for item in FILE_SCHEMA:
         values = [add.get(item.name) for add in adds]

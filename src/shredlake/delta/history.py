@@ -19,7 +19,12 @@ def enabled_since(snapshot: Snapshot) -> int | None:
 
 
 def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """One entry per commit that the log still has, up to the snapshot's version."""
+    """One entry per commit that the log still has, up to the snapshot's version.
+
+    >>> from shredlake.delta.example import example_table
+    >>> [entry["operation"] for entry in history(example_table("log").snapshot, limit=1)]
+    ['WRITE']
+    """
     storage = snapshot.storage
     listing = list_log(storage)
     times = commit_timestamps(storage, listing, enabled_since(snapshot))

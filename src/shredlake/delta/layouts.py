@@ -36,7 +36,13 @@ class VariantPlace:
 
 
 def variant_places(schema: Struct) -> Iterator[VariantPlace]:
-    """Every Variant of a schema, wherever in the tree."""
+    """Every Variant of a schema, wherever in the tree.
+
+    >>> from shredlake.delta.schema import Field
+    >>> schema = Struct((Field("v", "variant"), Field("l", Array("variant"))))
+    >>> [(place.name, place.physical) for place in variant_places(schema)]
+    [('v', 'v'), ('l.element', 'l.list.element')]
+    """
 
     def visit(kind: DeltaType, names: tuple[str, ...], groups: tuple[str, ...]) -> Iterator[VariantPlace]:
         match kind:

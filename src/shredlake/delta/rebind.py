@@ -72,6 +72,10 @@ def canonical(expr: Expr, schema: Struct) -> Expr:
     """The same with names as the schema spells them, and a Variant's cast as the path `$`: `v::bigint`.
 
     An unknown name is an error here rather than in some file.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> canonical(parse_predicate("ID > 5"), Struct((Field("id", "long"),))).left
+    Column(name='id')
     """
 
     def change(ref: Column | Get) -> Expr:

@@ -93,7 +93,15 @@ def _size(count: int) -> str:
 
 
 class TableScan:
-    """A query over one version of a table; nothing is read before rows are asked for."""
+    """A query over one version of a table; nothing is read before rows are asked for.
+
+    >>> from shredlake.delta.example import example_table
+    >>> scan = TableScan(example_table("table-scan").snapshot, ["v:a::int AS a"], "id = 2")
+    >>> scan.schema.names, scan.count(), scan.to_arrow().to_pylist()
+    (['a'], 1, [{'a': 20}])
+    >>> scan.explain().files_read
+    1
+    """
 
     def __init__(
         self,

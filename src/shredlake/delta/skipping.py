@@ -202,7 +202,12 @@ class FileStatistics:
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
-    """The column that a dotted name means, with its names as the schema spells them."""
+    """The column that a dotted name means, with its names as the schema spells them.
+
+    >>> from shredlake.delta.schema import Field
+    >>> find_leaf(Struct((Field("s", Struct((Field("Id", "long"),))),)), ("S", "id")).names
+    ('s', 'Id')
+    """
     for leaf in leaf_columns(schema):
         if tuple(name.casefold() for name in leaf.names) == tuple(part.casefold() for part in parts):
             return leaf
@@ -294,7 +299,14 @@ def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np
 
 
 def prune(snapshot: Snapshot, predicate: Expr | None, timezone: str = "UTC") -> Verdict:
-    """The files that a predicate can't rule out. Names in it are as the schema spells them."""
+    """The files that a predicate can't rule out. Names in it are as the schema spells them.
+
+    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.expr import parse_predicate
+    >>> snapshot = example_table("prune").snapshot
+    >>> prune(snapshot, parse_predicate("v:a::bigint > 20")).keep.tolist()
+    [False]
+    """
     places = snapshot.files.places
     everything: Mask = np.ones(places, dtype=bool)
     if predicate is None or places == 0:

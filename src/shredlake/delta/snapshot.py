@@ -170,7 +170,13 @@ class _Replay:
 
 
 def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
-    """Replays the log up to a version, the latest where none is named."""
+    """Replays the log up to a version, the latest where none is named.
+
+    >>> from shredlake.delta.example import example_table
+    >>> snapshot = load_snapshot(Storage(example_table("snapshot").uri))
+    >>> snapshot.version, snapshot.schema.names, len(snapshot.files)
+    (1, ['id', 'v'], 1)
+    """
     return replay(storage, find_segment(storage, version))
 
 

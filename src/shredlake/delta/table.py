@@ -131,15 +131,33 @@ class Table:
         return self._snapshot.metadata.partition_columns
 
     def files(self) -> pa.Table:
-        """The live files: one row each, columns as in an `add` action of the protocol."""
+        """The live files: one row each, columns as in an `add` action of the protocol.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("files")
+        >>> t.files().column("size").type, t.files().num_rows
+        (DataType(int64), 1)
+        """
         return self._snapshot.files.table()
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """What was done to the table, the newest first."""
+        """What was done to the table, the newest first.
+
+        >>> from shredlake.delta.example import example_table
+        >>> [(entry["version"], entry["operation"]) for entry in example_table("history").history()]
+        [(1, 'WRITE'), (0, 'CREATE TABLE')]
+        """
         return list(history_.history(self._snapshot, limit))
 
     def refresh(self) -> Table:
-        """Moves on to the latest version."""
+        """Moves on to the latest version.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("refresh")
+        >>> _ = Table(t.uri).delete("id = 1")
+        >>> t.version, t.refresh().version
+        (1, 2)
+        """
         self._snapshot = load_snapshot(self._storage)
         self._travelled = False
         return self
@@ -160,6 +178,13 @@ class Table:
         `columns` and `where` are Spark SQL, such as `v:user.id::bigint AS user`. Files are pruned by
         partition values and statistics, also of paths into Variants. With `strict` a value that does not
         cast is an error rather than null.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("scan")
+        >>> t.scan(["id", "v:a::bigint AS a"], where="v:a::bigint > 10").to_arrow().to_pylist()
+        [{'id': 2, 'a': 20}]
+        >>> t.scan(where="v:a::bigint > 20").files().num_rows
+        0
         """
         return TableScan(self._snapshot, columns, where, strict=strict, timezone=timezone, threads=threads)
 
@@ -178,6 +203,15 @@ class Table:
         `data` is an Arrow table, batch or reader, or anything with an Arrow stream. Variant columns are
         shredded if the table allows it: as pinned (`shredlake.shredding.<column>`), else as `shredding`
         says per column, else as inferred. `transaction=(application, number)` makes the append happen once.
+
+        >>> import shredlake as sl
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("append")
+        >>> more = pa.table({"id": [3], "v": sl.from_json(pa.array(['{"a": 30}']))})
+        >>> t.append(more, transaction=("loader", 7)), t.append(more, transaction=("loader", 7))
+        (2, 2)
+        >>> t.scan().count()
+        3
         """
         return self._moved(
             mutate.append(
@@ -195,7 +229,16 @@ class Table:
         options: WriteOptions | None = None,
     ) -> int:
         """Replaces all rows; with `where` only those it keeps, with `partitions=True` only the partitions
-        that occur in `data`. Returns the new version."""
+        that occur in `data`. Returns the new version.
+
+        >>> import shredlake as sl
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("overwrite")
+        >>> t.overwrite(pa.table({"id": [2], "v": sl.from_json(pa.array(['{"a": 21}']))}), where="id = 2")
+        2
+        >>> sorted(t.scan(["v:a::int AS a"]).to_arrow().column("a").to_pylist())
+        [10, 21]
+        """
         self._writable()
         return self._moved(
             mutate.overwrite(
@@ -204,12 +247,24 @@ class Table:
         )
 
     def delete(self, where: str | Expr | None = None) -> int:
-        """Removes the rows for which `where` is true, all rows without one. Returns the new version."""
+        """Removes the rows for which `where` is true, all rows without one. Returns the new version.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("delete")
+        >>> t.delete("v:a::bigint = 10"), t.scan().count()
+        (2, 1)
+        """
         self._writable()
         return self._moved(mutate.delete(self._storage, where))
 
     def add_column(self, *fields: pa.Field) -> int:
-        """Adds columns at the end; rows that are there read as null in them."""
+        """Adds columns at the end; rows that are there read as null in them.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("columns")
+        >>> t.add_column(pa.field("note", pa.string())), t.schema.names
+        (2, ['id', 'v', 'note'])
+        """
         snapshot = self._writable()
         actions = alter.with_columns(snapshot, fields)
         names = [field.name for field in fields]
@@ -220,6 +275,16 @@ class Table:
 
         A property that needs a table feature adds it to the protocol. A new CHECK constraint
         (`delta.constraints.<name>`) is first checked against the rows that are there.
+
+        >>> import shredlake as sl
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("properties")
+        >>> t.set_properties({"delta.constraints.positive": "v:a::bigint > 0"})
+        2
+        >>> t.append(pa.table({"id": [3], "v": sl.from_json(pa.array(['{"a": -1}']))}))
+        Traceback (most recent call last):
+        ...
+        shredlake.errors.ConstraintViolation: row 0 breaks the CHECK constraint positive ...
         """
         snapshot = self._writable()
         actions = alter.with_properties(snapshot, properties)
@@ -237,6 +302,10 @@ class Table:
         """Writes a checkpoint of the open version, so that opening the table reads less log; returns its key.
 
         Commits do this by themselves every `delta.checkpointInterval` versions.
+
+        >>> from shredlake.delta.example import example_table
+        >>> example_table("checkpoint").checkpoint()
+        '_delta_log/00000000000000000001.checkpoint.parquet'
         """
         require_writable(self.protocol, self.uri)
         return write_checkpoint(self._snapshot)
@@ -252,6 +321,12 @@ class Table:
 
         The period is `delta.deletedFileRetentionDuration`, a week unless set. A shorter one is refused
         unless `enforce_retention` is False: running queries and writes may need the files.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("vacuum")
+        >>> _ = t.delete("id = 1")
+        >>> t.vacuum(), len(t.vacuum(retention_hours=0, enforce_retention=False))
+        ([], 1)
         """
         return vacuum(
             self._writable(),
@@ -261,7 +336,13 @@ class Table:
         )
 
     def restore(self, version: int | None = None, timestamp: datetime | str | int | None = None) -> int:
-        """Makes an older version the newest, as a new commit; returns its number."""
+        """Makes an older version the newest, as a new commit; returns its number.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("restore")
+        >>> t.delete(), t.restore(1), t.scan().count()
+        (2, 3, 2)
+        """
         current = self._writable()
         if (version is None) == (timestamp is None):
             raise TableError("restore takes a version or a timestamp")
@@ -275,6 +356,12 @@ class Table:
 
         Needs `delta.enableChangeDataFeed=true`. Beside the table's columns there are `_change_type`
         (insert, delete, update_preimage, update_postimage), `_commit_version` and `_commit_timestamp`.
+
+        >>> from shredlake.delta.example import example_table
+        >>> t = example_table("changes", {"delta.enableChangeDataFeed": "true"})
+        >>> _ = t.delete("id = 1")
+        >>> t.changes(2).select(["id", "_change_type"]).to_pylist()
+        [{'id': 1, '_change_type': 'delete'}]
         """
         return changes(self._snapshot, start, end)
 
