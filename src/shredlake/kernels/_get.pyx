@@ -35,13 +35,12 @@ from shredlake.kernels._cast cimport (
     kind_of,
     other,
     to_bool,
-    to_date,
     to_decimal,
     to_double,
     to_float,
     to_int,
-    to_timestamp,
 )
+from shredlake.kernels._cast_time cimport to_date, to_timestamp
 from shredlake.kernels._cast_text cimport append_container, append_scalar
 from shredlake.kernels._numbers cimport powers_of_ten
 from shredlake.kernels._utf8 cimport is_utf8
