@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -18,7 +19,14 @@ import pytest
 import shredlake as sl
 from pipeline_driver import Driver
 from shredlake.cli.generate import write_ndjson
+from shredlake.spark import stream
+from shredlake.spark.engine import LocalEngine
+from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.optimize import optimize_table
 from shredlake.spark.session import java_version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -83,23 +91,25 @@ def test_a_driver_killed_during_an_ingest(events: Path, tmp_path: Path) -> None:
     wait_until(has_data(table), driver)
     driver.kill()
     assert count(table) in (0, ROWS)
-    Driver("ingest", "--master", MASTER, events, table).finish()
+    ingest_text(LocalEngine(), str(events), str(table), IngestOptions())  # the same job, on another engine
     assert count(table) == ROWS
 
 
-def test_a_driver_killed_during_a_stream_and_an_optimize(events: Path, tmp_path: Path) -> None:
+def test_a_driver_killed_during_a_stream_and_an_optimize(
+    events: Path, tmp_path: Path, spark: SparkSession
+) -> None:
     table = tmp_path / "table"
     driver = Driver("stream", "--master", MASTER, events, table)
     wait_until(has_data(table), driver)
     driver.kill()
     assert count(table) % (ROWS // 4) == 0
-    Driver("stream", "--master", MASTER, events, table).finish()
+    stream(spark, str(events), table, f"{table}_state", files_per_batch=1).awaitTermination()
     assert count(table) == ROWS
     driver = Driver("optimize", "--master", MASTER, events, table)
     wait_until(has_data(table), driver)
     driver.kill()
     assert count(table) == ROWS
-    Driver("optimize", "--master", MASTER, events, table).finish()
+    assert optimize_table(LocalEngine(), str(table), sort_by=["v:time_us::bigint"]).files_after == 1
     assert count(table) == ROWS
 
 

@@ -147,12 +147,31 @@ def migrate_draft(
     """Parquet files in the older draft layout into a table, value for value, shredded as they were.
 
     Values are compared by checksum before the commit. Running it again changes nothing.
+
+    >>> import pathlib, tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.parquet.draft import write_draft
+    >>> from shredlake.spark import session
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> data = pa.table({"v": sl.from_json(pa.array(['{"id": 1}']))})
+    >>> write_draft(data, folder / "draft.parquet", {"v": "struct<id bigint>"})
+    >>> migrate_draft(session(), str(folder / "draft.parquet"), folder / "table").layout
+    'struct<id bigint>'
     """
     fit(spark)
     return migrate_files(SparkEngine(spark), source, os.fspath(table), **options)
 
 
 def unshred(spark: SparkSession, table: Address, target: Address, **options: Any) -> IngestReport:
-    """A copy of a table whose files are not shredded, for engines that can't read those that are."""
+    """A copy of a table whose files are not shredded, for engines that can't read those that are.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.spark import session
+    >>> table, plain = tempfile.mkdtemp(), tempfile.mkdtemp()
+    >>> _ = sl.Table.create(table, pa.schema([("v", sl.variant())])).append(
+    ...     pa.table({"v": sl.from_json(pa.array(['{"id": 1}']))})
+    ... )
+    >>> unshred(session(), table, plain).rows
+    1
+    """
     fit(spark)
     return unshred_table(SparkEngine(spark), os.fspath(table), os.fspath(target), **options)

@@ -73,6 +73,7 @@ def session(
     if where is not None:
         builder = builder.master(where)
         if where.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             for name, value in LOCAL_SETTINGS.items():
                 builder = builder.config(name, value)
     for name, value in (settings or {}).items():
