@@ -8,6 +8,10 @@ A kernel asks for room once per row (`reserve`), then writes through plain point
 functions that can run out of memory return OK or NO_MEMORY, and the Python layer turns that into a
 MemoryError. `to_arrow` gives the memory away to a pa.Buffer that frees it; after that the struct is empty.
 Whoever does not hand a buffer over releases it (`release` is safe to call twice).
+
+Large blocks that are no longer needed are kept for the next kernel (`take_block`, `give_block`; at most
+KEPT_BYTES in all): fresh memory must be cleared by the operating system page by page, which takes longer than
+filling it. A worker that handles batch after batch so works in the same memory all the time.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -17,6 +21,10 @@ from libc.string cimport memcpy, memset
 cdef enum Status:
     OK = 0
     NO_MEMORY = -1
+
+cdef enum:
+    LARGE_BLOCK = 1 << 16
+    KEPT_BYTES = 64 << 20
 
 cdef struct Bytes:
     uint8_t* data
@@ -28,6 +36,11 @@ cdef struct Bits:
     int64_t length      # bits written
     int64_t unset       # how many of them are 0: Arrow's null count
 
+# ---------------------------------------------------------------- large blocks (in _buffers.pyx)
+
+cdef uint8_t* take_block(int64_t wanted, int64_t* capacity) noexcept nogil
+cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil
+
 # ---------------------------------------------------------------- bytes
 
 cdef inline void start(Bytes* buffer) noexcept nogil:
@@ -37,7 +50,10 @@ cdef inline void start(Bytes* buffer) noexcept nogil:
 
 
 cdef inline void release(Bytes* buffer) noexcept nogil:
-    free(buffer.data)
+    if buffer.capacity >= LARGE_BLOCK:
+        give_block(buffer.data, buffer.capacity)
+    else:
+        free(buffer.data)
     start(buffer)
 
 
@@ -48,7 +64,11 @@ cdef inline int grow(Bytes* buffer, int64_t extra) noexcept nogil:
         wanted = 2 * buffer.capacity
     if wanted < 64:
         wanted = 64
-    cdef uint8_t* moved = <uint8_t*> realloc(buffer.data, <size_t> wanted)
+    cdef uint8_t* moved
+    if buffer.data == NULL and wanted >= LARGE_BLOCK:
+        moved = take_block(wanted, &wanted)
+    else:
+        moved = <uint8_t*> realloc(buffer.data, <size_t> wanted)
     if moved == NULL:
         return NO_MEMORY
     buffer.data = moved

@@ -1,38 +1,106 @@
-"""Where C memory becomes an Arrow buffer; the layout and the growing are in _buffers.pxd."""
+"""Where C memory becomes an Arrow buffer, and where it waits for its next use; the rest is in _buffers.pxd."""
 
 from libc.stdint cimport uintptr_t
+from libc.stdlib cimport malloc
 
 import pyarrow as pa
 
+cdef extern from *:
+    """
+    static char shredlake_blocks_busy;
+
+    static inline void shredlake_lock_blocks(void) {
+        while (__atomic_test_and_set(&shredlake_blocks_busy, __ATOMIC_ACQUIRE)) { }
+    }
+    static inline void shredlake_unlock_blocks(void) {
+        __atomic_clear(&shredlake_blocks_busy, __ATOMIC_RELEASE);
+    }
+    """
+    void lock_blocks "shredlake_lock_blocks"() noexcept nogil
+    void unlock_blocks "shredlake_unlock_blocks"() noexcept nogil
+
+cdef enum:
+    KEPT_BLOCKS = 64
+
+cdef struct Block:
+    uint8_t* data
+    int64_t capacity
+
+cdef Block kept[KEPT_BLOCKS]
+cdef int kept_count = 0
+cdef int64_t kept_bytes = 0
+
+
+cdef uint8_t* take_block(int64_t wanted, int64_t* capacity) noexcept nogil:
+    """A block of at least `wanted` bytes: the smallest kept one that is not far too large, or a new one."""
+    global kept_count, kept_bytes
+    cdef int i, best = -1
+    cdef Block found
+    lock_blocks()
+    for i in range(kept_count):
+        if wanted <= kept[i].capacity <= 4 * wanted and (best < 0 or kept[i].capacity < kept[best].capacity):
+            best = i
+    if best >= 0:
+        found = kept[best]
+        kept_count -= 1
+        kept[best] = kept[kept_count]
+        kept_bytes -= found.capacity
+    unlock_blocks()
+    if best >= 0:
+        capacity[0] = found.capacity
+        return found.data
+    capacity[0] = wanted
+    return <uint8_t*> malloc(<size_t> wanted)
+
+
+cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil:
+    """Keeps a block for later, or frees it if enough are kept."""
+    global kept_count, kept_bytes
+    cdef bint keep
+    lock_blocks()
+    keep = kept_count < KEPT_BLOCKS and kept_bytes + capacity <= KEPT_BYTES
+    if keep:
+        kept[kept_count].data = block
+        kept[kept_count].capacity = capacity
+        kept_count += 1
+        kept_bytes += capacity
+    unlock_blocks()
+    if not keep:
+        free(block)
+
 
 cdef class Memory:
-    """Owns one malloc'ed block; Arrow keeps it alive as the base of a foreign buffer."""
+    """Owns one block; Arrow keeps it alive as the base of a foreign buffer."""
 
-    cdef uint8_t* data
+    cdef Bytes block
 
     def __cinit__(self):
-        self.data = NULL
+        start(&self.block)
 
     def __dealloc__(self):
-        free(self.data)
+        release(&self.block)
 
 
 cdef object to_arrow(Bytes* buffer):
-    """Gives the memory to a pa.Buffer, trimmed to its size; the struct is empty afterwards."""
+    """Gives the memory to a pa.Buffer; the struct is empty afterwards."""
     cdef Memory owner = Memory()
     cdef int64_t size = buffer.size
     cdef uint8_t* trimmed
     if size == 0:
         release(buffer)
         return pa.py_buffer(b"")
-    # Arrow may read whole words past the end, so the block keeps up to 64 bytes of zeroed padding.
+    # Arrow may read whole words past the end: up to 64 bytes of zeroed padding follow.
     if reserve(buffer, 64) != OK:
         raise MemoryError
     memset(buffer.data + size, 0, 64)
-    trimmed = <uint8_t*> realloc(buffer.data, <size_t> (size + 64))
-    owner.data = buffer.data if trimmed == NULL else trimmed
+    if size + 64 < buffer.capacity // 2:
+        trimmed = <uint8_t*> realloc(buffer.data, <size_t> (size + 64))
+        if trimmed != NULL:
+            buffer.data = trimmed
+            buffer.capacity = size + 64
+    owner.block = buffer[0]
     start(buffer)
-    return pa.foreign_buffer(<uintptr_t> owner.data, size, owner)
+    return pa.foreign_buffer(<uintptr_t> owner.block.data, size, owner)
 
 
 cdef object bits_to_arrow(Bits* bits):

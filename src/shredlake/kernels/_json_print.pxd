@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shredlake.kernels._decimals cimport exact_number
+from shredlake.kernels._json_text cimport SMALL_TENS
 from shredlake.kernels._numbers cimport (
     ctz,
     digit_count,
@@ -203,6 +204,17 @@ cdef inline uint8_t* print_int(uint8_t* out, int64_t number) noexcept nogil:
     return write_number(out, <uint64_t> number)
 
 
+cdef inline uint8_t* print_short_decimal(uint8_t* out, uint64_t unscaled, int scale) noexcept nogil:
+    """At most 18 digits, and 8 of them behind the point: the two sides of it are numbers of their own."""
+    cdef uint64_t power = SMALL_TENS[scale]
+    out = write_number(out, unscaled // power)
+    if scale == 0:
+        return out
+    out[0] = 46
+    write_digits(out + 1, unscaled % power, scale)
+    return out + 1 + scale
+
+
 cdef inline uint8_t* print_decimal(uint8_t* out, int128_t unscaled, int scale) noexcept nogil:
     """Plain digits with the scale kept; at most 41 bytes."""
     cdef uint128_t rest
@@ -216,6 +228,8 @@ cdef inline uint8_t* print_decimal(uint8_t* out, int128_t unscaled, int scale) n
     else:
         rest = <uint128_t> unscaled
     if rest < TEN_18:
+        if scale <= 8:
+            return print_short_decimal(out, <uint64_t> rest, scale)
         count = digit_count(<uint64_t> rest)
         write_digits(digits, <uint64_t> rest, count)
     else:

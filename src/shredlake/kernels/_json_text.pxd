@@ -61,24 +61,30 @@ cdef extern from *:
               | word) & SHREDLAKE_HIGHS;
     }
 
-    /* Whether all eight bytes are digits; and their number, first digit most significant. */
-    static inline int shredlake_eight_digits(uint64_t word) {
-        return ((word & 0xF0F0F0F0F0F0F0F0ULL)
-              | (((word + 0x0606060606060606ULL) & 0xF0F0F0F0F0F0F0F0ULL) >> 4)) == 0x3333333333333333ULL;
+    /* How many of the eight bytes are digits before the first that is none. A carry out of a byte that is no
+       digit may flag bytes above it, never below. */
+    static inline int shredlake_leading_digits(uint64_t word) {
+        uint64_t digit = word ^ (SHREDLAKE_ONES * '0');
+        uint64_t other = ((digit + SHREDLAKE_ONES * 0x76) | digit) & SHREDLAKE_HIGHS;
+        return other ? __builtin_ctzll(other) >> 3 : 8;
     }
-    static inline uint64_t shredlake_number_of_eight(uint64_t word) {
+    /* The number of the first `count` digits, 1 to 8: neighbours are put together to 2, 4 and 8 digits. */
+    static inline uint64_t shredlake_number_of(uint64_t word, int count) {
+        word <<= 64 - 8 * count;
         word = (word & 0x0F0F0F0F0F0F0F0FULL) * 2561 >> 8;
         word = (word & 0x00FF00FF00FF00FFULL) * 6553601 >> 16;
         return (word & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32;
     }
+    static const uint64_t shredlake_small_tens[9] = {
+        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000
+    };
 
-    #define SHREDLAKE_EIGHT_DIGITS 100000000ULL
     #define SHREDLAKE_LARGEST_INT64 9223372036854775807ULL
     """
     uint64_t special "shredlake_special"(uint64_t word) noexcept nogil
-    bint eight_digits "shredlake_eight_digits"(uint64_t word) noexcept nogil
-    uint64_t number_of_eight "shredlake_number_of_eight"(uint64_t word) noexcept nogil
-    const uint64_t EIGHT_DIGITS "SHREDLAKE_EIGHT_DIGITS"
+    int leading_digits "shredlake_leading_digits"(uint64_t word) noexcept nogil
+    uint64_t number_of "shredlake_number_of"(uint64_t word, int count) noexcept nogil
+    const uint64_t* SMALL_TENS "shredlake_small_tens"
     const uint64_t LARGEST_INT64 "SHREDLAKE_LARGEST_INT64"
 
 
@@ -262,35 +268,21 @@ cdef inline const uint8_t* copy_number(
 
     Up to 18 digits without exponent, by far the most common, are done here; the rest by copy_long_number.
     """
-    cdef const uint8_t* point
     cdef const uint8_t* first = p
     cdef bint negative = p[0] == 45
     cdef const uint8_t* digits
+    cdef const uint8_t* point
     cdef uint64_t number = 0
-    cdef uint64_t word
     p += negative
     digits = p
-    word = word_at(p)
-    if eight_digits(word):
-        number = number_of_eight(word)
-        p += 8
-        word = word_at(p)
-        if eight_digits(word):
-            number = number * EIGHT_DIGITS + number_of_eight(word)
-            p += 8
-    while is_digit(p[0]):
-        number = number * 10 + (p[0] - 48)
-        p += 1
+    p = add_digits(p, &number)
     if p == digits:
         return fail(failure, NO_DIGITS, first)
     if digits[0] == 48 and p != digits + 1:
         return fail(failure, BAD_NUMBER, digits + 1)
     if p[0] == 46 and p - digits <= 18:
         point = p
-        p += 1
-        while is_digit(p[0]):
-            number = number * 10 + (p[0] - 48)
-            p += 1
+        p = add_digits(p + 1, &number)
         if p - point > 1 and p - digits <= 19 and p[0] | 32 != 101:
             out[0] = write_small_decimal(
                 out[0], -<int64_t> number if negative else <int64_t> number, <int> (p - point - 1)
@@ -301,6 +293,20 @@ cdef inline const uint8_t* copy_number(
         return copy_long_number(first, out, powers, failure)
     out[0] = write_int(out[0], -<int64_t> number if negative else <int64_t> number)
     return p
+
+
+cdef inline const uint8_t* add_digits(const uint8_t* p, uint64_t* number) noexcept nogil:
+    """Appends the digits from p on to the number, modulo 2^64; returns the position behind them."""
+    cdef uint64_t word
+    cdef int count
+    while True:
+        word = word_at(p)
+        count = leading_digits(word)
+        if count:
+            number[0] = number[0] * SMALL_TENS[count] + number_of(word, count)
+        p += count
+        if count < 8:
+            return p
 
 
 cdef inline const uint8_t* copy_long_number(

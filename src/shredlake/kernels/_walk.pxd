@@ -74,20 +74,22 @@ cdef inline void close_walk(Walk* walk) noexcept nogil:
 
 cdef inline int first_event(Walk* walk, const uint8_t* value, int64_t size) noexcept nogil:
     """Starts over with a value, which must fill its bytes, and gives its event; next_event() gives the rest."""
+    cdef int event
     walk.depth = 0
     walk.at = value
-    walk.size = value_size(value, value + size)
-    return enter(walk) if walk.size == size and size > 0 else MALFORMED
+    event = enter(walk, value + size)
+    return MALFORMED if event > 0 and walk.size != size else event
 
 
 cdef inline int next_event(Walk* walk) noexcept nogil:
     """An Event, MALFORMED, or NO_MEMORY."""
+    cdef int64_t parent = walk.depth - 1, index, first, last
     cdef Frame* frame
     cdef ObjectView* view
-    cdef int64_t index, first, last
-    if walk.depth == 0:
+    cdef int event
+    if parent < 0:
         return FINISHED
-    frame = <Frame*> walk.frames.data + (walk.depth - 1)
+    frame = <Frame*> walk.frames.data + parent
     view = &frame.view
     index = frame.index
     if index == view.count:
@@ -95,30 +97,31 @@ cdef inline int next_event(Walk* walk) noexcept nogil:
     frame.index = index + 1
     first = read_uint(view.offsets + index * view.offset_size, view.offset_size)
     walk.at = view.data + first
-    if frame.is_object:
-        walk.id = id_at(view, index)
-        walk.size = value_size(walk.at, view.end)
-        last = first + walk.size
-        frame.spent += walk.size
-        frame.tally += mix(walk.seed, <uint64_t> first) - mix(walk.seed, <uint64_t> last)
-        if walk.size < 0 or frame.spent > view.end - view.data:
-            return MALFORMED
-    else:
+    if not frame.is_object:
         last = read_uint(view.offsets + (index + 1) * view.offset_size, view.offset_size)
         if last > view.end - view.data:
             return MALFORMED
-        walk.size = value_size(walk.at, view.data + last)
-        if walk.size < 0:
-            return MALFORMED
-    return enter(walk)
+        return enter(walk, view.data + last)
+    walk.id = id_at(view, index)
+    event = enter(walk, view.end)
+    if event < 0:
+        return event
+    frame = <Frame*> walk.frames.data + parent      # entering may have moved the frames
+    frame.spent += walk.size
+    frame.tally += mix(walk.seed, <uint64_t> first) - mix(walk.seed, <uint64_t> (first + walk.size))
+    return event if frame.spent <= frame.view.end - frame.view.data else MALFORMED
 
 
-cdef inline int enter(Walk* walk) noexcept nogil:
-    """The event of the value at walk.at, whose size is known; a container becomes the innermost frame."""
-    cdef int basic = walk.at[0] & 3
+cdef inline int enter(Walk* walk, const uint8_t* limit) noexcept nogil:
+    """The event of the value at walk.at, which must end by `limit`; a container becomes the innermost frame."""
     cdef Frame* frame
     cdef ArrayView array
-    if basic <= SHORT_STRING:
+    if walk.at >= limit:
+        return MALFORMED
+    if walk.at[0] & 3 <= SHORT_STRING:
+        walk.size = value_size(walk.at, limit)
+        if walk.size < 0:
+            return MALFORMED
         return SCALAR
     walk.frames.size = walk.depth * <int64_t> sizeof(Frame)
     if reserve(&walk.frames, sizeof(Frame)) != OK:
@@ -128,18 +131,21 @@ cdef inline int enter(Walk* walk) noexcept nogil:
     frame.index = 0
     frame.spent = 0
     frame.tally = 0
-    frame.is_object = basic == OBJECT
+    frame.is_object = walk.at[0] & 3 == OBJECT
     walk.depth += 1
-    if basic == OBJECT:
-        parse_object(walk.at, walk.at + walk.size, &frame.view)     # value_size() has checked it
-        return OPEN_OBJECT
-    parse_array(walk.at, walk.at + walk.size, &array)
-    frame.view.offsets = array.offsets
-    frame.view.data = array.data
-    frame.view.end = array.end
-    frame.view.count = array.count
-    frame.view.offset_size = array.offset_size
-    return OPEN_ARRAY
+    if frame.is_object:
+        if parse_object(walk.at, limit, &frame.view) != 0:
+            return MALFORMED
+    else:
+        if parse_array(walk.at, limit, &array) != 0:
+            return MALFORMED
+        frame.view.offsets = array.offsets
+        frame.view.data = array.data
+        frame.view.end = array.end
+        frame.view.count = array.count
+        frame.view.offset_size = array.offset_size
+    walk.size = frame.view.end - walk.at
+    return OPEN_OBJECT if frame.is_object else OPEN_ARRAY
 
 
 cdef inline int leave(Walk* walk, Frame* frame) noexcept nogil:

@@ -1,0 +1,282 @@
+"""Kernels against DuckDB, Spark and pyspark's own decoder: one run, one table.
+
+python benchmarks/kernels.py                          # three shapes, 100 MB of JSON each
+python benchmarks/kernels.py --megabytes 20 --without-spark --shapes bluesky
+
+All engines work on one thread (our second thread has lines of its own), on data in memory, warm, best of
+several runs. MB/s always counts the JSON text, whatever the operation reads or writes. From Spark's time the
+time of reading its cached input is taken off; pyspark's decoder, being slow, sees a sample of the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+import datasets
+import shredlake as sl
+from shredlake.kernels.compiled import COMPILED
+
+PATHS: dict[str, tuple[str, str]] = {
+    "bluesky": ("$.commit.collection", "string"),
+    "github": ("$.actor.login", "string"),
+    "telemetry": ("$.part03.m2.voltage", "double"),
+    "logs": ("$.http.bytes", "bigint"),
+    "relational": ("$.partkey", "bigint"),
+    "map_by_id": ("$.shard", "bigint"),
+}
+"""What `get` looks up in each shape: path and Spark's name of the type."""
+
+ARROW_TYPES = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64()}
+DUCKDB_TYPES = {"string": "varchar", "double": "double", "bigint": "bigint"}
+SAMPLE_ROWS = 2000
+
+
+@dataclass
+class Measured:
+    """MB/s of JSON by engine, for one operation on one shape."""
+
+    operation: str
+    shape: str
+    speeds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the ratio of two columns of one line must reach."""
+
+    operation: str
+    against: str
+    at_least: float
+
+
+TARGETS = [
+    Target("from_json", "DuckDB", 5.0),
+    Target("from_json", "Spark", 3.5),
+    Target("to_json", "DuckDB", 3.0),
+    Target("get", "DuckDB", 5.0),
+    Target("shred", "from_json", 1.0),
+    Target("unshred", "from_json", 1.0),
+]
+TWO_THREADS = 1.7
+
+
+def best(runs: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of the fastest run, after one to warm up."""
+    work()
+    times = []
+    for _ in range(runs):
+        started = clock()
+        work()
+        times.append(clock() - started)
+    return min(times)
+
+
+def texts_of(shape: str, megabytes: float) -> pa.Array:
+    """Rows of a shape, at least so many megabytes of them."""
+    sample = datasets.column(shape, 200)
+    rows = int(200 * megabytes * 1e6 / sample.nbytes * 1.02) + 1
+    return datasets.column(shape, rows)
+
+
+def measure_ours(shape: str, texts: pa.Array, runs: int, clock: Callable[[], float]) -> list[Measured]:
+    path, type_ = PATHS[shape]
+    variants = sl.from_json(texts)
+    schema = sl.infer_schema(variants)
+    layout = getattr(schema, "schema", schema)
+    shredded = sl.shred(variants, layout)
+    operations: dict[str, Callable[[int], object]] = {
+        "from_json": lambda threads: sl.from_json(texts, threads=threads),
+        "to_json": lambda threads: sl.to_json(variants, threads=threads),
+        "shred": lambda threads: sl.shred(variants, layout, threads=threads),
+        "unshred": lambda threads: sl.unshred(shredded, threads=threads),
+        "get": lambda threads: sl.get(variants, path, ARROW_TYPES[type_], threads=threads),
+        "validate": lambda threads: sl.validate(variants, threads=threads),
+    }
+    results = []
+    for name, work in operations.items():
+        measured = Measured(name, shape)
+        for threads, column in ((1, "ours"), (2, "2 threads")):
+            seconds = best(
+                runs,
+                partial(work, threads),
+                clock if threads == 1 else time.perf_counter,
+            )
+            measured.speeds[column] = texts.nbytes / 1e6 / seconds
+        results.append(measured)
+    few = variants.slice(0, SAMPLE_ROWS)
+    seconds = best(runs, lambda: sl.to_python(few))
+    size = texts.slice(0, SAMPLE_ROWS).nbytes / 1e6
+    results.append(Measured("to_python", shape, {"ours": size / seconds}))
+    return results
+
+
+def measure_duckdb(shape: str, texts: pa.Array, runs: int, clock: Callable[[], float]) -> dict[str, float]:
+    path, type_ = PATHS[shape]
+    keys = "".join(f'."{key}"' for key in path.removeprefix("$.").split("."))
+    database = duckdb.connect(config={"threads": 1})
+    source = pa.table({"j": texts})
+    database.execute("create table texts as select j::json as j from source")
+    database.execute("create table variants as select j::variant as v from texts")
+    del source
+    queries = {
+        "from_json": "select count(j::variant) from texts",
+        "to_json": "select sum(strlen(v::json)) from variants",
+        "get": f"select count((v{keys})::{DUCKDB_TYPES[type_]}) from variants",
+    }
+    return {
+        name: texts.nbytes / 1e6 / best(runs, partial(_fetch, database, query), clock)
+        for name, query in queries.items()
+    }
+
+
+def _fetch(database: duckdb.DuckDBPyConnection, query: str) -> object:
+    return database.execute(query).fetchall()
+
+
+def measure_spark(shape: str, texts: pa.Array, runs: int) -> dict[str, float]:
+    from pyspark.sql import SparkSession
+
+    path, type_ = PATHS[shape]
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(pa.table({"j": texts}), Path(folder) / "texts.parquet", row_group_size=50_000)
+        spark = (
+            SparkSession.builder.master("local[1]")
+            .appName("shredlake-kernels")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.memory", "4g")
+            .config("spark.sql.inMemoryColumnarStorage.compressed", "false")
+            .config("spark.sql.files.maxPartitionBytes", str(1 << 40))
+            .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+            .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={folder}")
+            .getOrCreate()
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        frame = spark.read.parquet(f"{folder}/texts.parquet").cache()
+        variants = frame.selectExpr("parse_json(j) as v").cache()
+        sources = {"from_json": frame, "to_json": variants, "get": variants}
+        expressions = {
+            "from_json": "parse_json(j) as x",
+            "to_json": "to_json(v) as x",
+            "get": f"variant_get(v, '{path}', '{type_}') as x",
+        }
+
+        def run(name: str, expression: str) -> float:
+            chosen = sources[name].selectExpr(expression)
+            return best(runs, lambda: chosen.write.format("noop").mode("overwrite").save())
+
+        idle = {name: run(name, "*") for name in expressions}
+        speeds = {
+            name: texts.nbytes / 1e6 / max(run(name, expression) - idle[name], 1e-9)
+            for name, expression in expressions.items()
+        }
+        spark.stop()
+    return speeds
+
+
+def measure_pyspark(texts: pa.Array) -> dict[str, float]:
+    """pyspark's own Python decoder, on a sample."""
+    from pyspark.sql.types import VariantVal
+
+    few = texts.slice(0, SAMPLE_ROWS)
+    values = [VariantVal(row["value"], row["metadata"]) for row in sl.from_json(few).to_pylist()]
+    return {
+        "to_python": few.nbytes / 1e6 / best(1, lambda: [value.toPython() for value in values]),
+        "to_json": few.nbytes / 1e6 / best(1, lambda: [value.toJson() for value in values]),
+    }
+
+
+def judged(measured: Measured, all_results: list[Measured]) -> list[tuple[str, float, float]]:
+    """(against what, ratio, target) for each target of the line."""
+    verdicts = []
+    ours = measured.speeds["ours"]
+    for target in TARGETS:
+        if target.operation != measured.operation:
+            continue
+        if target.against == "from_json":
+            other = next(
+                m.speeds["ours"]
+                for m in all_results
+                if m.operation == "from_json" and m.shape == measured.shape
+            )
+        else:
+            other = measured.speeds.get(target.against, 0.0)
+        if other:
+            verdicts.append((target.against, ours / other, target.at_least))
+    if "2 threads" in measured.speeds and measured.operation not in ("get", "validate"):
+        verdicts.append(("2 threads", measured.speeds["2 threads"] / ours, TWO_THREADS))
+    return verdicts
+
+
+def report(results: list[Measured], sizes: dict[str, int], console: Console) -> None:
+    amounts = ", ".join(f"{shape} {size / 1e6:.0f} MB" for shape, size in sizes.items())
+    speeds = Table(title="MB of JSON per second", caption=amounts)
+    columns = ["ours", "2 threads", "DuckDB", "Spark", "pyspark"]
+    for name in ["operation", "shape", *columns]:
+        speeds.add_column(name, justify="right" if name in columns else "left")
+    targets = Table(title="Against the targets")
+    for name in ("operation", "shape", "against", "ratio", "target", ""):
+        targets.add_column(name, justify="right" if name in ("ratio", "target") else "left")
+    for measured in results:
+        cells = [f"{measured.speeds[name]:.1f}" if name in measured.speeds else "" for name in columns]
+        speeds.add_row(measured.operation, measured.shape, *cells)
+        for against, ratio, target in judged(measured, results):
+            met = "[green]met[/green]" if ratio >= target else "[red]missed[/red]"
+            targets.add_row(measured.operation, measured.shape, against, f"{ratio:.2f}x", f"{target:g}x", met)
+    console.print(speeds)
+    console.print(targets)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--megabytes", type=float, default=100, help="of JSON per shape")
+    parser.add_argument(
+        "--shapes", nargs="+", default=["bluesky", "github", "telemetry"], choices=sorted(PATHS)
+    )
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--without-spark", action="store_true")
+    parser.add_argument(
+        "--cpu",
+        action="store_true",
+        help="processor time instead of wall time, on a busy machine (not Spark's)",
+    )
+    options = parser.parse_args()
+    clock = time.process_time if options.cpu else time.perf_counter
+    if not COMPILED:
+        raise SystemExit("the kernels are not compiled: make build")
+    console = Console()
+    results: list[Measured] = []
+    sizes = {}
+    for shape in options.shapes:
+        console.print(f"[dim]{shape} ...[/dim]")
+        texts = texts_of(shape, options.megabytes)
+        sizes[shape] = texts.nbytes
+        ours = measure_ours(shape, texts, options.runs, clock)
+        others = {"DuckDB": measure_duckdb(shape, texts, options.runs, clock)}
+        if not options.without_spark:
+            others["Spark"] = measure_spark(shape, texts, options.runs)
+            others["pyspark"] = measure_pyspark(texts)
+        for engine, speeds in others.items():
+            for measured in ours:
+                if measured.operation in speeds:
+                    measured.speeds[engine] = speeds[measured.operation]
+        results += ours
+    order = list(dict.fromkeys(measured.operation for measured in results))
+    report(sorted(results, key=lambda measured: order.index(measured.operation)), sizes, console)
+
+
+if __name__ == "__main__":
+    main()
