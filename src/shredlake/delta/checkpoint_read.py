@@ -199,11 +199,10 @@ def _steps(kind: pa.DataType, dotted: str) -> list[str]:
     """Splits a dotted name by what the type holds: names may contain dots themselves."""
     steps = []
     while dotted:
-        name = next(
-            (item.name for item in kind if dotted == item.name or dotted.startswith(f"{item.name}.")), None
-        )
-        if name is None:
+        fitting = [item.name for item in kind if dotted == item.name or dotted.startswith(f"{item.name}.")]
+        if not fitting:
             raise KeyError(dotted)
+        name = max(fitting, key=len)
         steps.append(name)
         kind = kind.field(name).type
         dotted = dotted[len(name) + 1 :]

@@ -32,9 +32,9 @@ def serialize(value: Any) -> str | None:
         case bool():
             return "true" if value else "false"
         case datetime() if value.tzinfo is not None:
-            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
+            return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
         case datetime():
-            return value.strftime("%Y-%m-%d %H:%M:%S.%f") if value.microsecond else str(value)
+            return value.isoformat(sep=" ", timespec="microseconds" if value.microsecond else "seconds")
         case date():
             return value.isoformat()
         case bytes():

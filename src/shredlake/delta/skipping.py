@@ -167,10 +167,10 @@ class FileStatistics:
     # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
 
     def _partition_bounds(self, leaf: Leaf) -> Bounds:
+        """All rows of a file share the value, so one stands for all of them."""
         values = self._partition_values(leaf)
-        rows = self.row_counts
-        nulls = pc.if_else(pc.is_null(values), rows, pa.scalar(0, pa.int64()))
-        return Bounds(values, values, nulls, rows)
+        one = pa.array(np.ones(self.length, dtype=np.int64))
+        return Bounds(values, values, pc.cast(pc.is_null(values), pa.int64()), one)
 
     def _partition_values(self, leaf: Leaf) -> pa.Array:
         maps = self.snapshot.files.column("partitionValues")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,7 @@ from shredlake.delta.features import require_writable
 from shredlake.delta.files import as_adds
 from shredlake.delta.rewrite import CHANGE_DIRECTORY
 from shredlake.delta.snapshot import Snapshot
-from shredlake.delta.storage import decode_path, is_absolute
+from shredlake.delta.storage import decode_path, is_absolute, locate
 from shredlake.errors import TableError
 
 HOUR_MS = 3_600_000
@@ -70,14 +71,21 @@ def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
     recent = tombstones.filter(fresh).select(["path", "deletionVector"])
     for table in (live, recent):
         for path in table.column("path").to_pylist():
-            decoded = decode_path(path)
-            yield decoded if not is_absolute(decoded) else _inside(snapshot, decoded)
+            yield _inside(snapshot, path) if is_absolute(path) else decode_path(path)
         yield from _vectors(table)
 
 
 def _inside(snapshot: Snapshot, path: str) -> str:
-    """An absolute path that leads into the table, as a key of it."""
-    return path.removeprefix(snapshot.storage.uri).lstrip("/")
+    """An absolute path, as a key of the table where it leads into it."""
+    parent, name = locate(path, snapshot.storage.options)
+    full, root = (_comparable(uri) for uri in (f"{parent.uri}/{name}", snapshot.storage.uri))
+    return full.removeprefix(f"{root}/")
+
+
+def _comparable(uri: str) -> str:
+    """One spelling for addresses that mean the same: `s3a://` is `s3://`, `%20` a blank."""
+    scheme, _, rest = unquote(uri).partition("://")
+    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
 
 
 def _vectors(table: pa.Table) -> Iterator[str]:

@@ -119,6 +119,28 @@ def test_vacuum_keeps_files_in_partitions_with_odd_names(tmp_path: Path) -> None
     assert ids(table) == [2]
 
 
+@pytest.mark.parametrize("spelling", ["{uri}", "file:{path}", "{path}"])
+def test_vacuum_knows_its_own_files_by_absolute_paths(tmp_path: Path, spelling: str) -> None:
+    root = tmp_path / "my table"
+    table = sl.Table.create(root, ID_AND_VARIANT)
+    table.append(numbered(0, 3))
+    [row] = table.files().to_pylist()
+    file = root / row["path"]
+    path = spelling.format(uri=file.as_uri(), path=str(file).replace(" ", "%20"))
+    entry = {
+        "path": path,
+        "partitionValues": {},
+        "size": row["size"],
+        "modificationTime": 1,
+        "dataChange": True,
+    }
+    write_commit(root, 2, [{"remove": {"path": row["path"], "dataChange": True}}, {"add": entry}])
+    table = sl.Table(root)
+    assert ids(table) == [0, 1, 2]
+    age(root, days=8)
+    assert table.vacuum(retention_hours=0, enforce_retention=False) == []
+
+
 def test_durations() -> None:
     assert milliseconds("interval 30 days") == 30 * 86_400_000
     assert milliseconds("interval 1 week 1 hour 30 minutes") == 604_800_000 + 5_400_000

@@ -108,6 +108,24 @@ def test_bounds_of_several_types_stay_apart(tmp_path: Path) -> None:
         assert table.scan(["id"], where=where).to_arrow().num_rows == (0 if "other" in where else 1)
 
 
+def test_unshredded_variant_statistics_prune_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delta's own checkpoints hold the bounds of Variants as they are."""
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
+    for start in (0, 100):
+        table.append(numbered(start, start + 10))
+    monkeypatch.setattr("shredlake.delta.checkpoint.shredding_of", lambda *_: {})
+    path = tmp_path / table.checkpoint()
+    minimum = pq.read_schema(path).field("add").type.field("stats_parsed").type.field("minValues").type
+    assert [field.name for field in minimum.field("v").type] == ["metadata", "value"]
+    monkeypatch.undo()
+    again = sl.Table(tmp_path)
+    assert again.scan(["id"], where="v:a::bigint = 105").explain().files_read == 1
+    assert again.scan(["id"], where="v:s::string > 't'").files().num_rows == 0
+    again.append(numbered(200, 201))
+    again.checkpoint()
+    assert sl.Table(tmp_path).scan(["id"], where="v:a::bigint = 105").to_arrow().to_pylist() == [{"id": 105}]
+
+
 def test_statistics_without_json(tmp_path: Path) -> None:
     """Where the property forbids JSON, the typed statistics are all there is, and they survive."""
     properties = SHREDDED | {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpointInterval": "1000"}
