@@ -151,7 +151,7 @@ class _Tally:
     def observe_exact(self, unscaled: int, scale: int) -> None:
         self.scales[min(scale, _MOST_DIGITS)] += 1
         self.digits[max(min(decimal_digits(unscaled), _MOST_DIGITS) - scale, 0)] += 1
-        self.observe_number(float(unscaled) / 10.0 ** min(scale, _MOST_DIGITS))
+        self.observe_number(float(unscaled) / float(f"1e{min(scale, _MOST_DIGITS)}"))
 
     def observe_number(self, number: float) -> None:
         if math.isnan(number):
