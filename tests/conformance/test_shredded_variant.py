@@ -1,4 +1,4 @@
-"""The shredded files of parquet-testing, read by pyarrow and put together by the kernels: one test per case."""
+"""The shredded files of parquet-testing, read by pyarrow, put together by the kernels: one test per case."""
 
 from __future__ import annotations
 

@@ -10,15 +10,16 @@ Fields stand in the order of their names. Those of the columns are sorted once, 
 residual object are sorted already, so the two are merged.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
-from libc.stdlib cimport calloc, free, malloc, qsort, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t, uintptr_t
+from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, append_byte, bit_at, release, reserve, to_arrow
 from shredlake.kernels._decimals cimport digits_fit
 from shredlake.kernels._names cimport (
     LookupCache,
     Names,
+    Shape,
     build_names,
     look_up,
     release_cache,
@@ -29,7 +30,6 @@ from shredlake.kernels._names cimport (
 from shredlake.kernels._shredded cimport ELEMENTS, FIELDS, LARGEST, MICROS_PER_DAY, SCALAR, TOO_LARGE, extent
 from shredlake.kernels._utf8 cimport is_utf8
 from shredlake.kernels._variant cimport (
-    AFTER,
     BEFORE,
     EQUAL,
     MALFORMED,
@@ -73,6 +73,9 @@ from shredlake.kernels.columns import address, column_of, metadata_of, validity_
 from shredlake.kernels.explain import explain_reconstruction
 from shredlake.kernels.sources import bytes_part, extend_metadata, gather, largest_array
 
+cdef extern from "<stdlib.h>" nogil:
+    void* aligned_alloc(size_t alignment, size_t size)
+
 cdef enum Place:
     COLUMN = 0
     ELEMENT = 1
@@ -86,47 +89,63 @@ cdef enum Outcome:
 
 # A column of a node. `start` is the Arrow offset: row 0 is at bit, entry or value `start`.
 cdef struct Part:
-    bint there
     const uint8_t* valid
     int64_t start
     const int32_t* offsets
     const uint8_t* data
     int64_t size            # of the data in bytes; of a list, the rows of its elements
 
+# Two cache lines, the first of them all that a typed value needs.
 cdef struct Node:
-    int kind
-    int type
-    int width
-    int precision
-    int scale
-    int element
-    int32_t name            # of a field
+    int8_t kind
+    int8_t type
+    int8_t width
+    int8_t precision
+    int8_t scale
+    int8_t has_typed
+    int8_t has_value
+    int8_t offset_size      # of the last object or array written here: the guess for the next
+    int32_t element
     int32_t first_field     # in Unshredding.fields, sorted by name
     int32_t field_count
-    int offset_size         # of the last object or array written here: the guess for the next
-    bint optional           # a group that can be null itself
-    Part group
-    Part value
+    int32_t shape           # number of an object among the objects
     Part typed
-    uint8_t padding[64]
+    Part value
+    const uint8_t* group_valid  # of a group that can be null itself
+    int64_t group_start
+    int64_t rows
+    int64_t block           # of an object: which 64 rows the bits of its fields are for
 
-# A field of the object being written: its id, and where its value ends, counted from the first value.
+# The fields of all objects, those of one object side by side and in order of their names. One bit per row says
+# whether a field is there, for 64 rows at a time: fields that are missing are passed over without a look at
+# their nodes.
+cdef struct Fields:
+    int32_t* nodes
+    int32_t* names
+    uint64_t* typed
+    uint64_t* value
+
+# A field of the object being written: where it comes from (a field, or ~ a residual one), its id, and where its
+# value ends, counted from the first value.
 cdef struct Entry:
-    int64_t id
     int64_t end
+    int32_t source
+    int32_t id
 
-# A field of a residual object.
+# A field of a residual object; `place` is 2n if it stands before the object's nth shredded field, 2n + 1 if it
+# has the same name.
 cdef struct Rest:
     Slice name
     const uint8_t* data
     int64_t size
-    int64_t id
+    int32_t id
+    int32_t place
 
 cdef struct Unshredding:
     Node* nodes
-    int32_t* fields
     int count
     bint strict
+    Fields fields
     Names names
     LookupCache lookups
     Bytes out
@@ -170,8 +189,48 @@ cdef int make_rest_room(Unshredding* work, int64_t count) noexcept nogil:
 
 # ---------------------------------------------------------------- columns
 
-cdef inline bint has(const Part* part, int64_t row) noexcept nogil:
-    return part.there and bit_at(part.valid, part.start + row)
+cdef inline bint has_typed(const Node* node, int64_t row) noexcept nogil:
+    return node.has_typed and bit_at(node.typed.valid, node.typed.start + row)
+
+
+cdef inline bint has_value(const Node* node, int64_t row) noexcept nogil:
+    return node.has_value and bit_at(node.value.valid, node.value.start + row)
+
+
+cdef inline bint is_there(const Node* node, int64_t row) noexcept nogil:
+    """Whether the group itself is not null."""
+    return bit_at(node.group_valid, node.group_start + row)
+
+
+cdef uint64_t bits_at(const uint8_t* bitmap, int64_t index, int64_t count) noexcept nogil:
+    """Up to 64 bits of a bitmap; reads no byte behind the last of them."""
+    cdef int64_t byte = index >> 3, shift = index & 7, size = ((index + count + 7) >> 3) - byte
+    cdef uint64_t word = 0
+    if bitmap == NULL:
+        return ~word
+    memcpy(&word, bitmap + byte, <size_t> (size if size < 8 else 8))
+    word >>= shift
+    if size > 8:
+        word |= <uint64_t> bitmap[byte + 8] << (64 - shift)
+    return word
+
+
+cdef void look_ahead(Unshredding* work, Node* node, int64_t block) noexcept nogil:
+    """Gathers which fields are there in the 64 rows of a block."""
+    cdef int64_t first = block << 6, count = node.rows - first
+    cdef int32_t field
+    cdef const Node* child
+    cdef uint64_t typed, value, group
+    if count > 64:
+        count = 64
+    for field in range(node.first_field, node.first_field + node.field_count):
+        child = &work.nodes[work.fields.nodes[field]]
+        typed = bits_at(child.typed.valid, child.typed.start + first, count) if child.has_typed else 0
+        value = bits_at(child.value.valid, child.value.start + first, count) if child.has_value else 0
+        group = bits_at(child.group_valid, child.group_start + first, count)
+        work.fields.typed[field] = typed & group
+        work.fields.value[field] = value & group
+    node.block = block
 
 
 cdef inline int bytes_at(const Part* part, int64_t row, Slice* out) noexcept nogil:
@@ -258,6 +317,23 @@ cdef int close_gap(Bytes* out, int64_t data_at, int64_t wanted_at) noexcept nogi
     return OK
 
 
+cdef inline void write_ends(uint8_t* out, const Entry* entries, int64_t count, int size) noexcept nogil:
+    """The list of offsets: 0, then where each value ends. One loop per width, for the compiler's sake."""
+    cdef int64_t index
+    cdef uint16_t two
+    out = write_uint(out, 0, size)
+    if size == 1:
+        for index in range(count):
+            out[index] = <uint8_t> entries[index].end
+    elif size == 2:
+        for index in range(count):
+            two = <uint16_t> entries[index].end
+            memcpy(out + 2 * index, &two, 2)
+    else:
+        for index in range(count):
+            out = write_uint(out, <uint64_t> entries[index].end, size)
+
+
 cdef int put_array(Unshredding* work, Node* node, int64_t row) noexcept nogil:
     cdef const Part* part = &node.typed
     cdef Bytes* out = &work.out
@@ -285,13 +361,11 @@ cdef int put_array(Unshredding* work, Node* node, int64_t row) noexcept nogil:
         return TOO_LARGE
     offset_size = uint_size(<uint64_t> total)
     if offset_size != node.offset_size:
-        node.offset_size = offset_size
+        node.offset_size = <int8_t> offset_size
         if close_gap(out, data_at, head_at + array_head_size(count, offset_size)) != OK:
             return NO_MEMORY
     end = write_array_header(out.data + head_at, count, offset_size)
-    end = write_uint(end, 0, offset_size)
-    for element in range(count):
-        end = write_uint(end, <uint64_t> work.entries[base + element].end, offset_size)
+    write_ends(end, work.entries + base, count, offset_size)
     work.entries_used = base
     return WRITTEN
 
@@ -303,152 +377,229 @@ cdef int by_name(const void* a, const void* b) noexcept nogil:
     return compare_names(left.data, left.size, right.data, right.size)
 
 
-cdef int read_rest(Unshredding* work, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Puts the fields of a residual object on the stack, in byte order of their names."""
-    cdef ObjectView view
-    cdef int64_t index, total = 0
+cdef int32_t place_of(const Unshredding* work, const Node* node, const Slice* name) noexcept nogil:
+    """Where a residual field stands among the shredded ones: see Rest."""
+    cdef int32_t low = 0, high = node.field_count, middle
+    cdef Slice field
+    cdef int order
+    while low < high:
+        middle = (low + high) >> 1
+        field = schema_name(&work.names, work.fields.names[node.first_field + middle])
+        order = compare_names(name.data, name.size, field.data, field.size)
+        if order == EQUAL:
+            return 2 * middle + 1
+        if order == BEFORE:
+            high = middle
+        else:
+            low = middle + 1
+    return 2 * low
+
+
+cdef int find_places(Unshredding* work, const Node* node, const ObjectView* view, Shape* shape) noexcept nogil:
+    """Finds the places of a residual object's fields by their names, and remembers them for objects that have the
+    same ones. Fields that are not in order are put in order, and not remembered."""
+    cdef Rest* rest = work.rest + work.rest_used
+    cdef int32_t* moved
+    cdef int64_t index
     cdef bint ordered = True
-    cdef Rest* rest
-    if parse_object(p, end, &view) != 0:
-        return MALFORMED
-    if make_rest_room(work, view.count) != OK:
-        return NO_MEMORY
-    rest = work.rest + work.rest_used
     for index in range(view.count):
-        rest[index].id = id_at(&view, index)
-        if (
-            field_at(&view, index, &rest[index].data) != 0
-            or name_at(&work.lookups.last.dictionary, rest[index].id, &rest[index].name) != 0
-        ):
+        if name_at(&work.lookups.last.dictionary, rest[index].id, &rest[index].name) != 0:
             return MALFORMED
-        rest[index].size = value_size(rest[index].data, view.end)
-        if rest[index].size == UNKNOWN_TYPE:
-            rest[index].size = extent(&view, rest[index].data)
-        if rest[index].size < 0:
-            return MALFORMED
-        total += rest[index].size
+        rest[index].place = place_of(work, node, &rest[index].name)
         if index and by_name(&rest[index - 1], &rest[index]) != BEFORE:
             ordered = False
-    if total > view.end - view.data:
-        return MALFORMED    # fields that overlap
+    shape.ids = NULL
     if not ordered:
         # Java sorts names by UTF-16, which differs from byte order beyond U+FFFF.
         qsort(rest, <size_t> view.count, sizeof(Rest), by_name)
         for index in range(1, view.count):
             if by_name(&rest[index - 1], &rest[index]) == EQUAL:
                 return MALFORMED
+        return OK
+    if shape.room < view.count or shape.nodes == NULL:
+        moved = <int32_t*> realloc(shape.nodes, <size_t> (view.count + 1) * sizeof(int32_t))
+        if moved == NULL:
+            return NO_MEMORY
+        shape.nodes = moved
+        shape.room = view.count
+    for index in range(view.count):
+        shape.nodes[index] = rest[index].place
+    shape.ids = view.ids
+    shape.size = view.count * view.id_size
+    shape.count = view.count
+    return OK
+
+
+cdef int read_rest(Unshredding* work, const Node* node, const Slice* residual) noexcept nogil:
+    """Puts the fields of a residual object on the stack, in byte order of their names."""
+    cdef Shape* shape = &work.lookups.last.shapes[node.shape]
+    cdef ObjectView view
+    cdef int64_t index, size, total = 0
+    cdef Rest* rest
+    cdef int code
+    if parse_object(residual.data, residual.data + residual.size, &view) != 0:
+        return MALFORMED
+    if make_rest_room(work, view.count) != OK:
+        return NO_MEMORY
+    rest = work.rest + work.rest_used
+    for index in range(view.count):
+        rest[index].id = <int32_t> id_at(&view, index)
+        if field_at(&view, index, &rest[index].data) != 0:
+            return MALFORMED
+        size = value_size(rest[index].data, view.end)
+        if size == UNKNOWN_TYPE:
+            size = extent(&view, rest[index].data)
+        if size < 0:
+            return MALFORMED
+        rest[index].size = size
+        total += size
+    if total > view.end - view.data:
+        return MALFORMED    # fields that overlap
+    size = view.count * view.id_size
+    if (
+        shape.ids != NULL
+        and shape.count == view.count
+        and shape.size == size
+        and memcmp(shape.ids, view.ids, <size_t> size) == 0
+    ):
+        for index in range(view.count):
+            rest[index].place = shape.nodes[index]
+    else:
+        code = find_places(work, node, &view, shape)
+        if code != OK:
+            return code
     work.rest_used += view.count
     return OK
 
 
-cdef inline int present(const Unshredding* work, const Node* node, int64_t row) noexcept nogil:
-    """1 if the field has a value; 0 if it is missing; CONFLICT if its group is null where it can't be."""
-    if node.optional and not bit_at(node.group.valid, node.group.start + row):
-        return CONFLICT if work.strict else 0
-    return has(&node.typed, row) or has(&node.value, row)
+cdef int list_fields(
+    Unshredding* work, const Node* node, int64_t row, int64_t rest_at, int64_t* listed
+) noexcept nogil:
+    """Puts the fields that the object has on the stack of entries, in order: OK, CONFLICT or NAMELESS."""
+    cdef const int32_t* ids = work.lookups.last.id_of_name
+    cdef const Rest* rest = work.rest + rest_at
+    cdef Entry* entry = work.entries + work.entries_used
+    cdef int64_t rest_count = work.rest_used - rest_at, next = 0
+    cdef int32_t field
+    cdef int bit = row & 63
+    for field in range(node.first_field, node.first_field + node.field_count):
+        while next < rest_count and rest[next].place <= 2 * (field - node.first_field) + 1:
+            if rest[next].place & 1:
+                # A shredded field in `value`: the columns count, also when they say that it is missing.
+                if work.strict:
+                    return CONFLICT
+            else:
+                entry.source = ~<int32_t> (rest_at + next)
+                entry.id = rest[next].id
+                entry += 1
+            next += 1
+        if ((work.fields.typed[field] | work.fields.value[field]) >> bit) & 1:
+            entry.source = field
+            entry.id = ids[work.fields.names[field]]
+            if entry.id < 0:
+                return NAMELESS
+            entry += 1
+    while next < rest_count:
+        entry.source = ~<int32_t> (rest_at + next)
+        entry.id = rest[next].id
+        entry += 1
+        next += 1
+    listed[0] = entry - (work.entries + work.entries_used)
+    return OK
 
 
 cdef int put_object(Unshredding* work, Node* node, int64_t row, const Slice* residual) noexcept nogil:
     """The object of the shredded fields and, if there is one, of a residual object's fields."""
     cdef Bytes* out = &work.out
-    cdef int64_t base = work.entries_used, rest_base = work.rest_used, rest_count = 0, rest_index = 0
-    cdef int64_t head_at = out.size, data_at, count = 0, index, total, largest = 0, head, id
-    cdef int32_t field = 0
-    cdef int code, order, id_size, offset_size
-    cdef Node* child = NULL
-    cdef Slice name
-    cdef Rest* rest
+    cdef int64_t base = work.entries_used, rest_at = work.rest_used, count = 0, index, total
+    cdef int64_t head_at = out.size, data_at
+    cdef int32_t source, field, largest = 0
+    cdef int code, id_size, offset_size, bit = row & 63
+    cdef const Rest* rest
     cdef Entry* entry
     cdef uint8_t* end
+    if row >> 6 != node.block:
+        look_ahead(work, node, row >> 6)
+    if work.strict:
+        for field in range(node.first_field, node.first_field + node.field_count):
+            if not is_there(&work.nodes[work.fields.nodes[field]], row):
+                return CONFLICT
     if residual != NULL:
-        code = read_rest(work, residual.data, residual.data + residual.size)
+        code = read_rest(work, node, residual)
         if code != OK:
             return code
-        rest_count = work.rest_used - rest_base
-    if make_entry_room(work, node.field_count + rest_count) != OK:
+    if make_entry_room(work, node.field_count + work.rest_used - rest_at) != OK:
         return NO_MEMORY
-    work.entries_used += node.field_count + rest_count
-    # All ids of small dictionaries take one byte; the head is guessed for all fields and set right below.
-    data_at = head_at + object_head_size(
-        node.field_count + rest_count, uint_size(<uint64_t> work.lookups.last.dictionary.count), node.offset_size
-    )
+    code = list_fields(work, node, row, rest_at, &count)
+    if code != OK:
+        return code
+    work.entries_used += count
+    for index in range(count):
+        if work.entries[base + index].id > largest:
+            largest = work.entries[base + index].id
+    id_size = uint_size(<uint64_t> largest)
+    data_at = head_at + object_head_size(count, id_size, node.offset_size)
     if reserve(out, data_at - head_at) != OK:
         return NO_MEMORY
     out.size = data_at
-    while field < node.field_count or rest_index < rest_count:
-        order = BEFORE      # of the next shredded field, against the next residual one
-        if field == node.field_count:
-            order = AFTER
+    for index in range(count):
+        source = work.entries[base + index].source
+        if source < 0:
+            rest = &work.rest[~source]
+            code = append(out, rest.data, rest.size)
         else:
-            child = &work.nodes[work.fields[node.first_field + field]]
-            if rest_index < rest_count:
-                name = schema_name(&work.names, child.name)
-                rest = &work.rest[rest_base + rest_index]
-                order = compare_names(name.data, name.size, rest.name.data, rest.name.size)
-        if order == EQUAL:
-            # A shredded field in `value`: the columns count, also when they say that it is missing.
-            if work.strict:
-                return CONFLICT
-            rest_index += 1
-        if order == AFTER:
-            rest = &work.rest[rest_base + rest_index]
-            rest_index += 1
-            id = rest.id
-            if append(out, rest.data, rest.size) != OK:
-                return NO_MEMORY
-        else:
-            code = present(work, child, row)
-            if code == 1:
-                id = work.lookups.last.id_of_name[child.name]
-                if id < 0:
-                    return NAMELESS
-                code = put_group(work, work.fields[node.first_field + field], row, FIELD)
-            field += 1
-            if code < 0:
-                return code
-            if code == MISSING:
-                continue
-        entry = &work.entries[base + count]
-        entry.id = id
-        entry.end = out.size - data_at
-        if id > largest:
-            largest = id
-        count += 1
+            code = put_present(
+                work, work.fields.nodes[source], row, FIELD,
+                (work.fields.value[source] >> bit) & 1, (work.fields.typed[source] >> bit) & 1,
+            )
+        if code < 0:
+            return code
+        work.entries[base + index].end = out.size - data_at
     total = out.size - data_at
     if total > LARGEST:
         return TOO_LARGE
-    id_size = uint_size(<uint64_t> largest)
     offset_size = uint_size(<uint64_t> total)
-    node.offset_size = offset_size
-    head = object_head_size(count, id_size, offset_size)
-    if head != data_at - head_at and close_gap(out, data_at, head_at + head) != OK:
-        return NO_MEMORY
+    if offset_size != node.offset_size:
+        node.offset_size = <int8_t> offset_size
+        if close_gap(out, data_at, head_at + object_head_size(count, id_size, offset_size)) != OK:
+            return NO_MEMORY
     end = write_object_header(out.data + head_at, count, id_size, offset_size)
     entry = work.entries + base
-    for index in range(count):
-        end = write_uint(end, <uint64_t> entry[index].id, id_size)
-    end = write_uint(end, 0, offset_size)
-    for index in range(count):
-        end = write_uint(end, <uint64_t> entry[index].end, offset_size)
+    if id_size == 1:
+        for index in range(count):
+            end[index] = <uint8_t> entry[index].id
+        end += count
+    else:
+        for index in range(count):
+            end = write_uint(end, <uint64_t> entry[index].id, id_size)
+    write_ends(end, entry, count, offset_size)
     work.entries_used = base
-    work.rest_used = rest_base
+    work.rest_used = rest_at
     return WRITTEN
 
 # ---------------------------------------------------------------- groups
 
 cdef int put_group(Unshredding* work, int index, int64_t row, int place) noexcept nogil:
-    """Appends the value of a group: WRITTEN, MISSING or a fault. See shredding/nulls.py for the table."""
+    """Appends the value of the column itself or of an element: WRITTEN, MISSING or a fault."""
+    cdef Node* node = &work.nodes[index]
+    if not is_there(node, row):
+        return MISSING
+    return put_present(work, index, row, place, has_value(node, row), has_typed(node, row))
+
+
+cdef int put_present(
+    Unshredding* work, int index, int64_t row, int place, bint value_there, bint typed_there
+) noexcept nogil:
+    """Appends the value of a group whose parts are there as said. See shredding/nulls.py for the table."""
     cdef Node* node = &work.nodes[index]
     cdef Slice value
     cdef const Slice* residual = NULL
     cdef int basic
-    if node.optional and not bit_at(node.group.valid, node.group.start + row):
-        return CONFLICT if work.strict and place == FIELD else MISSING
-    if has(&node.value, row):
+    if value_there:
         if value_at(&node.value, row, &value) != OK:
             return MALFORMED
         basic = value.data[0] & 3
-        if not has(&node.typed, row):
+        if not typed_there:
             if work.strict and (
                 (node.kind == FIELDS and basic == OBJECT) or (node.kind == ELEMENTS and basic == VARIANT_ARRAY)
             ):
@@ -460,7 +611,7 @@ cdef int put_group(Unshredding* work, int index, int64_t row, int place) noexcep
             residual = &value
         elif work.strict or place != FIELD:
             return CONFLICT
-    elif not has(&node.typed, row):
+    elif not typed_there:
         return MISSING
     if node.kind == FIELDS:
         return put_object(work, node, row, residual)
@@ -470,16 +621,16 @@ cdef int put_group(Unshredding* work, int index, int64_t row, int place) noexcep
 
 # ---------------------------------------------------------------- columns
 
-cdef void read_part(Part* part, object fields) except *:
-    """(validity, offset, offsets, data, size), or None for a column that is not there."""
+cdef bint read_part(Part* part, object fields) except -1:
+    """(validity, offset, offsets, data, size); None, and false, for a column that is not there."""
     if fields is None:
-        return
-    part.there = True
+        return False
     part.valid = <const uint8_t*> <uintptr_t> fields[0]
     part.start = fields[1]
     part.offsets = <const int32_t*> <uintptr_t> fields[2]
     part.data = <const uint8_t*> <uintptr_t> fields[3]
     part.size = fields[4]
+    return True
 
 
 cdef class Unshredder:
@@ -488,22 +639,48 @@ cdef class Unshredder:
     cdef Unshredding work
 
     def __cinit__(self, list nodes, list fields, bytes names, list name_starts, bint strict):
-        """nodes: (kind, type, width, precision, scale, element, name, first field, fields, group, value, typed);
-        fields: nodes of all objects' fields, each object's in order of their names."""
+        """nodes: (kind, type, width, precision, scale, element, first field, fields, rows, group, value, typed);
+        fields: (name, node) of all objects' fields, each object's in order of their names."""
         cdef int64_t* starts
-        cdef int index, code
+        cdef int index, code, shapes = 0
+        cdef Fields* all = &self.work.fields
+        cdef Part group
         cdef Node* node
         memset(&self.work, 0, sizeof(Unshredding))
         self.work.strict = strict
         self.work.count = <int> len(nodes)
-        self.work.nodes = <Node*> calloc(<size_t> len(nodes), sizeof(Node))
-        self.work.fields = <int32_t*> malloc((len(fields) + 1) * sizeof(int32_t))
+        self.work.nodes = <Node*> aligned_alloc(64, <size_t> len(nodes) * sizeof(Node))
+        if self.work.nodes == NULL:
+            raise MemoryError
+        memset(self.work.nodes, 0, <size_t> len(nodes) * sizeof(Node))
+        all.nodes = <int32_t*> malloc((len(fields) + 1) * sizeof(int32_t))
+        all.names = <int32_t*> malloc((len(fields) + 1) * sizeof(int32_t))
+        all.typed = <uint64_t*> malloc((len(fields) + 1) * sizeof(uint64_t))
+        all.value = <uint64_t*> malloc((len(fields) + 1) * sizeof(uint64_t))
         starts = <int64_t*> malloc(len(name_starts) * sizeof(int64_t))
+        for index, values in enumerate(nodes):
+            node = &self.work.nodes[index]
+            (
+                node.kind, node.type, node.width, node.precision, node.scale, node.element,
+                node.first_field, node.field_count, node.rows,
+            ) = values[:9]
+            node.offset_size = 1
+            node.block = -1
+            node.shape = shapes
+            shapes += node.kind == FIELDS
+            memset(&group, 0, sizeof(Part))
+            read_part(&group, values[9])
+            node.group_valid = group.valid
+            node.group_start = group.start
+            node.has_value = read_part(&node.value, values[10])
+            node.has_typed = read_part(&node.typed, values[11])
         if (
-            self.work.nodes == NULL
-            or self.work.fields == NULL
+            all.nodes == NULL
+            or all.names == NULL
+            or all.typed == NULL
+            or all.value == NULL
             or starts == NULL
-            or start_cache(&self.work.lookups, 0) != OK
+            or start_cache(&self.work.lookups, shapes) != OK
         ):
             free(starts)
             raise MemoryError
@@ -514,22 +691,14 @@ cdef class Unshredder:
         if code != OK:
             raise MemoryError
         for index in range(len(fields)):
-            self.work.fields[index] = fields[index]
-        for index, fields_of_node in enumerate(nodes):
-            node = &self.work.nodes[index]
-            (
-                node.kind, node.type, node.width, node.precision, node.scale, node.element, node.name,
-                node.first_field, node.field_count, group, value, typed,
-            ) = fields_of_node
-            node.offset_size = 1
-            node.optional = group is not None
-            read_part(&node.group, group)
-            read_part(&node.value, value)
-            read_part(&node.typed, typed)
+            all.names[index], all.nodes[index] = fields[index]
 
     def __dealloc__(self):
         free(self.work.nodes)
-        free(self.work.fields)
+        free(self.work.fields.nodes)
+        free(self.work.fields.names)
+        free(self.work.fields.typed)
+        free(self.work.fields.value)
         free(self.work.entries)
         free(self.work.rest)
         release(&self.work.out)

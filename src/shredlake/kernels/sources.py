@@ -29,26 +29,20 @@ def largest_array() -> int:
     return LARGEST_ARRAY
 
 
-def gather(piece: pa.StructArray, plan: Plan) -> tuple[list[tuple[Any, ...]], list[int], list[pa.Array]]:
-    """The nodes as `Unshredder` takes them, the nodes of all objects' fields, and what must stay alive."""
+def gather(
+    piece: pa.StructArray, plan: Plan
+) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]], list[pa.Array]]:
+    """The nodes as `Unshredder` takes them, (name, node) of all objects' fields, and what must stay alive."""
     piece.validate()
     sources = _Sources(plan)
     sources.group(0, None, part(piece, "value"), part(piece, "typed_value"))
     nodes: list[tuple[Any, ...]] = []
-    fields: list[int] = []
-    name_of = {child: name for node in plan.nodes for name, child in node.fields}
+    fields: list[tuple[int, int]] = []
     for index, node in enumerate(plan.nodes):
         shape = (node.kind, node.type_id, node.width, node.precision, node.scale, node.element)
-        nodes.append(
-            (
-                *shape,
-                name_of.get(index, 0),
-                len(fields),
-                len(node.fields),
-                *sources.parts.get(index, (None,) * 3),
-            )
-        )
-        fields += [child for _, child in node.fields]
+        parts = sources.parts.get(index, (0, None, None, None))
+        nodes.append((*shape, len(fields), len(node.fields), *parts))
+        fields += node.fields
     return nodes, fields, sources.alive
 
 
@@ -88,7 +82,7 @@ class _Sources:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.parts: dict[int, tuple[Part | None, Part | None, Part | None]] = {}
+        self.parts: dict[int, tuple[int, Part | None, Part | None, Part | None]] = {}
         self.alive: list[pa.Array] = []
 
     def group(
@@ -96,6 +90,7 @@ class _Sources:
     ) -> None:
         """A field's or an element's group; `group` only if it can be null itself."""
         self.parts[index] = (
+            max(len(column) for column in (value, typed) if column is not None),
             self.validity(group) if group is not None and group.null_count else None,
             self.bytes(value) if value is not None and value.null_count < len(value) else None,
             self.typed(index, typed) if typed is not None and typed.null_count < len(typed) else None,
