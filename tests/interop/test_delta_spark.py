@@ -37,7 +37,7 @@ def test_an_ingested_and_optimized_table(tmp_path: Path) -> None:
     )
     lines += (tmp_path / "logs.ndjson").read_text().splitlines()
     command = [PYTHON, ROOT / "tests" / "delta_spark_reader.py", tmp_path / "table", "v", tmp_path / "read"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     found = (tmp_path / "read").read_text().splitlines()
     assert checksum(sl.from_json(pa.array(found))) == checksum(sl.from_json(pa.array(lines)))
