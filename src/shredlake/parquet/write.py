@@ -175,6 +175,7 @@ class ParquetWriter:
         if self._file is None and self._shredding == "infer":
             self._plan = infer_plan(table, self._plan)
         arranged = arrange(table, self._plan)
+        del table  # shredded columns share nothing with it but the metadata
         self._nan |= nan_leaves(arranged)
         if self._file is None:
             self._file = self._open(arranged)
