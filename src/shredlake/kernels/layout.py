@@ -16,6 +16,7 @@ shredded_type("array<date>") struct<metadata: binary not null, value: binary,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -122,6 +123,7 @@ def typed_value_type(node: Node) -> pa.DataType | None:
             return None
 
 
+@lru_cache(maxsize=64)
 def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     """The schema behind the Arrow type of a Variant column; None for an unshredded one.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from shredlake.errors import InvalidSchema
@@ -109,8 +109,11 @@ class Object:
     """An object whose named fields are shredded; other fields stay in its `value`. Order is kept as given."""
 
     fields: tuple[tuple[str, Node], ...]
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # Schemas are keys of caches; the hash of a deep tree is worth remembering.
+        object.__setattr__(self, "_hash", hash(self.fields))
         if not self.fields:
             raise InvalidSchema("an object without fields can't be shredded: use variant")
         seen: set[str] = set()
@@ -122,6 +125,12 @@ class Object:
                 name.encode()
             except UnicodeEncodeError:
                 raise InvalidSchema(f"field name {name!r} is not valid Unicode") from None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Object], tuple[tuple[tuple[str, Node], ...]]]:
+        return Object, (self.fields,)  # the hash of a string differs from process to process
 
     def field(self, name: str) -> Node | None:
         """The node of a shredded field, or None where the field is not shredded."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
+
 import pytest
 
 from shredlake.errors import InvalidSchema
@@ -136,6 +141,19 @@ def test_schemas_are_values() -> None:
     assert schema == ShreddingSchema.parse("struct<a integer, `b` array<string>>")
     assert hash(schema) == hash(ShreddingSchema.parse("struct<a int, b array<string>>"))
     assert schema != ShreddingSchema.parse("struct<b array<string>, a int>"), "the order of columns counts"
+
+
+def test_schemas_travel_between_processes() -> None:
+    schema = ShreddingSchema.parse("struct<a int, b array<struct<c string>>>")
+    make = (
+        "import pickle, sys; from shredlake.shredding import ShreddingSchema as S; "
+        f"sys.stdout.buffer.write(pickle.dumps(S.parse({str(schema)!r})))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    sent = subprocess.run(
+        [sys.executable, "-c", make], capture_output=True, check=True, env=environment
+    ).stdout
+    assert {pickle.loads(sent): 1}[schema] == 1, "equal schemas have equal hashes, wherever they were made"
 
 
 def test_leaves_and_nodes_come_with_their_steps() -> None:
