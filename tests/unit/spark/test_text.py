@@ -101,10 +101,15 @@ def test_compressed_files_in_several_members(tmp_path: Path, ending: str, pack: 
     assert [row for _, _, row in read_back(path, 3)] == [b'{"a": 1}\n', b'{"a": 2}\n']
 
 
-def test_a_compressed_file_that_breaks_off(tmp_path: Path) -> None:
-    (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(b'{"a": 1}\n' * 1000)[:-20])
-    with pytest.raises(PipelineError, match=r"a\.ndjson\.gz: the compressed data breaks off"):
-        read_back(tmp_path / "a.ndjson.gz", 10)
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_a_compressed_file_that_breaks_off(tmp_path: Path, ending: str, pack: object) -> None:
+    path = tmp_path / f"a.ndjson{ending}"
+    path.write_bytes(pack(b"".join(b'{"a": %d}\n' % n for n in range(1000)))[:-20])  # type: ignore[operator]
+    with pytest.raises(PipelineError, match=rf"a\.ndjson\{ending}: the compressed data breaks off"):
+        read_back(path, 10)
 
 
 def test_a_file_that_is_not_what_its_name_promises(tmp_path: Path) -> None:
