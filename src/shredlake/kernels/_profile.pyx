@@ -484,6 +484,8 @@ def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
         status = start_sketch(&sketch, max_paths, max_depth)
         if status == OK:
             status = observe_rows(&sketch, length, valid, offset, &metadata_column, &value_column, &fault)
+        if status == OK and sketch.size > max_paths:
+            status = prune(&sketch)
         if status == OK:
             status = put_sketch(&out, &sketch)
         release_sketch(&sketch)
@@ -511,6 +513,8 @@ def merge(parts, int32_t max_paths):
         size = len(part)
         with nogil:
             status = add_sketch(&sketch, data, size)
+    if status == OK and sketch.size > max_paths:
+        status = prune(&sketch)
     if status == OK:
         status = put_sketch(&out, &sketch)
     release_sketch(&sketch)

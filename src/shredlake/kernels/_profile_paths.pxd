@@ -7,6 +7,7 @@
 
 Memory is bounded by `max_paths`: between rows, when three times as many nodes exist, those in the fewest rows go
 and are counted in their parent (`other_*`); inside a row, nodes beyond four times as many are not made at all.
+What goes out has at most `max_paths`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

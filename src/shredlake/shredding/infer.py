@@ -180,6 +180,8 @@ class _Drafter:
         if depth == 0:
             return self.whole(steps, path, f"deeper than {self.max_depth} levels")
         fields = [child for child in path.children if isinstance(child.name, str)]
+        if not fields and not path.other_count:
+            return self.leave(steps, "empty objects")
         if is_map_like(path):
             presence = _fields_per_object(path) / path.distinct_keys
             reason = (

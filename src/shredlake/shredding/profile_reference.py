@@ -65,6 +65,8 @@ def profile_values(
         rows += 1
         if root.paths() > 3 * max_paths:
             missed = max(missed, root.prune(max_paths))
+    if root.paths() > max_paths:
+        missed = max(missed, root.prune(max_paths))
     return Profile(rows, nulls, metadata_bytes, missed, root.profile(None))
 
 

@@ -112,7 +112,7 @@ def test_memory_is_bounded_and_the_common_paths_stay() -> None:
     random.seed(2)
     rows = [{"id": n, "map": {f"k{random.randrange(10**9)}": 1 for _ in range(50)}} for n in range(2000)]
     found = profile(sl.from_json(pa.array(map(json.dumps, rows))), max_paths=1000)
-    assert sum(1 for _ in found.paths()) <= 3000
+    assert sum(1 for _ in found.paths()) <= 1000
     assert found.at("id").rows == 2000, "never dropped"
     keys = found.at("map")
     assert keys.distinct_keys == pytest.approx(100_000, rel=0.25)
@@ -124,7 +124,7 @@ def test_memory_is_bounded_and_the_common_paths_stay() -> None:
 def test_one_row_with_very_many_paths() -> None:
     row = json.dumps({f"key{number}": number for number in range(50_000)})
     found = profile(sl.from_json(pa.array([row])), max_paths=100)
-    assert sum(1 for _ in found.paths()) <= 400
+    assert sum(1 for _ in found.paths()) <= 100
     assert sum(child.count for child in found.root.children) + found.root.other_count == 50_000
 
 
