@@ -8,7 +8,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop fuzz bench-parquet bench-memory bench-ingest bench-query kill clean
+.PHONY: asan help setup build demo test lint interop fuzz bench-kernels bench-parquet bench-memory bench-ingest bench-query kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ bench-ingest: build ## text to shredded files, against Spark's own writer: minut
 
 bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
 	@$(BIN)/python benchmarks/query.py $(ARGS)
+
+bench-kernels: build ## kernels against DuckDB, Spark and pyspark on three shapes of JSON: minutes
+	@$(BIN)/python benchmarks/kernels.py $(ARGS)
 
 bench-parquet: build ## files against pyarrow, DuckDB, Spark and JSON text: minutes
 	@$(BIN)/python benchmarks/parquet.py $(ARGS)
