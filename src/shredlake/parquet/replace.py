@@ -124,7 +124,7 @@ def unwrap(array: pa.Array) -> tuple[list[pa.Array], Callable[[list[pa.Array], p
     """The columns that a struct, list or map covers, and how to wrap others of that length like them."""
     mask = pc.is_null(array)
     if pa.types.is_struct(array.type):
-        fields = [array.field(index) for index in range(array.type.num_fields)]
+        fields = array.flatten()  # null where the struct is, whatever lies under it
         return fields, lambda new, type_: pa.StructArray.from_arrays(new, fields=list(type_), mask=mask)
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
