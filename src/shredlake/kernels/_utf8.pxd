@@ -1,6 +1,6 @@
 """Whether bytes are UTF-8: a string column of Arrow may hold nothing else."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef extern from *:
@@ -10,9 +10,34 @@ cdef extern from *:
     const uint64_t HIGH_BITS "SHREDLAKE_HIGH_BITS"
 
 
-cdef inline bint is_utf8(const uint8_t* p, int64_t size) noexcept nogil:
-    """Eight ASCII bytes at a step; other characters one by one.
+cdef inline bint is_ascii(const uint8_t* p, int64_t size) noexcept nogil:
+    """Whole words; the last one may overlap the one before."""
+    cdef uint64_t word, all = 0
+    cdef uint32_t first, last
+    cdef int64_t at = 0
+    if size >= 8:
+        while at <= size - 8:
+            memcpy(&word, p + at, 8)
+            all |= word
+            at += 8
+        memcpy(&word, p + size - 8, 8)
+        return (all | word) & HIGH_BITS == 0
+    if size >= 4:
+        memcpy(&first, p, 4)
+        memcpy(&last, p + size - 4, 4)
+        return (first | last) & <uint32_t> HIGH_BITS == 0
+    if size == 0:
+        return True
+    return (p[0] | p[size >> 1] | p[size - 1]) & 0x80 == 0
 
+
+cdef inline bint is_utf8(const uint8_t* p, int64_t size) noexcept nogil:
+    """Most text is ASCII; the rest is looked at again, character by character."""
+    return is_ascii(p, size) or is_wider_utf8(p, size)
+
+
+cdef inline bint is_wider_utf8(const uint8_t* p, int64_t size) noexcept nogil:
+    """
         0xxxxxxx                               one byte
         110xxxxx 10......                      from 80, so the first is C2 or more
         1110xxxx 10...... 10......             from 800, and no surrogates (ED A0 to ED BF)

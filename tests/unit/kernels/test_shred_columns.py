@@ -489,6 +489,31 @@ def test_malformed_rows(metadata: bytes, value: bytes, problem: str) -> None:
         shred(column, schema("struct<a bigint>"))
 
 
+@pytest.mark.parametrize("size", range(1, 26))
+def test_strings_are_utf8_to_the_last_byte(size: int) -> None:
+    """A string column of Arrow may hold nothing else; checked in words, so every size and place counts."""
+    for odd in (
+        b"\xff",
+        b"\x80",
+        b"\xc3",
+        "é".encode(),
+        "\uffff".encode(),
+        "\U0010ffff".encode(),
+        b"\xed\xa0\x80",
+    ):
+        for at in range(size - len(odd) + 1):
+            text = b"a" * at + odd + b"a" * (size - at - len(odd))
+            row = {"metadata": b"\x01\x00\x00", "value": bytes([len(text) << 2 | 1]) + text}
+            column = pa.array([row], variant())
+            try:
+                expected = text.decode()
+            except UnicodeDecodeError:
+                with pytest.raises(MalformedVariant, match="not UTF-8"):
+                    shred(column, schema("string"))
+            else:
+                assert shred(column, schema("string")).field("typed_value").to_pylist() == [expected]
+
+
 def test_malformed_residuals() -> None:
     type_ = shredded_type(schema("struct<a bigint>"))
     row = {
