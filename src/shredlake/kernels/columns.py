@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.layout import is_variant
 from shredlake.kernels.plan import Kind, Plan
-from shredlake.shredding.schema import Array, Object
+from shredlake.shredding.schema import Array, Object, ShreddingSchema
 
 Buffers: TypeAlias = tuple[pa.Buffer | None, int, pa.Buffer | None, pa.Buffer | None]
 """Validity, number of nulls, offsets, data."""
@@ -124,6 +124,15 @@ def check_column(column: Any) -> None:
         raise InvalidSchema(
             f"not a Variant column: {column.type}; expected a struct of metadata (binary) and "
             "value (binary), typed_value, or both"
+        )
+
+
+def check_schema(schema: Any) -> None:
+    """An error unless it is a shredding schema; its text is not."""
+    if not isinstance(schema, ShreddingSchema):
+        raise InvalidSchema(
+            f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}; "
+            "ShreddingSchema.parse reads one from text"
         )
 
 

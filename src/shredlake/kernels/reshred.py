@@ -23,6 +23,7 @@ from shredlake.kernels.columns import (
     as_binary,
     as_list,
     check_column,
+    check_schema,
     column_of,
     group_of,
     metadata_of,
@@ -53,6 +54,7 @@ def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = No
     [34]
     """
     check_column(column)
+    check_schema(schema)
     before = shredding_schema(column.type)
     old: Node = Untyped() if before is None else before.root
     count = thread_count(threads)

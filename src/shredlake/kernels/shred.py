@@ -6,12 +6,21 @@ from functools import partial
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidSchema
 from shredlake.kernels.chunks import Column, map_pieces
-from shredlake.kernels.columns import as_binary, check_column, column_of, metadata_of, part, validity_of
+from shredlake.kernels.columns import (
+    as_binary,
+    check_column,
+    check_schema,
+    column_of,
+    metadata_of,
+    part,
+    validity_of,
+)
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import shredding_schema
 from shredlake.kernels.plan import Kind, Plan, plan_of
+from shredlake.kernels.reshred import reshred
+from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import ShreddingSchema
 
 
@@ -37,12 +46,11 @@ def shred(
     [b'\\x02\\x01\\x01\\x00\\x02\\x05x', b'\\rodd', None]
     """
     check_column(column)
-    if not isinstance(schema, ShreddingSchema):
-        raise InvalidSchema(f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}")
+    check_schema(schema)
     if shredding_schema(column.type) is not None:
-        from shredlake.kernels.reshred import reshred
-
-        return reshred(column, schema, threads=threads)
+        if not exact_types:
+            return reshred(column, schema, threads=threads)
+        column = unshred(column, threads=threads)
     return map_pieces(partial(_shred_piece, plan_of(schema.root), exact_types), column, threads=threads)
 
 

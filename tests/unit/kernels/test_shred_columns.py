@@ -129,6 +129,12 @@ def test_exact_types_forbid_even_that(value: Any, ddl: str, moves: bool) -> None
     assert Variant(row["metadata"], row["value"]).type is Variant.of(value).type
 
 
+def test_exact_types_hold_for_columns_that_are_shredded_already() -> None:
+    shredded = shred(arrow([Int64(5)]), schema("bigint"))
+    assert shred(shredded, schema("int")).field("typed_value").to_pylist() == [5]
+    assert shred(shredded, schema("int"), exact_types=True).field("typed_value").to_pylist() == [None]
+
+
 def test_a_column_has_the_type_of_its_schema_when_read_back() -> None:
     (row,) = unshred(shred(arrow([5]), schema("bigint"))).to_pylist()
     assert Variant(row["metadata"], row["value"]).type is VariantType.INT64
