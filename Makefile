@@ -41,7 +41,7 @@ test: build ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 demo: build ## see it work
 	@$(BIN)/shredlake demo

@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
 LIMITED_API = "0x030B0000"  # Python 3.11
-FLAGS = ["-O3", "-fno-math-errno", "-Wno-unused-function", "-Wno-unreachable-code"]
+FLAGS = ["-O3", "-fno-math-errno", "-w"]  # warnings about generated C help nobody
 if os.environ.get("SHREDLAKE_SANITIZE") == "1":
     FLAGS = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
 
