@@ -88,7 +88,7 @@ def main() -> None:
         results = [
             *paths(main_file, options.runs),
             *selective(main_file),
-            *whole(main_file, max(options.runs // 2, 1)),
+            *whole(main_file, options.runs),
         ]
         for shape in options.shapes:
             results += sizes(folder, shape, options.size_rows, options.without_spark)
