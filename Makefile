@@ -8,7 +8,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop fuzz bench-kernels bench-parquet bench-memory bench-ingest bench-query kill clean
+.PHONY: asan help setup build demo test lint interop fuzz bench-kernels bench-infer bench-parquet bench-memory bench-ingest bench-query kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -53,9 +53,13 @@ asan: $(STAMP) ## the fuzzers of the kernels on a build with AddressSanitizer: A
 	@libasan=$$($${CC:-gcc} -print-file-name=libasan.so); test -e "$$libasan" || { echo "no AddressSanitizer: install gcc with libasan"; exit 1; }
 	@rm -rf build/asan/lib && mkdir -p build/asan/lib && cp -r src/shredlake build/asan/lib && rm -f build/asan/lib/shredlake/kernels/*.so
 	@SHREDLAKE_SANITIZE=1 SHREDLAKE_REQUIRE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-temp build/asan --build-lib build/asan/lib
-	PYTHONPATH=build/asan/lib LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) \
+	@for fuzzer in kernels shredding; do \
+	  PYTHONPATH=build/asan/lib LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
-	  $(BIN)/python tests/fuzz/fuzz_kernels.py $(ASAN_COUNT) --seed $(ASAN_SEED)
+	  $(BIN)/python tests/fuzz/fuzz_$$fuzzer.py $(ASAN_COUNT) --seed $(ASAN_SEED) || exit 1; done
+
+bench-infer: build ## layouts against those of Spark's and DuckDB's writers, profiles, stability: many minutes
+	@$(BIN)/python benchmarks/infer.py $(ARGS)
 
 bench-ingest: build ## text to shredded files, against Spark's own writer: minutes
 	@$(BIN)/python benchmarks/ingest.py $(ARGS)

@@ -18,7 +18,7 @@ from shredlake.kernels._profile_paths cimport (
     slot_of, start_sketch, tables_of, wide_digits_of,
 )
 from shredlake.kernels._variant cimport (
-    ARRAY, MALFORMED, OBJECT, P_BINARY, P_DATE, P_DECIMAL4, P_DECIMAL8, P_DECIMAL16, P_DOUBLE, P_FALSE, P_FLOAT, P_INT8,
+    MALFORMED, OBJECT, P_BINARY, P_DATE, P_DECIMAL4, P_DECIMAL8, P_DECIMAL16, P_DOUBLE, P_FALSE, P_FLOAT, P_INT8,
     P_INT16, P_INT32, P_INT64, P_NULL, P_STRING, P_TRUE, P_UUID, PRIMITIVE_WIDTHS, PRIMITIVES, SHORT_STRING,
     UNKNOWN_TYPE,
     ArrayView, Dictionary, ObjectView, Slice, element_at, field_at, id_at, int128_t, name_at, parse_array,
@@ -221,6 +221,29 @@ cdef inline int64_t observe_scalar(Node* node, const uint8_t* p, const uint8_t* 
 
 # ---------------------------------------------------------------- one value
 
+cdef inline int count_value(Sketch* sketch, Node* node) noexcept nogil:
+    """OK, or MALFORMED: values that share bytes could make a small row endless, but none has more than its bytes."""
+    if sketch.budget <= 0:
+        return MALFORMED
+    sketch.budget -= 1
+    node.count += 1
+    if node.last_row != sketch.rows:
+        node.last_row = sketch.rows
+        node.rows += 1
+    return OK
+
+
+cdef inline int64_t visit_scalar(Sketch* sketch, Node* node, const uint8_t* p, const uint8_t* end) noexcept nogil:
+    """Bytes of the scalar at p < end, or MALFORMED, or NO_MEMORY."""
+    cdef int64_t size
+    if count_value(sketch, node) != OK:
+        return MALFORMED
+    size = observe_scalar(node, p, end)
+    if size > 0:
+        node.bytes += size
+    return size
+
+
 cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* end,
                    const Dictionary* names, int depth) noexcept nogil:
     """Bytes of the value at p, or MALFORMED, or NO_MEMORY. Nodes may move: never hold one across a call."""
@@ -231,14 +254,10 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
     cdef int64_t size
     if p >= end:
         return MALFORMED
-    # Values that share bytes could make a small row endless: no row has more values than bytes.
-    if sketch.budget <= 0:
+    if p[0] & 2 == 0:
+        return visit_scalar(sketch, node, p, end)
+    if count_value(sketch, node) != OK:
         return MALFORMED
-    sketch.budget -= 1
-    node.count += 1
-    if node.last_row != sketch.rows:
-        node.last_row = sketch.rows
-        node.rows += 1
     if p[0] & 3 == OBJECT:
         if parse_object(p, end, &object_view) != 0:
             return MALFORMED
@@ -247,26 +266,21 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
         size = object_view.end - p
         node.bytes += size
         return size if depth == 0 else visit_fields(sketch, at, &object_view, names, depth, size)
-    if p[0] & 3 == ARRAY:
-        if parse_array(p, end, &array_view) != 0:
-            return MALFORMED
-        tables = tables_of(node)
-        if tables == NULL:
-            return NO_MEMORY
-        # Arrays count at once, not in runs: the first one sets the shortest length.
-        if tables.types[T_ARRAY] == 0 or array_view.count < tables.shortest:
-            tables.shortest = array_view.count
-        if array_view.count > tables.longest:
-            tables.longest = array_view.count
-        tables.types[T_ARRAY] += 1
-        tables.elements += array_view.count
-        size = array_view.end - p
-        node.bytes += size
-        return size if depth == 0 else visit_elements(sketch, at, &array_view, names, depth, size)
-    size = observe_scalar(node, p, end)
-    if size > 0:
-        node.bytes += size
-    return size
+    if parse_array(p, end, &array_view) != 0:
+        return MALFORMED
+    tables = tables_of(node)
+    if tables == NULL:
+        return NO_MEMORY
+    # Arrays count at once, not in runs: the first one sets the shortest length.
+    if tables.types[T_ARRAY] == 0 or array_view.count < tables.shortest:
+        tables.shortest = array_view.count
+    if array_view.count > tables.longest:
+        tables.longest = array_view.count
+    tables.types[T_ARRAY] += 1
+    tables.elements += array_view.count
+    size = array_view.end - p
+    node.bytes += size
+    return size if depth == 0 else visit_elements(sketch, at, &array_view, names, depth, size)
 
 
 cdef int64_t visit_fields(Sketch* sketch, int32_t at, const ObjectView* view, const Dictionary* names,
@@ -345,7 +359,10 @@ cdef inline int64_t visit_field(Sketch* sketch, int32_t at, int32_t child, const
     """The size of a field's value, counted in its own node or, without one, in its parent; or a fault."""
     cdef int64_t size
     if child >= 0:
-        return visit(sketch, child, field, end, names, depth - 1)
+        # Most fields are scalars, and most of the time goes into them: no call for those.
+        if field[0] & 2:
+            return visit(sketch, child, field, end, names, depth - 1)
+        return visit_scalar(sketch, &sketch.nodes[child], field, end)
     size = value_size(field, end)
     if size == UNKNOWN_TYPE:
         size = 1

@@ -12,7 +12,7 @@ What goes out has at most `max_paths`.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, release, reserve, start
 from shredlake.kernels._variant cimport int128_t
@@ -47,6 +47,21 @@ cdef extern from *:
             hash = shredlake_fold(hash ^ block, K2);
         }
         return shredlake_fold(hash ^ K0, K1);
+    }
+
+    /* Names are short: two loads that overlap compare 4 to 16 bytes, without a call. */
+    static inline int shredlake_same(const uint8_t* a, const uint8_t* b, int64_t size) {
+        uint64_t x, y, v, w;
+        uint32_t p, q, r, s;
+        if (size >= 8 && size <= 16) {
+            memcpy(&x, a, 8); memcpy(&y, b, 8); memcpy(&v, a + size - 8, 8); memcpy(&w, b + size - 8, 8);
+            return x == y && v == w;
+        }
+        if (size >= 4 && size < 8) {
+            memcpy(&p, a, 4); memcpy(&q, b, 4); memcpy(&r, a + size - 4, 4); memcpy(&s, b + size - 4, 4);
+            return p == q && r == s;
+        }
+        return memcmp(a, b, (size_t) size) == 0;
     }
 
     static inline int shredlake_rank(uint64_t hash) {  /* 1 + zeros at the low end of the upper 56 bits */
@@ -85,6 +100,7 @@ cdef extern from *:
     }
     """
     uint64_t hash_bytes "shredlake_hash" (uint64_t seed, const uint8_t* data, int64_t size) nogil
+    bint same "shredlake_same" (const uint8_t* a, const uint8_t* b, int64_t size) nogil
     int rank_of "shredlake_rank" (uint64_t hash) nogil
     int digits_of "shredlake_digits_of" (int64_t number) nogil
     int wide_digits_of "shredlake_wide_digits_of" (int128_t number) nogil
@@ -378,7 +394,7 @@ cdef inline bint has_name(const Sketch* sketch, int32_t index, int32_t parent, c
                           int64_t size) noexcept nogil:
     cdef const Node* node = &sketch.nodes[index]
     return (node.parent == parent and node.name_size == size
-            and memcmp(sketch.names.data + node.name_at, name, <size_t> size) == 0)
+            and same(sketch.names.data + node.name_at, name, size))
 
 
 cdef inline int32_t find_node(const Sketch* sketch, int32_t parent, const uint8_t* name, int64_t size,
