@@ -50,6 +50,7 @@ from shredlake.kernels._json_keys cimport (
     find_place,
     guess_place,
     intern_name,
+    learn,
     name_of,
     open_keys,
     place_of,
@@ -129,10 +130,7 @@ cdef inline const uint8_t* read_key(Encoder* e, Frame* frame, const uint8_t* p) 
         if index == NOWHERE:
             e.status = NO_MEMORY
             return NULL
-        if frame.previous == NOWHERE:
-            place_of(keys, frame.place).first = index
-        else:
-            place_of(keys, frame.previous).next = index
+        learn(keys, frame.place, frame.previous, index)
     outcome = add_key(&e.to, frame, index)
     if outcome == KEY_REPEATED and not e.last_wins:
         return fail(&e.failure, DUPLICATE_KEY, quote)

@@ -29,7 +29,8 @@ cdef enum:
     NOWHERE = 0xFFFFFFFF
     ROOT = 0
     GUESSES = 3                 # places tried before the table is asked
-    MANY_NAMES = 1 << 14        # tables larger than this are emptied before the next row
+    PATIENCE = 16               # guesses that may fail in an object before they stop
+    MANY_PLACES = 1 << 12       # tables larger than this are emptied before the next row
     MANY_NAME_BYTES = 1 << 20
     MANY_ORDERS = 1 << 18
     ORDER_SLOTS = 1 << 10
@@ -50,6 +51,7 @@ cdef struct Place:
     uint32_t parent
     uint32_t first              # which key came first in the object here
     uint32_t next               # which key followed this one
+    uint32_t missed             # guesses about the keys of the object here that failed in a row
     int64_t object              # serial number of the last object that had it: finds duplicates
 
 cdef struct Order:
@@ -131,7 +133,7 @@ cdef inline int open_keys(Keys* keys, uint64_t seed) noexcept nogil:
 cdef inline bint forget_if_large(Keys* keys) noexcept nogil:
     """Between rows: closes the tables once they no longer fit the caches; open_keys() must follow."""
     if (
-        place_count(keys) < MANY_NAMES
+        place_count(keys) < MANY_PLACES
         and keys.bytes.size < MANY_NAME_BYTES
         and keys.orders.size < 4 * MANY_ORDERS
     ):
@@ -243,6 +245,7 @@ cdef inline int add_place(Keys* keys, uint32_t parent, uint32_t name) noexcept n
     place.name = name
     place.parent = parent
     place.first = place.next = NOWHERE
+    place.missed = 0
     place.object = -1
     return append(&keys.places, &place, sizeof(Place))
 
@@ -295,11 +298,31 @@ cdef inline uint32_t find_place(Keys* keys, uint32_t parent, uint32_t name) noex
     return <uint32_t> count
 
 
+cdef inline uint32_t expected_place(Keys* keys, uint32_t parent, uint32_t previous) noexcept nogil:
+    return place_of(keys, parent).first if previous == NOWHERE else place_of(keys, previous).next
+
+
+cdef inline void learn(Keys* keys, uint32_t parent, uint32_t previous, uint32_t found) noexcept nogil:
+    """Remembers what followed what. Where data is used as keys guesses only cost: after some they stop, until
+    one would have held."""
+    if expected_place(keys, parent, previous) == found:
+        place_of(keys, parent).missed = 0
+        return
+    if place_of(keys, parent).missed < PATIENCE:
+        place_of(keys, parent).missed += 1
+    if previous == NOWHERE:
+        place_of(keys, parent).first = found
+    else:
+        place_of(keys, previous).next = found
+
+
 cdef inline uint32_t guess_place(Keys* keys, uint32_t parent, uint32_t previous, const uint8_t* text) noexcept nogil:
     """The place of the key whose text starts here, if it is one of those expected next; else NOWHERE."""
-    cdef uint32_t index = place_of(keys, parent).first if previous == NOWHERE else place_of(keys, previous).next
+    cdef uint32_t index = expected_place(keys, parent, previous)
     cdef Place* place
     cdef int tries
+    if place_of(keys, parent).missed >= PATIENCE:
+        return NOWHERE
     for tries in range(GUESSES):
         if index == NOWHERE:
             return NOWHERE
