@@ -218,7 +218,7 @@ class _Drafter:
     def whole(
         self, steps: Steps, path: PathProfile, reason: str, weight: float = VARIANT_SHARE
     ) -> _Draft | None:
-        """A column that stays binary, if the path is heavy enough: queries on others need not read it then."""
+        """A column that stays binary, if the path is heavy enough: queries on others need not read it."""
         in_array = bool(steps) and steps[-1] is ARRAY_ELEMENT
         if steps in self.hints or (self.weight(path) >= weight and not in_array):
             return self.leaf(steps, path, Untyped(), reason)
