@@ -114,7 +114,6 @@ cdef struct Node:
     const uint8_t* group_valid  # of a group that can be null itself
     int64_t group_start
     int64_t rows
-    int64_t block           # of an object: which 64 rows the bits of its fields are for
 
 # The fields of all objects, those of one object side by side and in order of their names. One bit per row says
 # whether a field is there, for 64 rows at a time: fields that are missing are passed over without a look at
@@ -124,6 +123,7 @@ cdef struct Fields:
     int32_t* names
     uint64_t* typed
     uint64_t* value
+    int64_t* blocks         # of each object: which 64 rows the bits of its fields are for
 
 # A field of the object being written: where it comes from (a field, or ~ a residual one), its id, and where its
 # value ends, counted from the first value.
@@ -230,7 +230,7 @@ cdef void look_ahead(Unshredding* work, Node* node, int64_t block) noexcept nogi
         group = bits_at(child.group_valid, child.group_start + first, count)
         work.fields.typed[field] = typed & group
         work.fields.value[field] = value & group
-    node.block = block
+    work.fields.blocks[node.shape] = block
 
 
 cdef inline int bytes_at(const Part* part, int64_t row, Slice* out) noexcept nogil:
@@ -518,7 +518,7 @@ cdef int put_object(Unshredding* work, Node* node, int64_t row, const Slice* res
     cdef const Rest* rest
     cdef Entry* entry
     cdef uint8_t* end
-    if row >> 6 != node.block:
+    if row >> 6 != work.fields.blocks[node.shape]:
         look_ahead(work, node, row >> 6)
     if work.strict:
         for field in range(node.first_field, node.first_field + node.field_count):
@@ -657,7 +657,11 @@ cdef class Unshredder:
         all.names = <int32_t*> malloc((len(fields) + 1) * sizeof(int32_t))
         all.typed = <uint64_t*> malloc((len(fields) + 1) * sizeof(uint64_t))
         all.value = <uint64_t*> malloc((len(fields) + 1) * sizeof(uint64_t))
+        all.blocks = <int64_t*> malloc((len(nodes) + 1) * sizeof(int64_t))
         starts = <int64_t*> malloc(len(name_starts) * sizeof(int64_t))
+        if all.blocks == NULL:
+            free(starts)
+            raise MemoryError
         for index, values in enumerate(nodes):
             node = &self.work.nodes[index]
             (
@@ -665,7 +669,7 @@ cdef class Unshredder:
                 node.first_field, node.field_count, node.rows,
             ) = values[:9]
             node.offset_size = 1
-            node.block = -1
+            all.blocks[shapes] = -1
             node.shape = shapes
             shapes += node.kind == FIELDS
             memset(&group, 0, sizeof(Part))
@@ -699,6 +703,7 @@ cdef class Unshredder:
         free(self.work.fields.names)
         free(self.work.fields.typed)
         free(self.work.fields.value)
+        free(self.work.fields.blocks)
         free(self.work.entries)
         free(self.work.rest)
         release(&self.work.out)
