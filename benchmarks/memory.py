@@ -11,12 +11,10 @@ import argparse
 import base64
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,7 +38,7 @@ VERBS = {
 }
 
 
-def write(path: Path, gigabytes: float) -> None:
+def write(path: str | Path, gigabytes: float) -> None:
     """Rows until the file is large enough."""
     schema = pa.schema([("v", sl.variant())])
     number = 0
@@ -84,10 +82,13 @@ def main() -> None:
     path = folder / f"large-{options.gigabytes:g}.parquet"
     try:
         if not path.exists():
-            start = time.perf_counter()
-            write(path, options.gigabytes)
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            print(f"written in {time.perf_counter() - start:.0f} s, {peak / 1e6:.0f} MB of memory")
+            # In a process of its own: a child's highest memory starts at that of its parent.
+            seconds, peak = run(
+                f"sys.path.insert(0, {str(Path(__file__).parent)!r}); import memory; "
+                f"memory.write(path, {options.gigabytes})",
+                path,
+            )
+            print(f"written in {seconds:.0f} s, {peak / 1e6:.0f} MB of memory")
         table = Table(title=f"{path.stat().st_size / 1e9:.2f} GB")
         for name in ("", "seconds", "highest memory", "wanted", ""):
             table.add_column(name, justify="left" if not name else "right")
