@@ -16,11 +16,11 @@ from shredlake.cli.inspect import bytes_text
 from shredlake.errors import InvalidFile
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
-from shredlake.shredding.fit import classes, exact_scalar
+from shredlake.shredding.fit import classes
 from shredlake.shredding.infer import MAX_LEAVES, infer_schema
 from shredlake.shredding.profile import Profile
-from shredlake.shredding.rivals import RIVALS, Rules, infer_by, typed_by
-from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema
+from shredlake.shredding.rivals import RIVALS, Rules, infer_by, typed_by, with_decimals
+from shredlake.shredding.schema import Scalar
 from shredlake.variant.types import VariantType
 
 BAR = 12
@@ -91,7 +91,7 @@ def comparison(rules: Rules, looked_at: Profile, profile: Profile, sample: Sampl
     leaves = sum(1 for _ in schema.leaves())
     found = dict(profile.paths())
     typed = sum(typed_by(rules, found[steps], node) for steps, node in schema.leaves() if steps in found)
-    same_numbers = ShreddingSchema(_with_decimals(schema.root, profile, ()))
+    same_numbers = with_decimals(schema, profile)
     return {
         "engine": rules.engine,
         "rows_looked_at": min(rules.looks_at, profile.rows),
@@ -129,24 +129,6 @@ def _scalars(profile: Profile) -> int:
         for kind, count in classes(path).items()
         if kind not in containers
     )
-
-
-def _with_decimals(node: Node, profile: Profile, steps: Any) -> Node:
-    """The layout with decimals where an engine that reads JSON fractions as doubles has doubles."""
-    match node:
-        case Object(fields):
-            return Object(
-                tuple((name, _with_decimals(child, profile, (*steps, name))) for name, child in fields)
-            )
-        case Array(element):
-            return Array(_with_decimals(element, profile, steps))
-        case Scalar(VariantType.DOUBLE):
-            try:
-                path = profile.at(*steps)
-            except KeyError:
-                return node
-            return exact_scalar(path) if any(kind.is_decimal for kind in path.types) else node
-    return node
 
 
 def _heading(data: Data, schema: InferredSchema) -> str:

@@ -20,7 +20,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from shredlake.shredding.fit import classes, fitting
+from shredlake.shredding.fit import classes, exact_scalar, fitting
 from shredlake.shredding.profile import PathProfile, Profile
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
@@ -29,6 +29,7 @@ from shredlake.shredding.schema import (
     Object,
     Scalar,
     ShreddingSchema,
+    Steps,
     Untyped,
     decimal,
 )
@@ -119,6 +120,33 @@ def typed_by(rules: Rules, path: PathProfile, node: Node) -> int:
             count for kind, count in path.types.items() if kind.is_decimal or kind is VariantType.DOUBLE
         )
     return fitting(path, node)
+
+
+def with_decimals(schema: ShreddingSchema, profile: Profile) -> ShreddingSchema:
+    """The layout of an engine that reads fractions as doubles, for data where they are decimals.
+
+    >>> from decimal import Decimal
+    >>> from shredlake.shredding.profile_reference import profile_values
+    >>> from shredlake.variant.value import Variant
+    >>> profile = profile_values([Variant.of({"x": Decimal("1.5")})])
+    >>> str(with_decimals(ShreddingSchema.parse("struct<x double>"), profile))
+    'struct<x decimal(9,1)>'
+    """
+    found = dict(profile.paths())
+
+    def change(node: Node, steps: Steps) -> Node:
+        match node:
+            case Object(fields):
+                return Object(tuple((name, change(child, (*steps, name))) for name, child in fields))
+            case Array(element):
+                return Array(change(element, (*steps, ARRAY_ELEMENT)))
+            case Scalar(VariantType.DOUBLE) if any(
+                kind.is_decimal for kind in found.get(steps, profile.root).types
+            ):
+                return exact_scalar(found.get(steps, profile.root))
+        return node
+
+    return ShreddingSchema(change(schema.root, ()))
 
 
 class _Chooser:
