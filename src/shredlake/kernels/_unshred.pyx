@@ -257,7 +257,7 @@ cdef inline int value_at(const Part* part, int64_t row, Slice* out) noexcept nog
 
 # ---------------------------------------------------------------- scalars
 
-cdef int put_scalar(Unshredding* work, const Node* node, int64_t row) noexcept nogil:
+cdef inline int put_scalar(Unshredding* work, const Node* node, int64_t row) noexcept nogil:
     cdef const Part* part = &node.typed
     cdef Bytes* out = &work.out
     cdef Slice bytes
@@ -547,6 +547,8 @@ cdef int put_object(Unshredding* work, Node* node, int64_t row, const Slice* res
         if source < 0:
             rest = &work.rest[~source]
             code = append(out, rest.data, rest.size)
+        elif work.nodes[work.fields.nodes[source]].kind == SCALAR and not (work.fields.value[source] >> bit) & 1:
+            code = put_scalar(work, &work.nodes[work.fields.nodes[source]], row)
         else:
             code = put_present(
                 work, work.fields.nodes[source], row, FIELD,
