@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
 """Types of ours that have no column type in every supported Spark."""
 
+SCHEMA_NAMES: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+"""Spark's names of types in schemas, where they are not those of SQL."""
+
 HADOOP_SCHEMES: Final = {"s3": "s3a", "gs": "gs", "az": "abfss", "abfs": "abfss"}
 
 
@@ -37,7 +40,11 @@ def spark_type(kind: DataType | DeltaType) -> SparkType:
         return StructType.fromJson(json.loads(schema_json(Struct((Field("c", kind),))))).fields[0].dataType
     if kind.name in NOT_IN_SPARK:
         raise InvalidExpression(f"Spark has no columns of type {kind.name}: read the path as string instead")
-    return StructType.fromDDL(f"c {kind.name}").fields[0].dataType
+    if "<" in kind.name:
+        return StructType.fromDDL(f"c {kind.name}").fields[0].dataType
+    # Not by DDL, which needs a session: the names of plain types in schemas differ for integers alone.
+    plain = {"name": "c", "type": SCHEMA_NAMES.get(kind.name, kind.name), "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [plain]}).fields[0].dataType
 
 
 def spark_batch(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
