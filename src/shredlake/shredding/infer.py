@@ -249,10 +249,10 @@ def rare_below(profile: Profile, min_share: float) -> float:
 
     >>> paths = tuple(PathProfile(name, rows=rows) for name, rows in (("a", 100), ("b", 98), ("c", 900)))
     >>> round(rare_below(Profile(1000, 0, 0, 0, PathProfile(None, rows=1000, children=paths)), 0.1), 3)
-    0.112
+    0.12
     """
     rows = max(profile.rows - profile.nulls, 1)
-    low, high = min_share * 0.8, min_share * 1.25
+    low, high = min_share * 0.7, min_share / 0.7
     shares = sorted({path.rows / rows for _, path in profile.paths() if low < path.rows / rows < high})
     edges = [low, *shares, high]
     before, after = max(pairwise(edges), key=lambda gap: gap[1] / gap[0] if gap[0] else 0.0)
