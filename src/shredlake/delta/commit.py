@@ -38,7 +38,7 @@ from shredlake.delta.actions import (
 from shredlake.delta.checkpoint import checkpoint_if_due
 from shredlake.delta.features import require_writable
 from shredlake.delta.log import commit_path, in_commit_timestamp, list_log
-from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.snapshot import Snapshot, actions_of
 from shredlake.delta.storage import Storage
 from shredlake.errors import CommitConflict, TableError
 
@@ -79,8 +79,9 @@ def commit(
 ) -> int:
     """Adds a version to the table and returns its number.
 
-    `snapshot` is what the actions were planned on. Raises `CommitConflict` where another commit since then
-    can't stand beside this one, and after `max_attempts` lost races. A checkpoint follows where one is due.
+    `snapshot` is what the actions were planned on; a table that is only planned comes into being. Raises
+    `CommitConflict` where another commit since then can't stand beside this one, and after `max_attempts`
+    lost races. A checkpoint follows where one is due.
 
     >>> from shredlake.delta.example import example_table
     >>> snapshot = example_table("commit").snapshot
@@ -89,6 +90,8 @@ def commit(
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     _check_append_only(snapshot, actions)
+    if snapshot.version < 0:
+        actions = [*actions_of(snapshot), *actions]
     identity = str(uuid.uuid4())
     version = snapshot.version + 1
     for attempt in range(max_attempts):
@@ -227,7 +230,7 @@ def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int)
     properties = _metadata_after(snapshot, actions).configuration
     if properties.get("delta.enableInCommitTimestamps", "").lower() != "true":
         return None
-    previous = in_commit_timestamp(snapshot.storage, version - 1)
+    previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
     now = int(time.time() * 1000)
     return now if previous is None else max(now, previous + 1)
 

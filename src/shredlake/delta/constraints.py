@@ -24,12 +24,16 @@ from shredlake.delta.schema import DeltaType, Field, Struct, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
 from shredlake.expr.evaluate import evaluate
-from shredlake.kernels import from_arrow, from_json
+from shredlake.kernels import from_arrow, from_json, to_json
+from shredlake.kernels.layout import is_variant
 
 CHECK_PREFIX = "delta.constraints."
 GENERATED = "delta.generationExpression"
 INVARIANT = "delta.invariants"
 DEFAULT = "CURRENT_DEFAULT"
+
+LONGEST_SHOWN = 200
+"""Characters of a value that an error message shows."""
 
 
 @dataclass(frozen=True)
@@ -196,8 +200,10 @@ class Constraints:
             found.append((check, _parsed_check(check)))
         return Constraints(schema, tuple(found))
 
-    def enforce(self, table: pa.Table, first_row: int = 0) -> None:
+    def enforce(self, table: pa.Table, first_row: int | None = 0) -> None:
         """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one.
+
+        Rows are numbered from `first_row` on; None where their numbers would tell nobody anything.
 
         >>> from shredlake.delta.schema import Field
         >>> constraints = Constraints.of(Struct((Field("id", "long", nullable=False),)), {})
@@ -213,15 +219,16 @@ class Constraints:
             row = _first_false(held)
             if row is not None:
                 raise ConstraintViolation(
-                    f"row {first_row + row} breaks the {check.kind} {check.name} ({check.text}): "
-                    f"{_shown(table, row)}"
+                    f"{_numbered(first_row, row)} breaks the {check.kind} {check.name} ({check.text}): "
+                    f"{shown(table, row)}"
                 )
 
-    def _not_null(self, column: pa.ChunkedArray, item: Field, where: str, first_row: int) -> None:
+    def _not_null(self, column: pa.ChunkedArray, item: Field, where: str, first_row: int | None) -> None:
         if not item.nullable and column.null_count:
             row = pc.index(pc.is_null(column), True).as_py()
             raise ConstraintViolation(
-                f"row {first_row + row} has no value for {where}, which is NOT NULL; nothing was written"
+                f"{_numbered(first_row, row)} has no value for {where}, which is NOT NULL; "
+                "nothing was written"
             )
         if isinstance(item.type, Struct):
             for child in item.type.fields:
@@ -240,10 +247,17 @@ def _first_false(held: pa.Array | pa.ChunkedArray) -> int | None:
     return None if row < 0 else row
 
 
-def _shown(table: pa.Table, row: int) -> str:
-    """A row for an error message, shortened."""
-    shown = []
+def _numbered(first_row: int | None, row: int) -> str:
+    return "a row" if first_row is None else f"row {first_row + row}"
+
+
+def shown(table: pa.Table, row: int) -> str:
+    """A row for an error message: on one line, long values shortened, Variants as JSON."""
+    parts = []
     for name in table.column_names:
-        text = repr(table.column(name)[row].as_py())
-        shown.append(f"{name}={text if len(text) <= 60 else text[:57] + '...'}")
-    return ", ".join(shown)
+        value = table.column(name).slice(row, 1)
+        text = repr(value[0].as_py())
+        if is_variant(value.type) and value.null_count == 0:
+            text = str(to_json(value)[0].as_py())
+        parts.append(f"{name}={text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + '...'}")
+    return ", ".join(parts).replace("\n", " ")

@@ -1,4 +1,4 @@
-"""A new table: its first commit."""
+"""A new table: planned first, real with its first commit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from shredlake.delta import column_mapping
-from shredlake.delta.actions import Action, DomainMetadata, Metadata, Protocol
-from shredlake.delta.commit import NOTHING, Operation, commit_info, try_commit
+from shredlake.delta.actions import DomainMetadata, Metadata, Protocol
+from shredlake.delta.commit import Operation, commit
 from shredlake.delta.constraints import check_definitions
 from shredlake.delta.features import require_writable, required_by_properties, with_features
-from shredlake.delta.log import list_log
+from shredlake.delta.files import FILE_SCHEMA, Files
+from shredlake.delta.log import LogSegment, list_log
 from shredlake.delta.schema import (
     Array,
     DeltaType,
@@ -25,8 +26,9 @@ from shredlake.delta.schema import (
     from_arrow,
     schema_json,
 )
+from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot
 from shredlake.delta.storage import Storage
-from shredlake.errors import InvalidSchema, TableExists
+from shredlake.errors import CommitConflict, InvalidSchema, TableExists
 
 # Readers and writers of any age know these two.
 PLAIN_PROTOCOL = Protocol(1, 2)
@@ -43,6 +45,51 @@ def create(
     description: str | None = None,
 ) -> None:
     """Writes version 0 of a table that is not there yet."""
+    table = planned(
+        storage,
+        schema,
+        partition_by,
+        properties,
+        cluster_by=cluster_by,
+        name=name,
+        description=description,
+    )
+    operation = Operation(
+        "CREATE TABLE",
+        {
+            "partitionBy": list(partition_by),
+            "clusterBy": list(cluster_by),
+            "description": description,
+            "isManaged": "false",
+            "properties": dict(table.properties),
+        },
+    )
+    exists = TableExists(f"{storage.uri} is a table already; open it with Table({storage.uri!r})")
+    if list_log(storage).latest is not None:
+        raise exists
+    try:
+        commit(table, [], operation)
+    except CommitConflict:
+        raise exists from None
+
+
+def planned(
+    storage: Storage,
+    schema: pa.Schema,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    *,
+    cluster_by: Sequence[str] = (),
+    name: str | None = None,
+    description: str | None = None,
+) -> Snapshot:
+    """A table that is not there yet, as its version -1: whatever is committed to it first creates it.
+
+    >>> from shredlake.delta.actions import Transaction
+    >>> table = planned(Storage("memory://planned/table"), pa.schema([("id", pa.int64())]))
+    >>> table.version, commit(table, [Transaction("app", 1)], Operation("WRITE"))
+    (-1, 0)
+    """
     configuration = {key: property_text(value) for key, value in (properties or {}).items()}
     delta_schema = from_arrow(schema)
     check_partitioning(delta_schema, partition_by, "partition")
@@ -52,11 +99,12 @@ def create(
     delta_schema, configuration = column_mapping.assign(delta_schema, configuration)
     check_definitions(delta_schema, configuration)
     needed = features_of(delta_schema) | required_by_properties(configuration)
-    actions: list[Action] = []
+    domains: dict[str, DomainMetadata] = {}
     if cluster_by:
         needed.add("clustering")
         physical = [[_physical_name(delta_schema, column)] for column in cluster_by]
-        actions.append(DomainMetadata("delta.clustering", json.dumps({"clusteringColumns": physical})))
+        domain = DomainMetadata("delta.clustering", json.dumps({"clusteringColumns": physical}))
+        domains[domain.domain] = domain
     protocol = with_features(PLAIN_PROTOCOL, needed)
     require_writable(protocol, storage.uri)
     metadata = Metadata(
@@ -68,27 +116,16 @@ def create(
         description=description,
         created_time=int(time.time() * 1000),
     )
-    operation = Operation(
-        "CREATE TABLE",
-        {
-            "partitionBy": list(partition_by),
-            "clusterBy": list(cluster_by),
-            "description": description,
-            "isManaged": "false",
-            "properties": dict(metadata.configuration),
-        },
+    return Snapshot(
+        storage=storage,
+        segment=LogSegment(-1, None, ()),
+        protocol=protocol,
+        metadata=metadata,
+        transactions={},
+        domains=domains,
+        files=Files([], FILE_SCHEMA.empty_table(), ()),
+        recent_tombstones=TOMBSTONE_SCHEMA.empty_table(),
     )
-    actions = [protocol, metadata, *actions]
-    own_time = int(time.time() * 1000) if _records_time(configuration) else None
-    info = commit_info(
-        actions, operation, NOTHING, identity=str(uuid.uuid4()), read_version=-1, in_commit_time=own_time
-    )
-    if list_log(storage).latest is not None or not try_commit(storage, 0, [info, *actions]):
-        raise TableExists(f"{storage.uri} is a table already; open it with Table({storage.uri!r})")
-
-
-def _records_time(configuration: Mapping[str, str]) -> bool:
-    return configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
 def property_text(value: object) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 
 import pyarrow as pa
 
 from shredlake.delta.actions import Add
 from shredlake.delta.constraints import Constraints, complete
-from shredlake.delta.create import create
+from shredlake.delta.create import planned
 from shredlake.delta.files import as_adds
 from shredlake.delta.layouts import PIN_PREFIX
 from shredlake.delta.log import list_log
@@ -57,10 +56,11 @@ def migrate_files(
         raise InvalidSchema(f"no Parquet files at {source}")
     schema, layout = _shape(files[0])
     storage = Storage(table, options)
-    if list_log(storage).latest is None:
-        with suppress(TableExists):
-            create(storage, schema, properties={SHREDDING_PROPERTY: "true"})
-    snapshot = load_snapshot(storage)
+    snapshot = (
+        planned(storage, schema, properties={SHREDDING_PROPERTY: "true"})
+        if list_log(storage).latest is None
+        else load_snapshot(storage)
+    )
     mark = (f"shredlake-migrate-{fingerprint(files)}", 1)
     if (done := already_done(snapshot, mark)) is not None:
         return done
@@ -140,13 +140,15 @@ def unshred_table(
     options = dict(storage_options or {})
     source = load_snapshot(Storage(table, options), version)
     storage = Storage(target, options)
-    if list_log(storage).latest is None:
-        create(storage, source.arrow_schema, source.metadata.partition_columns, _plain_properties(source))
-    snapshot = load_snapshot(storage)
+    snapshot = (
+        planned(storage, source.arrow_schema, source.metadata.partition_columns, _plain_properties(source))
+        if list_log(storage).latest is None
+        else load_snapshot(storage)
+    )
     mark = (f"shredlake-unshred-{source.metadata.id}", source.version)
     if (done := already_done(snapshot, mark)) is not None:
         return done
-    if snapshot.version > 0:
+    if snapshot.version > 0 or len(snapshot.files):
         raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
     if not any(is_variant(item.type) for item in source.arrow_schema):
         raise InvalidSchema(f"{source.storage.uri} has no Variant column: there is nothing to unshred")

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.conform import conform
-from shredlake.delta.constraints import Constraints
+from shredlake.delta.constraints import Constraints, shown
 from shredlake.errors import ConstraintViolation
-from shredlake.kernels import from_arrow, to_json, unshred
+from shredlake.kernels import from_arrow, unshred
 from shredlake.kernels.layout import is_variant, shredding_schema, variant
 from shredlake.spark.frames import from_spark, spark_batch
 from shredlake.spark.rejects import REJECTS_SCHEMA, Staging
@@ -148,15 +148,5 @@ class Write:
                     f"{self.job.files.spec.storage.uri}: a row breaks {demand}: {shown(rows, broken)}. "
                     "Nothing was committed"
                 )
-        Constraints(schema, ()).enforce(rows)  # NOT NULL, at all depths
+        Constraints(schema, ()).enforce(rows, None)  # NOT NULL, at all depths
         return rows
-
-
-def shown(table: pa.Table, row: int) -> str:
-    """One row for an error message, on one line."""
-    parts = []
-    for name in table.column_names:
-        value: Any = table.column(name).slice(row, 1)
-        text = to_json(value)[0].as_py() if is_variant(value.type) else value[0].as_py()
-        parts.append(f"{name}={text!s:.200}")
-    return ", ".join(parts).replace("\n", " ")

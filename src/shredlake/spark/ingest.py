@@ -8,7 +8,7 @@ files ─ splits ─▶ sample ─▶ layout ─▶ one task per split ─▶ co
 
 Exactly once: the commit carries the job's id in a `txn` action. A job that is run again after a crash finds
 the id and stops, or finds none and does its work; what the crashed run left behind are files that no version
-names, for `vacuum` to remove.
+names, for `vacuum` to remove. A table that is not there yet comes into being with the same commit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import base64
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -27,7 +26,7 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
 from shredlake.delta.commit import Operation, commit
-from shredlake.delta.create import create
+from shredlake.delta.create import planned
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import PIN_PREFIX
 from shredlake.delta.log import list_log
@@ -35,7 +34,7 @@ from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.errors import CommitConflict, InvalidSchema, TableExists, TooManyRejects, VerificationFailed
+from shredlake.errors import CommitConflict, InvalidSchema, TooManyRejects, VerificationFailed
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels.layout import variant
@@ -91,7 +90,8 @@ class IngestOptions:
     rejects: str | None = None
     """Address of the rejects table; beside the table, with `_rejects` at the end, where not given."""
     max_rejects: int | float | None = None
-    """How many bad documents are too many: a number, or a share below 1; None lets any number pass."""
+    """More bad documents than this are too many: an int is a number of them, a float up to 1 their share, and
+    None lets any number pass."""
     job_id: str | None = None
     """What makes the job this job; made from the sources' names, sizes and times where not given."""
     transaction: tuple[str, int] | None = None
@@ -121,7 +121,7 @@ def ingest_text(
     job_id = options.job_id or fingerprint(files)
     mark = options.transaction or job_mark(job_id)
     storage = Storage(table, dict(options.storage_options))
-    snapshot = open_or_create(storage, options, computed_fields(options))
+    snapshot = open_or_plan(storage, options, computed_fields(options))
     if (done := already_done(snapshot, mark)) is not None:
         return done
     places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
@@ -178,13 +178,12 @@ def task_size(total: int, parallelism: int) -> int:
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def open_or_create(storage: Storage, options: IngestOptions, others: Sequence[pa.Field]) -> Snapshot:
-    """The table as it is, made first if there is none, with other columns beside the documents'."""
+def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.Field]) -> Snapshot:
+    """The table as it is, or one to be made by the job's commit, with other columns beside the documents'."""
     if list_log(storage).latest is None:
         schema = pa.schema([*others, pa.field(options.column, variant())])
         shredded = {SHREDDING_PROPERTY: "true"} if options.shredding is not None else {}
-        with suppress(TableExists):  # another job was faster, and made it
-            create(storage, schema, options.partition_by, {**shredded, **options.properties})
+        return planned(storage, schema, options.partition_by, {**shredded, **options.properties})
     snapshot = load_snapshot(storage)
     require_writable(snapshot.protocol, storage.uri)
     found = snapshot.schema.get(options.column)
@@ -323,7 +322,8 @@ def finish(
         # Certain that nothing was committed. After any other error the commit may stand: vacuum will tell.
         storage.delete(decode_path(add.path) for add in adds)
         discard_staged(places)
-        if (done := already_done(load_snapshot(storage), mark)) is not None:
+        exists = list_log(storage).latest is not None
+        if exists and (done := already_done(load_snapshot(storage), mark)) is not None:
             return done  # the same job, run twice at a time, was faster elsewhere
         raise
     rejected = sum(result.rejected for result in results)
@@ -355,7 +355,7 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
         )
     if max_rejects is None:
         return
-    allowed = max_rejects * documents if isinstance(max_rejects, float) and max_rejects < 1 else max_rejects
+    allowed = max_rejects * documents if isinstance(max_rejects, float) and max_rejects <= 1 else max_rejects
     if rejected > allowed:
         raise TooManyRejects(
             f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
@@ -372,7 +372,24 @@ def commit_adds(snapshot: Snapshot, adds: Sequence[Add], mark: Mark, source: str
         {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
     )
     done = Transaction(*mark, int(time.time() * 1000))
-    return commit(snapshot, [done, *adds], operation)
+    try:
+        return commit(snapshot, [done, *adds], operation)
+    except CommitConflict:
+        if snapshot.version >= 0:
+            raise
+        return commit(made_meanwhile(snapshot, mark), [done, *adds], operation)
+
+
+def made_meanwhile(plan: Snapshot, mark: Mark) -> Snapshot:
+    """The table that somebody else created while ours was only planned, if our files fit into it."""
+    found = load_snapshot(plan.storage)
+    same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
+    if (found.protocol, found.metadata) != (plan.protocol, same) or mark[0] in found.transactions:
+        raise CommitConflict(
+            f"{plan.storage.uri} was created by someone else meanwhile, not as this job would have done it. "
+            "Nothing was added to it; run the job again"
+        )
+    return found
 
 
 def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:

@@ -22,7 +22,7 @@ from shredlake.spark.ingest import (
     finish,
     job_mark,
     layout_from_profile,
-    open_or_create,
+    open_or_plan,
     settled_layout,
     try_out,
     with_layout,
@@ -56,7 +56,7 @@ def ingest_batches(
     mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
     storage = Storage(table, dict(options.storage_options))
     others = [item for item in schema if item.name != document]
-    snapshot = open_or_create(storage, options, [*others, *computed_fields(options)])
+    snapshot = open_or_plan(storage, options, [*others, *computed_fields(options)])
     if (done := already_done(snapshot, mark)) is not None:
         return done
     places = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)

@@ -49,7 +49,8 @@ from shredlake.spark.ingest import (
     finish,
     job_mark,
     layout_from_profile,
-    open_or_create,
+    open_or_plan,
+    sample,
     settled_layout,
     task_size,
 )
@@ -61,7 +62,9 @@ from shredlake.spark.task import FileJob, TaskResult, WriteJob, count_lines
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-SAMPLE_ROWS = 20_000
+SAMPLE_PARTITIONS = 16
+SAMPLE_ROWS = 2_000
+"""Rows that are looked at for the layout, of each of so many partitions spread over the frame."""
 
 Lines = Callable[[Sequence[TaskResult]], LineNumbers]
 
@@ -80,7 +83,17 @@ def ingest_frame(
     parse = Parse(named, tuple(field.name for field in others), options.parsing)
     parsed = frame.mapInArrow(parse, _parsed_schema(others))
     mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
-    return _ingest(parsed, table, options, mark, "DataFrame", 0, 0, lambda results: LineNumbers([]))
+    return _ingest(
+        parsed,
+        table,
+        options,
+        mark,
+        "DataFrame",
+        0,
+        0,
+        lambda: _sampled(parsed),
+        lambda results: LineNumbers([]),
+    )
 
 
 def ingest_text_by_sql(
@@ -103,7 +116,17 @@ def ingest_text_by_sql(
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     parsed = numbers.mapInArrow(ParseText(tasks, options.parsing), _parsed_schema([]))
-    return _ingest(parsed, table, options, mark, "text", total, len(tasks), lines)
+    return _ingest(
+        parsed,
+        table,
+        options,
+        mark,
+        "text",
+        total,
+        len(tasks),
+        lambda: sample(engine, splits, options),
+        lines,
+    )
 
 
 def _ingest(
@@ -114,17 +137,18 @@ def _ingest(
     source: str,
     input_bytes: int,
     tasks: int,
+    profile: Callable[[], bytes],
     lines: Lines,
 ) -> IngestReport:
     started = time.monotonic()
     storage = Storage(table, dict(options.storage_options))
     frame = _computed(parsed.withColumnRenamed(DOCUMENT, options.column), options)
-    snapshot = open_or_create(storage, options, _other_fields(frame, options))
+    snapshot = open_or_plan(storage, options, _other_fields(frame, options))
     if (done := already_done(snapshot, mark)) is not None:
         return done
     layout = settled_layout(snapshot, options)
     if layout is None:
-        layout = layout_from_profile(snapshot, options, _sampled(parsed))
+        layout = layout_from_profile(snapshot, options, profile())
     staging = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)[1]
     files = FileJob(file_spec(snapshot, layout, options.writing), (), options.file_bytes)
     job = WriteJob(files, options.column, staging, parsing=options.parsing)
@@ -212,15 +236,21 @@ def _stored(field: pa.Field) -> pa.Field:
 
 
 def _sampled(parsed: DataFrame) -> bytes:
-    """Profiles of a sample, made by the workers and merged; empty if there are no rows."""
+    """A profile of the first rows of some partitions, made by the workers and merged; empty without rows.
+
+    Partitions put together are read one after another, so all but the first of each are never begun.
+    """
 
     def summarize(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [profile_bytes(pc.drop_null(from_spark(batch.column(0))), threads=1) for batch in batches]
-        if parts:
-            text = base64.b64encode(merge_profiles(parts)).decode()
-            yield pa.RecordBatch.from_pydict({"part": [text]})
+        for batch in batches:
+            rows = pc.drop_null(from_spark(batch.column(0).slice(0, SAMPLE_ROWS)))
+            if len(rows):
+                text = base64.b64encode(profile_bytes(rows, threads=1)).decode()
+                yield pa.RecordBatch.from_pydict({"part": [text]})
+                return
 
-    rows = collected(parsed.select(DOCUMENT).limit(SAMPLE_ROWS).mapInArrow(summarize, "part string"))
+    some = parsed.select(DOCUMENT).coalesce(SAMPLE_PARTITIONS)
+    rows = collected(some.mapInArrow(summarize, "part string"))
     return merge_profiles([base64.b64decode(row["part"]) for row in rows]) if rows else b""
 
 
@@ -277,7 +307,7 @@ def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input
     places = [F.col(_quoted(name)) for name in snapshot.metadata.partition_columns]
     keys = [F.expr(spark_sql(key)).asc_nulls_last() for key in options.sort_by]
     if options.range_partition:
-        tasks = [max(1, -(-input_bytes // LARGEST_TASK))] if input_bytes else []
+        tasks = [-(-input_bytes // (options.task_bytes or LARGEST_TASK))] if input_bytes else []
         rows = rows.repartitionByRange(*tasks, *places, *keys)
     return rows.sortWithinPartitions(*places, *keys)
 

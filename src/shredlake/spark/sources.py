@@ -268,6 +268,15 @@ class _Inflater:
         self._started = False
 
     def read(self, size: int) -> bytes:
+        """About as much as is asked for; less only at the end."""
+        parts: list[bytes] = []
+        held = 0
+        while held < size and (text := self._more()):
+            parts.append(text)
+            held += len(text)
+        return b"".join(parts)
+
+    def _more(self) -> bytes:
         while True:
             if self._member.eof:
                 self._pending = self._member.unused_data or self._pending

@@ -24,6 +24,7 @@ from shredlake.delta import partitions
 from shredlake.delta.constraints import Constraints, complete
 from shredlake.delta.storage import Storage
 from shredlake.delta.write import DataFileWriter, FileSpec
+from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels import from_json
@@ -118,7 +119,7 @@ def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
                 lines[index] += parsed.documents
                 rejects.take(parsed.rejects)
                 if len(parsed.column):
-                    yield with_computed(job, pa.table({job.column: parsed.column}))
+                    yield _checked_rows(job, parsed.column, split)
 
     try:
         adds = write_tables(job.files, tables())
@@ -127,6 +128,13 @@ def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
         rejects.abort()
         raise
     return TaskResult(tuple(adds), sum(lines), rows_of(adds), rejects.count, staged, tuple(lines)).to_json()
+
+
+def _checked_rows(job: WriteJob, column: pa.ChunkedArray, split: Split) -> pa.Table:
+    try:
+        return with_computed(job, pa.table({job.column: column}))
+    except ConstraintViolation as violation:
+        raise ConstraintViolation(f"{split.file.uri}: {violation}. Nothing was committed") from None
 
 
 def rows_of(adds: Iterable[Mapping[str, Any]]) -> int:
@@ -197,7 +205,7 @@ def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
         table = table.append_column(name, evaluate(projection.expr, table))
     spec = job.files.spec
     full = complete(table, spec.schema)
-    Constraints.of(spec.schema, spec.properties).enforce(full)
+    Constraints.of(spec.schema, spec.properties).enforce(full, None)
     return full
 
 

@@ -80,7 +80,14 @@ def test_migrate_to_a_table_and_back_out(tmp_path: Path) -> None:
     assert sl.to_json(column).to_pylist() == ['{"id":1,"x":2}']
 
 
-def test_demo() -> None:
-    said = run("demo", "--engine", "local", "--events", 500)
+@pytest.mark.parametrize("java", [True, False])
+def test_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, java: bool) -> None:
+    if java:
+        said = run("demo", "--engine", "local", "--events", 500)
+    else:
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        said = run("demo", "--events", 500)
+        assert said.splitlines()[0].startswith("no Java found: the demo runs in this process")
     assert "500 rows + 0 rejects" in said
     assert "posts in Japanese" in said

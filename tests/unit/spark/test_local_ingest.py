@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import zstandard
+from rich.console import Console
 
 import shredlake as sl
 from shredlake.errors import (
+    CommitConflict,
     ConstraintViolation,
     InvalidSchema,
     PipelineError,
@@ -23,7 +28,7 @@ from shredlake.errors import (
 )
 from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
-from shredlake.spark.report import IngestReport
+from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.task import Parsing
 
 Ingest = Callable[..., IngestReport]
@@ -51,20 +56,20 @@ def rejects(table: Path) -> list[dict[str, Any]]:
 LINES = b"".join(b'{"id": %d}\n' % n for n in range(10))
 
 
-@pytest.mark.parametrize(
-    ("name", "pack"),
-    [
-        ("a.ndjson", bytes),
-        ("a.ndjson.gz", gzip.compress),
-        ("a.ndjson.bz2", bz2.compress),
-        ("a.ndjson.zst", zstandard.ZstdCompressor().compress),
-        ("a.json", lambda lines: b"[" + b",\n".join(lines.splitlines()) + b"]"),
-        ("a.json.gz", lambda lines: gzip.compress(b"[" + b",".join(lines.splitlines()) + b"]")),
-    ],
-)
-def test_sources(tmp_path: Path, ingest: Ingest, name: str, pack: Callable[[bytes], bytes]) -> None:
-    (tmp_path / name).write_bytes(pack(LINES))
-    report = ingest(tmp_path / name, task_bytes=30)
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("array", [False, True])
+def test_sources(tmp_path: Path, ingest: Ingest, ending: str, array: bool) -> None:
+    source = tmp_path / (f"a.json{ending}" if array else f"a.ndjson{ending}")
+    source.write_bytes(PACKERS[ending](b"[" + b",\n".join(LINES.splitlines()) + b"]" if array else LINES))
+    report = ingest(source, task_bytes=30)
     assert (report.documents, report.rows, report.rejects) == (10, 10, 0)
     assert sorted(row["id"] for row in documents(tmp_path / "table")) == list(range(10))
 
@@ -88,43 +93,57 @@ def test_small_files_are_written_together(tmp_path: Path, ingest: Ingest) -> Non
     assert (report.rows, report.files) == (50, 1)
 
 
-def test_bad_lines_end_among_the_rejects_with_their_places(tmp_path: Path, ingest: Ingest) -> None:
-    deep = b"[" * 2000 + b"]" * 2000
-    long = b'{"id": "' + b"x" * 5_000_000 + b'"'
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_bad_lines_end_among_the_rejects_with_their_places(
+    tmp_path: Path, ingest: Ingest, ending: str, newline: bytes
+) -> None:
     lines = [
         b'\xef\xbb\xbf{"id": 1}',
         b'{"id": 2',  # truncated
-        b'{"id": 3}\r',
+        b'{"id": 3}',
         b"",
-        b"\x00\x01\xfe\xff",
-        b'{"id": "\xff"}',
-        b'{"id": 4, "id": 5}',
-        deep,
-        long,
+        b"\x00\x01\xfe\xff",  # binary
+        b'{"id": "\xff"}',  # not UTF-8
+        b'{"id": 4, "id": 5}',  # a key twice
+        b"[" * 2000 + b"]" * 2000,
+        b'{"id": "' + b"x" * 5_000_000 + b'"',
         b'{"id": 6}',
         b"   ",
+        b'\xef\xbb\xbf{"id": 7}',  # a byte order mark where no file begins
         b"null",
     ]
-    text = b"\n".join(lines)
-    (tmp_path / "a.ndjson").write_bytes(text)
-    report = ingest(tmp_path / "a.ndjson", task_bytes=1000)
-    assert (report.documents, report.rows, report.rejects) == (12, 4, 8)
-    assert sorted(str(row) for row in documents(tmp_path / "table")) == [
-        "None",
-        "{'id': 1}",
-        "{'id': 3}",
-        "{'id': 6}",
-    ]
-    found = rejects(tmp_path / "table")
-    assert [row["line"] for row in found] == [2, 4, 5, 6, 7, 8, 9, 11]
-    for row in found:
+    text = newline.join(lines)
+    source = tmp_path / f"a.ndjson{ending}"
+    source.write_bytes(PACKERS[ending](text))
+    report = ingest(source, task_bytes=1000)
+    assert (report.documents, report.rows, report.rejects) == (13, 4, 9)
+    found = sorted(str(row) for row in documents(tmp_path / "table"))
+    assert found == ["None", "{'id': 1}", "{'id': 3}", "{'id': 6}"]
+    bad = rejects(tmp_path / "table")
+    assert [row["line"] for row in bad] == [2, 4, 5, 6, 7, 8, 9, 11, 12]
+    for row in bad:
         offset = row["offset"]
         assert text[offset : offset + len(row["raw"])] == row["raw"]
-        assert row["raw"].rstrip(b"\n") == lines[row["line"] - 1]
-        assert row["file"].endswith("a.ndjson")
-    reasons = {row["line"]: row["reason"] for row in found}
+        assert row["raw"].rstrip(b"\r\n") == lines[row["line"] - 1]
+        assert row["file"] == str(source)
+        assert row["reason"]
+    reasons = {row["line"]: row["reason"] for row in bad}
     assert "id" in reasons[7]
     assert "1000" in reasons[8] or "deep" in reasons[8]
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".zst"])
+def test_bad_elements_of_an_array(tmp_path: Path, ingest: Ingest, ending: str) -> None:
+    elements = [b'{"id": 1}', b'{"id": 2, "id": 3}', b"[[]]", b"nul", b'"\xff"', b'{"id": 4}']
+    text = b"\xef\xbb\xbf[\r\n" + b",\r\n".join(elements) + b"\r\n]\r\n"
+    (tmp_path / f"a.json{ending}").write_bytes(PACKERS[ending](text))
+    report = ingest(tmp_path / f"a.json{ending}")
+    assert (report.documents, report.rows, report.rejects) == (6, 3, 3)
+    bad = rejects(tmp_path / "table")
+    assert [row["line"] for row in bad] == [2, 4, 5]
+    assert [row["raw"] for row in bad] == [elements[1], elements[3], elements[4]]
+    assert all(text[row["offset"] :].startswith(row["raw"]) for row in bad)
 
 
 def test_a_line_longer_than_allowed_is_a_reject_of_its_own(
@@ -139,13 +158,20 @@ def test_a_line_longer_than_allowed_is_a_reject_of_its_own(
 
 
 @pytest.mark.slow
-def test_fifty_megabytes_in_a_line(tmp_path: Path, ingest: Ingest) -> None:
-    with open(tmp_path / "a.ndjson", "wb") as file:
-        file.write(b'{"a": 1}\n{"b": "' + b"x" * 50_000_000 + b'\n{"a": 2}\n')
-    report = ingest(tmp_path / "a.ndjson")
-    assert (report.rows, report.rejects) == (2, 1)
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_fifty_megabytes_in_a_line(tmp_path: Path, ingest: Ingest, ending: str) -> None:
+    text = b'{"a": 1}\n{"b": "' + b"x" * 50_000_000 + b'\n{"b": "' + b"y" * 50_000_000 + b'"}\n{"a": 2}\n'
+    (tmp_path / f"a.ndjson{ending}").write_bytes(PACKERS[ending](text))
+    report = ingest(tmp_path / f"a.ndjson{ending}")
+    assert (report.rows, report.rejects) == (3, 1)
     [row] = rejects(tmp_path / "table")
     assert (row["line"], row["offset"], len(row["raw"])) == (2, 9, 50_000_008)
+    [long] = (
+        sl.Table(tmp_path / "table")
+        .scan(columns=["v:b::string AS b"], where="v:b IS NOT NULL")
+        .to_arrow()["b"]
+    )
+    assert len(long.as_py()) == 50_000_000
 
 
 def test_max_rejects(tmp_path: Path, ingest: Ingest) -> None:
@@ -153,10 +179,11 @@ def test_max_rejects(tmp_path: Path, ingest: Ingest) -> None:
     for allowed in (0, 1, 0.1):
         with pytest.raises(TooManyRejects, match="2 of 10 documents are bad"):
             ingest(tmp_path / "a.ndjson", max_rejects=allowed)
-        assert sl.Table(tmp_path / "table").version == 0
+        assert not (tmp_path / "table" / "_delta_log").exists()
         assert not list((tmp_path / "table").glob("*.parquet"))
     assert not (tmp_path / "table_rejects" / "_delta_log").exists()
     assert ingest(tmp_path / "a.ndjson", max_rejects=0.2).rows == 8
+    assert ingest(tmp_path / "a.ndjson", max_rejects=1.0, job_id="all").rows == 8  # all of them may be bad
 
 
 def test_a_job_that_is_run_again_does_nothing(tmp_path: Path, ingest: Ingest) -> None:
@@ -188,7 +215,7 @@ def test_a_crash_between_rejects_and_commit(
         patch.setattr(module, "commit_adds", crash)
         with pytest.raises(KeyboardInterrupt):
             ingest(tmp_path / "a.ndjson")
-    assert sl.Table(tmp_path / "table").scan().count() == 0
+    assert not (tmp_path / "table" / "_delta_log").exists()
     assert len(rejects(tmp_path / "table")) == 1
     assert ingest(tmp_path / "a.ndjson").rows == 1
     assert len(rejects(tmp_path / "table")) == 1
@@ -214,6 +241,35 @@ def test_the_same_job_twice_at_a_time(
     assert ingest(tmp_path / "a.ndjson").already_done
     assert sl.Table(tmp_path / "table").scan().count() == 1
     assert len(list((tmp_path / "table").glob("*.parquet"))) == 1
+
+
+def test_two_jobs_make_the_table_at_a_time(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    module: Any = sys.modules["shredlake.spark.ingest"]
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
+    real = module.commit_adds
+
+    def overtaken_by(**options: Any) -> Callable[..., int]:
+        def commit(*arguments: Any) -> int:
+            monkeypatch.setattr(module, "commit_adds", real)
+            assert ingest(tmp_path / "a.ndjson", options["table"], job_id="other", **options["options"]).rows
+            return int(real(*arguments))
+
+        return commit
+
+    monkeypatch.setattr(module, "commit_adds", overtaken_by(table="same", options={}))
+    assert ingest(tmp_path / "a.ndjson", "same").version == 1
+    assert sl.Table(tmp_path / "same").scan().count() == 2
+    monkeypatch.setattr(
+        module, "commit_adds", overtaken_by(table="other", options={"computed": {"a": "v:a::int"}})
+    )
+    with pytest.raises(CommitConflict, match="created by someone else meanwhile"):
+        ingest(tmp_path / "a.ndjson", "other")
+    assert sl.Table(tmp_path / "other").scan().count() == 1
+    assert len(list((tmp_path / "other").glob("*.parquet"))) == 1
 
 
 def test_computed_columns_partitions_and_order(tmp_path: Path, ingest: Ingest) -> None:
@@ -287,7 +343,9 @@ def test_what_the_table_demands(tmp_path: Path, ingest: Ingest) -> None:
     (tmp_path / "null.ndjson").write_text('{"id": null}\n')
     computed = {"id": "v:id::bigint"}
     assert ingest(tmp_path / "good.ndjson", computed=computed).rows == 1
-    with pytest.raises(ConstraintViolation, match=r"positive.*-4"):
+    with pytest.raises(
+        ConstraintViolation, match=r'bad.ndjson: a row breaks .* positive \(id > 0\): id=-4, .*v=\{"id":-4\}'
+    ):
         ingest(tmp_path / "bad.ndjson", computed=computed)
     with pytest.raises(ConstraintViolation, match="id, which is NOT NULL"):
         ingest(tmp_path / "null.ndjson", computed=computed)
@@ -308,3 +366,15 @@ def test_nothing_but_rejects_and_nothing_at_all(tmp_path: Path, ingest: Ingest) 
     assert (ingest(tmp_path / "bad.ndjson").rows, len(rejects(tmp_path / "table"))) == (0, 1)
     assert ingest(tmp_path / "empty.ndjson").documents == 0
     assert sl.Table(tmp_path / "table").scan().count() == 0
+
+
+def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+    monkeypatch.setattr("shredlake.spark.report.Console", lambda stderr: console)
+    with progress("ingest", 4, 8_000_000, True) as watch:
+        watch(2, 1000, 3)
+        time.sleep(0.2)
+    assert re.search(r"ingest.* 50%.*1,000 rows, [\d,]+ MB/s, 3 rejects", screen.getvalue())
+    with progress("ingest", 4, 8_000_000, False) as watch:
+        watch(4, 2000, 3)
