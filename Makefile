@@ -8,7 +8,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop fuzz bench-kernels bench-infer bench-parquet bench-memory bench-ingest bench-query kill clean
+.PHONY: asan help setup build demo test lint interop fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ bench-parquet: build ## files against pyarrow, DuckDB, Spark and JSON text: minu
 bench-memory: build ## a 3 GB file inspected, checked and filtered within 1 GB
 	@$(BIN)/python benchmarks/memory.py $(ARGS)
 
+bench-delta: build ## a log of a million files: opened, pruned by one path, against JSON statistics and deltalake: minutes
+	@$(BIN)/python benchmarks/delta.py $(ARGS)
+
 $(VENV)-delta/.installed:
 	@test -x $(VENV)-delta/bin/python || $(PYTHON) -m venv $(VENV)-delta
 	@$(VENV)-delta/bin/python -m pip install --quiet --disable-pip-version-check "pyspark>=4.2,<4.3" "delta-spark>=4.4,<4.5"
@@ -84,7 +87,7 @@ $(VENV)-delta/.installed:
 interop: build $(VENV)-delta/.installed ## Spark, delta-spark, delta-rs, DuckDB and S3 against our tables: minutes
 	@$(BIN)/python -m pytest -q tests/interop
 
-kill: build ## workers and drivers killed at random moments of ingest, stream and optimize: minutes
+kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 
 clean: ## remove everything that can be made again

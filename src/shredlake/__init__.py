@@ -4,6 +4,7 @@ from shredlake.delta.table import Table
 from shredlake.errors import (
     CastError,
     CommitConflict,
+    CommitUncertain,
     ConstraintViolation,
     CorruptLog,
     InvalidExpression,
@@ -81,6 +82,7 @@ from shredlake.variant.value import Variant
 __all__ = [
     "CastError",
     "CommitConflict",
+    "CommitUncertain",
     "ConstraintViolation",
     "CorruptLog",
     "Date",

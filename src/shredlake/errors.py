@@ -21,6 +21,7 @@ ShredlakeError
 │   ├── CorruptLog          a log that contradicts itself
 │   ├── UnsupportedFeature  a protocol feature we do not know: names it
 │   ├── CommitConflict      another writer got there first and the two can't both stand
+│   ├── CommitUncertain     the store failed while a commit was under way: it may be in the log or not
 │   └── ConstraintViolation a row breaks NOT NULL, a CHECK or an invariant: names it, shows the row
 └── PipelineError           a Spark or local job that can't go on
     ├── TooManyRejects      more bad rows than max_rejects allows
@@ -169,6 +170,10 @@ class UnsupportedFeature(TableError):
 
 class CommitConflict(TableError):
     """Another writer committed something that this commit can't stand beside."""
+
+
+class CommitUncertain(TableError):
+    """The store failed while a commit was under way: it may stand or not, so look before trying again."""
 
 
 class ConstraintViolation(TableError):

@@ -6,14 +6,14 @@ deletes, or, where only the deletion vector of a file changed, the rows by which
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from shredlake.delta.actions import Add, ChangeFile, DeletionVector, Remove, loads
+from shredlake.delta.actions import Action, Add, ChangeFile, DeletionVector, Metadata, Remove, loads
 from shredlake.delta.deletion_vectors import read_vector
 from shredlake.delta.history import enabled_since
 from shredlake.delta.log import commit_path, commit_timestamps, list_log
@@ -39,11 +39,16 @@ def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
     listing = list_log(snapshot.storage)
     times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))
     tables = []
+    metadata: Metadata | None = None
     for version in range(start, last + 1):
         if version not in listing.commits:
             raise VersionNotFound(f"{snapshot.storage.uri}: commit {version} is no longer in the log")
-        _check_enabled(at_end, version)
-        for table in _version_changes(at_end, version):
+        actions = list(loads(snapshot.storage.get(commit_path(version)), commit_path(version)))
+        metadata = next((action for action in actions if isinstance(action, Metadata)), metadata)
+        if metadata is None:
+            metadata = load_snapshot(snapshot.storage, version).metadata
+        _check_enabled(snapshot.storage.uri, metadata, version)
+        for table in _version_changes(at_end, actions):
             moment = datetime.fromtimestamp(times[version] / 1000, UTC)
             tables.append(_stamped(table, version, moment))
     return pa.concat_tables(tables) if tables else _schema(at_end).empty_table()
@@ -61,17 +66,16 @@ def _schema(snapshot: Snapshot) -> pa.Schema:
     )
 
 
-def _check_enabled(snapshot: Snapshot, version: int) -> None:
-    if not snapshot.is_true("delta.enableChangeDataFeed"):
+def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
+    """What a version without the feed rewrote can't be told from what it changed."""
+    if metadata.configuration.get("delta.enableChangeDataFeed", "").lower() != "true":
         raise TableError(
-            f"{snapshot.storage.uri} has no change data feed at version {snapshot.version}; set "
+            f"{uri} has no change data feed at version {version}; set "
             "delta.enableChangeDataFeed=true, from then on changes are recorded"
         )
 
 
-def _version_changes(snapshot: Snapshot, version: int) -> Iterator[pa.Table]:
-    path = commit_path(version)
-    actions = list(loads(snapshot.storage.get(path), path))
+def _version_changes(snapshot: Snapshot, actions: Sequence[Action]) -> Iterator[pa.Table]:
     files = [action for action in actions if isinstance(action, ChangeFile)]
     if files:
         for file in files:

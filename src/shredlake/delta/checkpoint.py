@@ -31,7 +31,6 @@ from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot, actions_of, loa
 from shredlake.delta.stats_read import JsonPiece, ParsedPiece, Piece
 from shredlake.delta.stats_text import texts_of
 from shredlake.delta.storage import Storage
-from shredlake.errors import ShredlakeError
 from shredlake.parquet.write import ParquetWriter, WriteOptions
 
 ROWS_PER_GROUP = 1 << 16
@@ -299,5 +298,5 @@ def checkpoint_if_due(storage: Storage, properties: Mapping[str, str], version: 
         interval = int(properties.get("delta.checkpointInterval", DEFAULT_INTERVAL))
         if interval > 0 and version > 0 and version % interval == 0:
             write_checkpoint(load_snapshot(storage, version))
-    except (ShredlakeError, OSError, ValueError) as error:
+    except Exception as error:
         warnings.warn(f"version {version} is committed, but its checkpoint failed: {error}", stacklevel=2)

@@ -19,6 +19,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version as package_version
 from typing import Any
@@ -40,7 +41,7 @@ from shredlake.delta.features import require_writable
 from shredlake.delta.log import commit_path, in_commit_timestamp, list_log
 from shredlake.delta.snapshot import Snapshot, actions_of
 from shredlake.delta.storage import Storage
-from shredlake.errors import CommitConflict, TableError
+from shredlake.errors import CommitConflict, CommitUncertain, TableError
 
 MAX_ATTEMPTS = 50
 
@@ -103,10 +104,7 @@ def commit(
             read_version=snapshot.version,
             in_commit_time=_in_commit_time(snapshot, actions, version),
         )
-        # Where the version exists, the put may have gone through although its answer was lost.
-        if try_commit(snapshot.storage, version, [info, *actions]) or _is_ours(
-            snapshot.storage, version, identity
-        ):
+        if _stands(snapshot.storage, version, [info, *actions], identity):
             checkpoint_if_due(snapshot.storage, _metadata_after(snapshot, actions).configuration, version)
             return version
         for winner in _versions_from(snapshot.storage, version):
@@ -118,6 +116,25 @@ def commit(
         f"{snapshot.storage.uri}: gave up after {max_attempts} attempts to commit, the last at version "
         f"{version}; other writers were faster each time. Nothing was changed: try again"
     )
+
+
+def _stands(storage: Storage, version: int, actions: Sequence[Action], identity: str) -> bool:
+    """Whether the commit is in the log after this attempt; an error where the store does not tell.
+
+    Where the version exists, an earlier put may have gone through although its answer was lost.
+    """
+    try:
+        return try_commit(storage, version, actions) or _is_ours(storage, version, identity)
+    except TableError as error:
+        with suppress(TableError, FileNotFoundError):
+            if _is_ours(storage, version, identity):
+                return True
+        if storage.is_local and storage.head(commit_path(version)) is None:
+            raise
+        raise CommitUncertain(
+            f"{storage.uri}: version {version} may have been committed or not ({error}). Its files were "
+            "kept; see in history() whether it is there before trying again, or use transaction=..."
+        ) from error
 
 
 def try_commit(storage: Storage, version: int, actions: Sequence[Action]) -> bool:

@@ -60,6 +60,11 @@ def variant_places(schema: Struct) -> Iterator[VariantPlace]:
     yield from visit(schema, (), ())
 
 
+def may_shred(properties: Mapping[str, str]) -> bool:
+    """Whether Variants may be shredded in new files: only where the property is exactly `true`."""
+    return properties.get("delta.enableVariantShredding") == "true"
+
+
 def choose(
     schema: Struct, properties: Mapping[str, str], given: Shredding, sample: pa.Table | None
 ) -> dict[str, str]:
@@ -73,7 +78,7 @@ def choose(
     if unknown:
         known = ", ".join(place.name for place in places) or "none"
         raise InvalidSchema(f"shredding is given for {unknown[0]!r}; the Variant columns are: {known}")
-    if properties.get("delta.enableVariantShredding") != "true":
+    if not may_shred(properties):
         return {}
     chosen = {}
     for place in places:

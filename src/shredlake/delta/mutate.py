@@ -1,5 +1,4 @@
-"""Writes: append, overwrite, delete. Each plans on a snapshot, writes files, commits, and cleans up if "
-"not."""
+"""Writes: append, overwrite, delete. Each plans on a snapshot, writes files, commits, or cleans up."""
 
 from __future__ import annotations
 
@@ -10,19 +9,21 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta import partitions
 from shredlake.delta.actions import Action, Add, ChangeFile, Remove, Transaction
 from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, Reads, commit
 from shredlake.delta.constraints import Constraints, complete
 from shredlake.delta.features import require_writable
-from shredlake.delta.files import as_adds
+from shredlake.delta.files import as_adds, file_rows
 from shredlake.delta.layouts import Shredding, choose
 from shredlake.delta.read_file import read_rows
+from shredlake.delta.rebind import canonical
 from shredlake.delta.rewrite import delete_rows, write_changes
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path, is_absolute
 from shredlake.delta.write import DEFAULT_FILE_BYTES, write_files
-from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
+from shredlake.errors import CommitConflict, CommitUncertain, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr, parse_predicate
 from shredlake.expr.evaluate import evaluate
 from shredlake.parquet.write import WriteOptions
@@ -104,14 +105,20 @@ def append(
     if transaction is not None and _is_done(snapshot, transaction):
         return snapshot.version
     written: list[Action] = []
-    with cleaning_up(snapshot.storage, written):
-        rows = write_rows(snapshot, data, shredding, options, written)
-        operation = Operation(
-            "WRITE",
-            {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
-            _metrics(written, numOutputRows=rows),
-        )
-        return commit(snapshot, [*_marks(transaction), *written], operation, NOTHING)
+    try:
+        with cleaning_up(snapshot.storage, written):
+            rows = write_rows(snapshot, data, shredding, options, written)
+            operation = Operation(
+                "WRITE",
+                {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
+                _metrics(written, numOutputRows=rows),
+            )
+            return commit(snapshot, [*_marks(transaction), *written], operation, NOTHING)
+    except CommitConflict:
+        latest = load_snapshot(snapshot.storage)
+        if transaction is not None and _is_done(latest, transaction):
+            return latest.version  # the same rows, sent twice at a time, were faster elsewhere
+        raise
 
 
 def overwrite(
@@ -119,12 +126,12 @@ def overwrite(
     data: Any,
     *,
     where: str | Expr | None = None,
-    partitions: bool = False,
+    by_partition: bool = False,
     shredding: Shredding = None,
     options: WriteOptions | None = None,
 ) -> int:
     """Replaces all rows, those that `where` keeps, or the partitions that occur in the new rows."""
-    if where is not None and partitions:
+    if where is not None and by_partition:
         raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
     predicate = parse_predicate(where) if isinstance(where, str) else where
     tables = list(tables_of(data))  # the plan may have to be made again
@@ -133,14 +140,14 @@ def overwrite(
         require_writable(snapshot.protocol, storage.uri)
         written: list[Action] = []
         with cleaning_up(storage, written):
-            check = None if predicate is None else _matches(predicate)
+            check = None if predicate is None else _matches(canonical(predicate, snapshot.schema))
             rows = write_rows(snapshot, tables, shredding, options, written, check)
             new = [action for action in written if isinstance(action, Add)]
             parameters: dict[str, Any] = {"mode": "Overwrite"}
             if predicate is not None:
                 parameters["predicate"] = str(where)
                 gone, reads = _replaced_rows(snapshot, predicate, new, written)
-            elif partitions:
+            elif by_partition:
                 parameters["partitionOverwriteMode"] = "dynamic"
                 gone, reads = _replaced_partitions(snapshot, new)
                 written.extend(gone)
@@ -186,13 +193,20 @@ def _replaced_rows(
 def _replaced_partitions(snapshot: Snapshot, new: Sequence[Add]) -> tuple[list[Remove], Reads]:
     if not snapshot.metadata.partition_columns:
         raise InvalidSchema("overwrite(partitions=True) needs a partitioned table; this one is not")
-    wanted = {tuple(sorted(add.partition_values.items(), key=str)) for add in new}
+    fields = [item for item in snapshot.schema if item.name in snapshot.metadata.partition_columns]
+
+    def of(adds: Sequence[Add]) -> Any:
+        rows = file_rows([add.to_json() for add in adds])
+        return partitions.identities(rows.column("partitionValues"), fields)
+
+    wanted = pc.unique(of(new))
 
     def concerns(adds: Sequence[Add]) -> bool:
-        return any(tuple(sorted(add.partition_values.items(), key=str)) in wanted for add in adds)
+        return bool(pc.any(pc.is_in(of(adds), value_set=wanted)).as_py())
 
-    files = as_adds(snapshot.files.table())
-    gone = [add for add in files if concerns([add])]
+    all_files = partitions.identities(snapshot.files.column("partitionValues"), fields)
+    keep = pc.is_in(all_files, value_set=wanted).to_numpy(zero_copy_only=False)
+    gone = as_adds(snapshot.files.table(keep=keep))
     now = int(time.time() * 1000)
     reads = Reads(files=frozenset(add.key for add in gone), affected_by=concerns)
     return [add.removal(now) for add in gone], reads
@@ -241,7 +255,11 @@ def planned_again(storage: Storage, plan: Callable[[Snapshot], int]) -> int:
 
 
 class cleaning_up:
-    """Deletes the files of a write that was not committed."""
+    """Deletes the files of a write that was not committed.
+
+    Where that is not certain they stay: an interrupt can come at any moment of a commit. Vacuum removes
+    what no version has.
+    """
 
     def __init__(self, storage: Storage, written: Sequence[Action]) -> None:
         self.storage = storage
@@ -251,7 +269,7 @@ class cleaning_up:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, CommitUncertain):
             return
         paths = [a.path for a in self.written if isinstance(a, Add | ChangeFile) and not is_absolute(a.path)]
         self.storage.delete(decode_path(path) for path in paths)

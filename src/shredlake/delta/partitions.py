@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -41,8 +42,10 @@ def serialize(value: Any) -> str | None:
             return value.decode("latin-1")
         case Decimal():
             return format(value, "f")
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"  # as Java reads it
         case float():
-            return repr(value)
+            return "NaN" if math.isnan(value) else repr(value)
         case _:
             return str(value)
 
@@ -80,6 +83,22 @@ def looked_up(maps: pa.Array | pa.ChunkedArray, field: Field) -> pa.Array | pa.C
     """The typed values of one partition column, out of the log's maps."""
     assert isinstance(field.type, str)
     return parse_values(pc.map_lookup(maps, pa.scalar(field.physical_name), "first"), field.type)
+
+
+def identities(maps: pa.Array | pa.ChunkedArray, fields: Sequence[Field]) -> Any:
+    """One text per file that is equal for files of one partition, however their writers spell its values.
+
+    >>> maps = pa.array([[("n", "1")], [("n", "01")], [("n", "")]], pa.map_(pa.string(), pa.string()))
+    >>> [text == "1" for text in identities(maps, [Field("n", "long")]).to_pylist()]
+    [True, True, False]
+    """
+    texts = []
+    for field in fields:
+        values = looked_up(maps, field)
+        if field.type == "binary":
+            values = pc.map_lookup(maps, pa.scalar(field.physical_name), "first")
+        texts.append(pc.fill_null(pc.cast(values, pa.string()), "\0"))
+    return pc.binary_join_element_wise(*texts, "\0\0")
 
 
 def directory(values: Mapping[str, str | None]) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shredlake.delta import column_mapping, partitions
 from shredlake.delta.actions import Add
@@ -18,12 +17,12 @@ from shredlake.delta.rebind import Binding, bind, resolve
 from shredlake.delta.schema import arrow_type, physical_type
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import decode_path
-from shredlake.expr import Column, Expr, Literal, Projection
-from shredlake.expr.types import BOOLEAN
+from shredlake.expr import Column, Expr, Projection
 from shredlake.parquet.explain import Explain
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.plan import make_plan
 from shredlake.parquet.scan import Scan
+from shredlake.parquet.window import Live
 
 # Bytes of a file from which on it is streamed rather than read ahead whole.
 LARGE_FILE = 64 << 20
@@ -74,35 +73,26 @@ class DataFile:
 
     def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns."""
-        if self.add.deletion_vector is not None:
-            yield from self._without_deleted(query)
-            return
-        scan = self._scan(
-            query, None if query.predicate is None else self.binding.expression(query.predicate)
-        )
-        for batch in scan.to_batches():
+        for batch in self._scan(query).to_batches():
             yield self._finished(batch, query)
 
     def count(self, query: Query) -> int:
         """How many rows the query keeps; its columns are not read."""
-        if self.add.deletion_vector is None:
-            return self._scan(query, self._bound(query.predicate)).count()
-        # A batch without columns has no rows, so one constant column stands in.
-        ones = (Projection("one", Literal(True, BOOLEAN)),)
-        narrow = replace(query, projections=ones, schema=pa.schema([("one", pa.bool_())]))
-        return sum(batch.num_rows for batch in self._without_deleted(narrow))
+        return self._scan(query).count()
 
     def explain(self, query: Query) -> Explain:
         """What reading costs."""
-        return self._scan(query, self._bound(query.predicate)).explain()
+        return self._scan(query).explain()
 
-    def _bound(self, predicate: Expr | None) -> Expr | None:
-        return None if predicate is None else self.binding.expression(predicate)
-
-    def _scan(self, query: Query, predicate: Expr | None) -> Scan:
-        projections = [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections]
+    def _scan(self, query: Query) -> Scan:
         plan = make_plan(
-            [self.file], projections, predicate, views="variant", strict=query.strict, timezone=query.timezone
+            [self.file],
+            [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
+            None if query.predicate is None else self.binding.expression(query.predicate),
+            views="variant",
+            strict=query.strict,
+            timezone=query.timezone,
+            live=self._live(),
         )
         # Small files are read side by side, each on one thread; a large one has all to itself.
         return Scan(plan, threads=None if self.is_large else 1)
@@ -121,26 +111,12 @@ class DataFile:
             column = renamed(chunked, arrow_type(kind)).combine_chunks()
         return column if column.type.equals(field.type) else column.cast(field.type)
 
-    def _without_deleted(self, query: Query) -> Iterator[pa.RecordBatch]:
-        """Row numbers count from the start of the file, so all rows are read, then the deleted left out."""
-        assert self.add.deletion_vector is not None
+    def _live(self) -> dict[OpenFile, Live] | None:
+        """Which rows are left of a file with a deletion vector."""
+        if self.add.deletion_vector is None:
+            return None
         deleted = read_vector(self.snapshot.storage, self.add.deletion_vector)
-        kept = "\0keep"
-        projections = query.projections
-        if query.predicate is not None:
-            projections = (*projections, Projection(kept, query.predicate))
-        schema = query.schema
-        if query.predicate is not None:
-            schema = schema.append(pa.field(kept, pa.bool_()))
-        whole = Query(projections, None, schema, query.strict, query.timezone)
-        start = 0
-        for raw in self._scan(whole, None).to_batches():
-            batch = self._finished(raw, whole)
-            mask = live_mask(deleted, start, batch.num_rows)
-            start += batch.num_rows
-            if query.predicate is not None:
-                mask = pc.and_(mask, pc.fill_null(batch.column(batch.num_columns - 1), False))
-            yield batch.filter(mask).select(query.schema.names)
+        return {self.file: lambda start, stop: live_mask(deleted, start, stop - start)}
 
 
 def whole_rows(snapshot: Snapshot) -> Query:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.actions import Action
+from shredlake.delta.actions import Action, Add, Metadata
+from shredlake.delta.column_mapping import MAX_ID
 from shredlake.delta.commit import WHOLE_TABLE, Operation, commit
+from shredlake.delta.deletion_vectors import vector_path
 from shredlake.delta.features import require_writable, with_features, writer_features
 from shredlake.delta.files import as_adds, keys_of
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats_text import with_stats
-from shredlake.delta.storage import decode_path, is_absolute
+from shredlake.delta.storage import Storage, decode_path, is_absolute
 from shredlake.errors import TableError
 
 
@@ -26,12 +30,8 @@ def restore(current: Snapshot, target: Snapshot) -> int:
     going = ~pc.is_in(have_keys, value_set=_live(target, wanted_keys)).to_numpy(zero_copy_only=False)
     back = with_stats(target, target.files.table(keep=coming), coming)
     gone = current.files.table(keep=going)
-    adds = as_adds(back)
-    missing = [
-        add.path
-        for add in adds
-        if not is_absolute(add.path) and current.storage.head(decode_path(add.path)) is None
-    ]
+    adds = [replace(add, data_change=True) for add in as_adds(back)]
+    missing = [path for add in adds for path in _paths(add) if _is_gone(current.storage, path)]
     if missing:
         raise TableError(
             f"{uri}: version {target.version} can't be restored, {len(missing)} of its files are gone "
@@ -39,8 +39,9 @@ def restore(current: Snapshot, target: Snapshot) -> int:
         )
     now = int(time.time() * 1000)
     actions: list[Action] = [*adds, *(add.removal(now) for add in as_adds(gone))]
-    if target.metadata != current.metadata:
-        actions.append(target.metadata)
+    metadata = _restored(current.metadata, target.metadata)
+    if metadata != current.metadata:
+        actions.append(metadata)
     # The protocol only grows: other files of the current version may need what it has.
     protocol = with_features(current.protocol, writer_features(target.protocol))
     if protocol != current.protocol:
@@ -56,6 +57,26 @@ def restore(current: Snapshot, target: Snapshot) -> int:
         },
     )
     return commit(current, actions, operation, WHOLE_TABLE)
+
+
+def _paths(add: Add) -> Iterator[str]:
+    """The files that an action needs: the data, and the deletion vector where that is one."""
+    yield decode_path(add.path)
+    if add.deletion_vector is not None and add.deletion_vector.storage_type != "i":
+        yield vector_path(add.deletion_vector)
+
+
+def _is_gone(storage: Storage, path: str) -> bool:
+    """Whether a file of the table is not there; files elsewhere are taken on trust."""
+    return not is_absolute(path) and storage.head(path) is None
+
+
+def _restored(current: Metadata, target: Metadata) -> Metadata:
+    """The target's metadata; column ids that were given out since are never given out again."""
+    highest = [int(found.configuration.get(MAX_ID, 0)) for found in (current, target)]
+    if highest[0] <= highest[1]:
+        return target
+    return replace(target, configuration={**target.configuration, MAX_ID: str(highest[0])})
 
 
 def _keys(snapshot: Snapshot) -> pa.Array:

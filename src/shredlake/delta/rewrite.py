@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from shredlake.delta.actions import Action, Add, ChangeFile
 from shredlake.delta.commit import Reads
 from shredlake.delta.files import Files, as_adds, file_rows
-from shredlake.delta.layouts import choose
+from shredlake.delta.layouts import choose, may_shred
 from shredlake.delta.read_file import partition_values, read_rows
 from shredlake.delta.rebind import canonical
 from shredlake.delta.schema import Field, Struct
@@ -77,34 +77,31 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None) -> Rewrite:
     candidates = as_adds(snapshot.files.table(keep=verdict.keep))
     result = Rewrite(files_read=candidates)
     feed = snapshot.is_true("delta.enableChangeDataFeed")
-    whole: list[Add] = []
-    partial: list[tuple[Add, pa.Table, pa.Array]] = []
-    for add in candidates:
+    whole: list[tuple[Add, int]] = []
+    for add in candidates:  # one file in memory at a time
         if predicate is None or _always_true(snapshot, predicate, add):
-            whole.append(add)
+            whole.append((add, num_records(add)))
             continue
         rows = read_rows(snapshot, add)
         gone = pc.fill_null(evaluate(predicate, rows), False)
         count = pc.sum(gone).as_py() or 0
         if count == rows.num_rows and rows.num_rows:
-            whole.append(add)
+            whole.append((add, count))
         elif count:
-            partial.append((add, rows, gone))
-    for add in whole:
+            _remove(result, add)
+            _replace(result, snapshot, add, rows.filter(pc.invert(gone)))
+            if feed:
+                _write_changes(result, snapshot, add, rows.filter(gone), "delete")
+            result.deleted_rows += count
+    tells_all = feed and result.added_files > 0
+    for add, count in whole:
         _remove(result, add)
-    for add, rows, gone in partial:
-        _remove(result, add)
-        _replace(result, snapshot, add, rows.filter(pc.invert(gone)))
-        if feed:
-            _write_changes(result, snapshot, add, rows.filter(gone), "delete")
-        result.deleted_rows += int(pc.sum(gone).as_py())
-    for add in whole:
-        rows_of = None
-        if feed and partial:
+        if tells_all:
             # Readers take change files alone where there are any, so these must tell all of it.
-            rows_of = read_rows(snapshot, add)
-            _write_changes(result, snapshot, add, rows_of, "delete")
-        result.deleted_rows += num_records(add) if rows_of is None else rows_of.num_rows
+            rows = read_rows(snapshot, add)
+            _write_changes(result, snapshot, add, rows, "delete")
+            count = rows.num_rows
+        result.deleted_rows += count
     return result
 
 
@@ -149,7 +146,7 @@ def layout_of(snapshot: Snapshot, add: Add, rows: pa.Table) -> dict[str, str]:
         return choose(snapshot.schema, snapshot.properties, "infer", rows)
     known = {name: str(column.schema) for name, column in parse_layout_json(tag).items()}
     pinned = choose(snapshot.schema, snapshot.properties, None, None)
-    if not snapshot.is_true("delta.enableVariantShredding"):
+    if not may_shred(snapshot.properties):
         return {}
     return known | pinned
 
@@ -169,7 +166,7 @@ def _write_changes(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table
 
 def write_changes(snapshot: Snapshot, rows: pa.Table, kind: str, layout: dict[str, str]) -> list[ChangeFile]:
     """Change files that say the same of all rows."""
-    if not snapshot.is_true("delta.enableVariantShredding"):
+    if not may_shred(snapshot.properties):
         layout = {}
     marked = rows.append_column(CHANGE_TYPE, pa.array([kind] * rows.num_rows, pa.string()))
     return [

@@ -23,7 +23,7 @@ from shredlake.delta.rebind import canonical, resolve
 from shredlake.delta.schema import arrow_type
 from shredlake.delta.skipping import FileStatistics, Verdict, prune
 from shredlake.delta.snapshot import Snapshot
-from shredlake.errors import InvalidFile
+from shredlake.errors import ConstraintViolation, InvalidFile
 from shredlake.expr import Column, Expr, Projection, join_name, parse_columns, parse_predicate
 from shredlake.expr.evaluate import evaluate
 
@@ -244,3 +244,12 @@ class TableScan:
                     yield waiting.pop(0).result()
             for future in waiting:
                 yield future.result()
+
+
+def check_rows(snapshot: Snapshot, name: str, text: str) -> None:
+    """Refuses a CHECK constraint that rows of the table break."""
+    total, held = TableScan(snapshot, [], None).count(), TableScan(snapshot, [], text).count()
+    if held < total:
+        raise ConstraintViolation(
+            f"{total - held} of {total} rows break the CHECK constraint {name} ({text}); it was not added"
+        )

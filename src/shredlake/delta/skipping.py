@@ -8,6 +8,7 @@ one of these says so; each is sound by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,12 +18,14 @@ import pyarrow.compute as pc
 
 from shredlake.delta import partitions
 from shredlake.delta.checkpoint_read import Mask
+from shredlake.delta.rebind import resolve
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats import Leaf, leaf_columns
 from shredlake.delta.stats_read import Piece, pieces_of, widened
+from shredlake.delta.type_widening import TYPE_CHANGES
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.expr import Column, Expr, Get, conjuncts, may_match, name_parts, references
+from shredlake.expr import Column, Expr, Get, conjuncts, join_name, may_match, name_parts, references
 from shredlake.expr.prune import Bounds
 from shredlake.kernels import get
 from shredlake.kernels.layout import is_variant
@@ -118,6 +121,11 @@ class FileStatistics:
     def _column_bounds(self, leaf: Leaf) -> Bounds:
         minimum = _joined([piece.bound("minValues", leaf) for piece in self.pieces])
         maximum = _joined([piece.bound("maxValues", leaf) for piece in self.pieces])
+        if self._was_float(leaf):
+            minimum, maximum = (
+                _loosened(minimum, pc.min_element_wise),
+                _loosened(maximum, pc.max_element_wise),
+            )
         return Bounds(
             minimum=minimum,
             maximum=widened(maximum, leaf.type),
@@ -125,6 +133,12 @@ class FileStatistics:
             row_count=self.row_counts,
             may_be_nan=self._may_be_nan(maximum),
         )
+
+    def _was_float(self, leaf: Leaf) -> bool:
+        """Whether a column of doubles was one of floats, so that texts of old bounds may mean floats."""
+        field = resolve(self.snapshot.schema, join_name(leaf.names))[-1]
+        changes = field.metadata.get(TYPE_CHANGES) or ()
+        return leaf.type == "double" and any(change.get("fromType") == "float" for change in changes)
 
     def _presence(self, leaf: Leaf) -> Bounds:
         """Null counts only: of Variants, lists and maps."""
@@ -220,6 +234,11 @@ def _joined(arrays: list[pa.Array]) -> pa.Array:
         widest = pa.float64() if any(pa.types.is_floating(kind) for kind in kinds) else arrays[-1].type
         arrays = [array.cast(widest) for array in arrays]
     return pa.concat_arrays(arrays)
+
+
+def _loosened(bounds: pa.Array, outer: Callable[..., pa.Array]) -> pa.Array:
+    """Bounds that hold whether a text such as 0.1 meant the double or the float, which is a little more."""
+    return outer(bounds, bounds.cast(pa.float32()).cast(pa.float64()))
 
 
 def _valid(array: pa.Array | None) -> int:

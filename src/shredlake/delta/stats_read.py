@@ -193,4 +193,5 @@ def widened(values: pa.Array, kind: DeltaType) -> pa.Array:
     """
     if kind not in ("timestamp", "timestamp_ntz"):
         return values
-    return pc.add(values.cast(pa.int64()), 999).cast(values.type)
+    microseconds = pc.min_element_wise(values.cast(pa.int64()), 2**63 - 1000, skip_nulls=False)
+    return pc.add(microseconds, 999).cast(values.type)

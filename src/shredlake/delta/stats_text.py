@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -10,10 +11,9 @@ import pyarrow.compute as pc
 from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.checkpoint_stats import SIDES, StatsColumns
 from shredlake.delta.snapshot import Snapshot
-from shredlake.delta.stats import json_bound, put, render
-from shredlake.delta.stats_read import ParsedPiece, Piece
-from shredlake.delta.z85 import encode_variant
-from shredlake.variant import Variant
+from shredlake.delta.stats import Leaf, json_bound, put, render
+from shredlake.delta.stats_read import ParsedPiece, Piece, Side
+from shredlake.delta.z85 import encode_variants
 
 
 def with_stats(snapshot: Snapshot, table: pa.Table, keep: Mask) -> pa.Table:
@@ -44,19 +44,22 @@ def texts_of(columns: StatsColumns, piece: Piece) -> list[str | None]:
     found: list[dict[str, Any]] = [{"numRecords": count} for count in counts]
     for side in SIDES:
         for leaf in columns.bounded:
-            values = piece.variant_bounds(side, leaf) if leaf.type == "variant" else piece.bound(side, leaf)
-            for row, value in zip(found, values, strict=True):
-                if value.is_valid:
-                    put(row, (side, *leaf.physical), _json(value, upper=side == "maxValues"))
+            for row, value in zip(found, _texts(piece, side, leaf), strict=True):
+                put(row, (side, *leaf.physical), value)
     for leaf in columns.counted:
         for row, value in zip(found, piece.null_count(leaf).to_pylist(), strict=True):
             put(row, ("nullCount", *leaf.physical), value)
     return [None if count is None else render(row) for count, row in zip(counts, found, strict=True)]
 
 
+def _texts(piece: Piece, side: Side, leaf: Leaf) -> Iterable[Any]:
+    """The bounds of a column in their JSON form."""
+    if leaf.type == "variant":
+        return list(encode_variants(piece.variant_bounds(side, leaf)).to_pylist())
+    return [_json(value, upper=side == "maxValues") for value in piece.bound(side, leaf)]
+
+
 def _json(value: pa.Scalar, *, upper: bool) -> Any:
-    if pa.types.is_struct(value.type):
-        row = value.as_py()
-        return encode_variant(Variant(row["metadata"], row["value"]))
     # Bounds were cut when they were first written: keep them as they are.
-    return json_bound(value, len(value.as_py()) if pa.types.is_string(value.type) else 0, upper=upper)
+    is_text = value.is_valid and pa.types.is_string(value.type)
+    return json_bound(value, len(value.as_py()) if is_text else 0, upper=upper)

@@ -20,11 +20,11 @@ from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import Shredding
 from shredlake.delta.log import version_at
 from shredlake.delta.restore import restore
-from shredlake.delta.scan import TableScan
+from shredlake.delta.scan import TableScan, check_rows
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.storage import Storage
 from shredlake.delta.vacuum import vacuum
-from shredlake.errors import ConstraintViolation, TableError
+from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
 from shredlake.parquet.write import WriteOptions
 
@@ -242,7 +242,12 @@ class Table:
         self._writable()
         return self._moved(
             mutate.overwrite(
-                self._storage, data, where=where, partitions=partitions, shredding=shredding, options=options
+                self._storage,
+                data,
+                where=where,
+                by_partition=partitions,
+                shredding=shredding,
+                options=options,
             )
         )
 
@@ -292,7 +297,7 @@ class Table:
             return self.version
         checks = alter.new_checks(properties)
         for name in checks:
-            self._check_rows(name, str(properties[f"delta.constraints.{name}"]))
+            check_rows(snapshot, name, str(properties[f"delta.constraints.{name}"]))
         operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
         return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
 
@@ -364,13 +369,6 @@ class Table:
         [{'id': 1, '_change_type': 'delete'}]
         """
         return changes(self._snapshot, start, end)
-
-    def _check_rows(self, name: str, text: str) -> None:
-        total, held = self.scan([]).count(), self.scan([], where=text).count()
-        if held < total:
-            raise ConstraintViolation(
-                f"{total - held} of {total} rows break the CHECK constraint {name} ({text}); it was not added"
-            )
 
     def _writable(self) -> Snapshot:
         """The latest snapshot, to plan a write on."""

@@ -72,7 +72,7 @@ def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
     for table in (live, recent):
         for path in table.column("path").to_pylist():
             yield _inside(snapshot, path) if is_absolute(path) else decode_path(path)
-        yield from _vectors(table)
+        yield from _vectors(snapshot, table)
 
 
 def _inside(snapshot: Snapshot, path: str) -> str:
@@ -88,11 +88,13 @@ def _comparable(uri: str) -> str:
     return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
 
 
-def _vectors(table: pa.Table) -> Iterator[str]:
+def _vectors(snapshot: Snapshot, table: pa.Table) -> Iterator[str]:
     """Files of deletion vectors."""
     with_vector = table.filter(pc.is_valid(table.column("deletionVector")))
     padded = with_vector.append_column("size", pa.array([0] * with_vector.num_rows, pa.int64()))
     for add in as_adds(padded):
         assert add.deletion_vector is not None
-        if add.deletion_vector.storage_type == "u":
-            yield vector_path(add.deletion_vector)
+        if add.deletion_vector.storage_type == "i":
+            continue  # in the log itself
+        path = vector_path(add.deletion_vector)
+        yield _inside(snapshot, path) if is_absolute(path) else path

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shredlake.errors import MalformedVariant
 from shredlake.kernels.layout import variant
@@ -181,20 +182,67 @@ def decode_variants(texts: pa.Array) -> pa.StructArray:
 
 def _rare_forms(texts: pa.Array, is_good: np.ndarray[Any, Any], metadata: Any, value: Any) -> pa.StructArray:
     """Puts the decoded rows in place, and tries those of an unusual form one by one."""
+    kind = variant()
+    decoded = pa.nulls(0, kind)
+    if len(metadata):
+        decoded = pa.StructArray.from_arrays([metadata, value], fields=list(kind))
     places = np.where(is_good, np.cumsum(is_good) - 1, -1)
-    if len(metadata) and is_good.all():
-        return pa.StructArray.from_arrays([metadata, value], fields=list(variant()))
-    rows: list[dict[str, bytes] | None] = []
-    for place, text in zip(places.tolist(), texts.to_pylist(), strict=True):
-        if place >= 0:
-            rows.append({"metadata": metadata[place].as_py(), "value": value[place].as_py()})
-            continue
+    unusual = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False) & ~is_good)
+    rare = []
+    for row in unusual.tolist():
         try:
-            found = None if text is None else decode_variant(text)
+            found = decode_variant(texts[row].as_py())
         except MalformedVariant:
-            found = None
-        rows.append(None if found is None else {"metadata": found.metadata, "value": found.value})
-    return pa.array(rows, type=variant())
+            continue
+        places[row] = len(decoded) + len(rare)
+        rare.append({"metadata": found.metadata, "value": found.value})
+    if rare:
+        decoded = pa.concat_arrays([decoded, pa.array(rare, kind)])
+    if (places >= 0).all():
+        return decoded if not rare else decoded.take(pa.array(places))
+    absent = places < 0
+    taken = decoded.take(pa.array(places, mask=absent))
+    children = [pc.fill_null(taken.field(0), b""), taken.field(1)]  # metadata is never null
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=pa.array(absent))
+
+
+def encode_variants(column: pa.StructArray) -> pa.StringArray:
+    """A column of unshredded Variants as statistics spell them: `encode_variant` for many.
+
+    >>> column = pa.array([{"metadata": b"\\x01\\x00\\x00", "value": b"\\x0c\\x07"}, None], variant())
+    >>> encode_variants(column).to_pylist() == [encode_variant(Variant.of(7)), None]
+    True
+    """
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    parts = [_pieces(column.field(name), valid) for name in ("metadata", "value")]
+    sizes = parts[0][2] + parts[1][2]
+    padded = -(-sizes // 4) * 4
+    ends = np.cumsum(padded)
+    joined = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
+    at = ends - padded
+    for data, starts, lengths in parts:
+        joined[_ranges(at, lengths)] = data[_ranges(starts, lengths)]
+        at = at + lengths
+    words = joined.view(">u4").astype(np.uint64)
+    digits = (words[:, None] // _POWERS) % np.uint64(85)
+    characters = np.frombuffer(ALPHABET, dtype=np.uint8)[digits.astype(np.intp)]
+    offsets = np.concatenate([[0], ends // 4 * 5]).astype(np.int32)
+    mask = pa.array(valid).buffers()[1]
+    return pa.StringArray.from_buffers(
+        len(column), pa.py_buffer(offsets), pa.py_buffer(characters.tobytes()), mask, int((~valid).sum())
+    )
+
+
+def _pieces(
+    values: pa.Array, valid: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The bytes of a binary column, and per row where its own begin and how many they are, 0 if not valid."""
+    values = values.cast(pa.binary())
+    _, raw, data = values.buffers()
+    offsets = np.frombuffer(raw, dtype=np.int32, count=len(values) + 1, offset=values.offset * 4)
+    content = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    offsets = offsets.astype(np.int64)
+    return content, offsets[:-1], np.where(valid, np.diff(offsets), 0)
 
 
 def _ranges(starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -182,6 +182,29 @@ def test_restore_over_a_checkpoint(tmp_path: Path) -> None:
     assert ids(sl.Table(tmp_path)) == [0, 1, 2, 3, 4, 5]
 
 
+def test_restored_files_bring_rows_back(tmp_path: Path) -> None:
+    """Whoever follows the log must see them come, also where a checkpoint says that they changed nothing."""
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=FEED)
+    table.append(numbered(0, 3))
+    table.checkpoint()
+    table.delete()
+    table.restore(1)
+    commit = (tmp_path / "_delta_log" / f"{3:020}.json").read_text().splitlines()
+    [action] = [json.loads(line)["add"] for line in commit if '"add"' in line]
+    assert action["dataChange"] is True
+    assert sorted(row["id"] for row in table.changes(3).to_pylist()) == [0, 1, 2]
+
+
+def test_restore_gives_out_no_column_id_twice(tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "name"}
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=properties)
+    table.add_column(pa.field("x", pa.int64()))
+    table.restore(0)
+    assert table.schema.names == ["id", "v"]
+    table.add_column(pa.field("y", pa.int64()))
+    assert [field.id for field in table.snapshot.schema.fields] == [1, 2, 4]
+
+
 def test_restore_what_was_vacuumed(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT)
     table.append(numbered(0, 3))
@@ -249,6 +272,15 @@ def test_changes_that_were_not_recorded(tmp_path: Path) -> None:
     with pytest.raises(sl.VersionNotFound, match="changes of versions 2 to 9: the table has 0 to 2"):
         table.changes(2, 9)
     assert table.changes(2).num_rows == 0
+    table.delete("id = 1")
+    assert table.changes(2).column("id").to_pylist() == [1]
+    # What happened before the feed was on can't be told, however late the end is.
+    with pytest.raises(sl.TableError, match="has no change data feed at version 1"):
+        table.changes(1, 3)
+    table.set_properties({"delta.enableChangeDataFeed": None})
+    with pytest.raises(sl.TableError, match="has no change data feed at version 4"):
+        table.changes(2)
+    assert table.changes(2, 3).column("id").to_pylist() == [1]
 
 
 def test_scans_do_not_see_the_change_column(tmp_path: Path) -> None:
@@ -341,6 +373,37 @@ def test_vacuum_keeps_vectors(tmp_path: Path) -> None:
     table = with_vector(tmp_path, stored(tmp_path, [1]))
     age(tmp_path, days=8)
     assert table.vacuum(retention_hours=0, enforce_retention=False) == []
+
+
+def test_vacuum_keeps_vectors_at_absolute_paths(tmp_path: Path) -> None:
+    vector = stored(tmp_path, [1])
+    file = next(tmp_path.rglob("deletion_vector_*.bin"))
+    table = with_vector(tmp_path, vector | {"storageType": "p", "pathOrInlineDv": file.as_uri()})
+    assert ids(table) == [0, *range(2, 10)]
+    age(tmp_path, days=8)
+    assert table.vacuum(retention_hours=0, enforce_retention=False) == []
+
+
+def test_restore_needs_the_vectors(tmp_path: Path) -> None:
+    table = with_vector(tmp_path, stored(tmp_path, [1]))
+    table.delete("id = 5")
+    next(tmp_path.rglob("deletion_vector_*.bin")).unlink()
+    with pytest.raises(sl.TableError, match="1 of its files are gone"):
+        table.restore(2)
+
+
+def test_vectors_spare_the_pages_that_a_condition_rules_out(tmp_path: Path) -> None:
+    properties = SHREDDED | {"delta.enableDeletionVectors": "true"}
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=properties)
+    table.append(numbered(0, 5000), options=sl.WriteOptions(page_rows=500))
+    [row] = table.files().to_pylist()
+    raw = {"path": row["path"], "partitionValues": {}, "size": row["size"], "dataChange": True}
+    added = raw | {"modificationTime": 1, "stats": row["stats"], "deletionVector": inline([7, 4001])}
+    write_commit(tmp_path, 2, [{"remove": raw}, {"add": added}])
+    scan = sl.Table(tmp_path).scan(["id"], where="v:a::bigint between 4000 and 4002")
+    assert scan.to_arrow().column("id").to_pylist() == [4000, 4002]
+    assert (scan.count(), scan.explain().rows) == (2, 2)
+    assert scan.explain().pages_read < scan.explain().pages_total / 2
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from shredlake.delta.actions import Add, DomainMetadata, Remove, Transaction, du
 from shredlake.delta.commit import WHOLE_TABLE, Operation, Reads, commit
 from shredlake.delta.files import as_adds
 from shredlake.delta.snapshot import Snapshot, load_snapshot
+from shredlake.delta.storage import Storage
 
 WRITE = Operation("TEST")
 
@@ -174,6 +176,64 @@ def test_a_lost_answer_is_not_a_conflict(table: sl.Table, monkeypatch: pytest.Mo
     monkeypatch.setattr(commits, "try_commit", forgetful)
     assert commit(table.snapshot, [add("ours")], WRITE) == 3
     assert sl.Table(table.uri).version == 3
+
+
+def failing_store(monkeypatch: pytest.MonkeyPatch, *, after_the_put: bool) -> None:
+    """A store whose connection breaks while a commit is written."""
+    real = Storage.create
+
+    def create(self: Storage, path: str, data: bytes) -> None:
+        if after_the_put:
+            real(self, path, data)
+        raise sl.TableError(f"{path} could not be written: connection reset")
+
+    monkeypatch.setattr(Storage, "create", create)
+
+
+@pytest.mark.parametrize("after_the_put", [True, False])
+def test_a_store_that_fails_while_committing(monkeypatch: pytest.MonkeyPatch, after_the_put: bool) -> None:
+    """Files of a commit that may stand are never deleted."""
+    table = sl.Table.create(f"memory://commits/{uuid4()}", ID_AND_VARIANT)
+    storage = table.snapshot.storage
+    failing_store(monkeypatch, after_the_put=after_the_put)
+    if after_the_put:
+        assert table.append(numbered(0, 3)) == 1
+        assert ids(table) == [0, 1, 2]
+        return
+    with pytest.raises(sl.CommitUncertain, match=r"version 1 may have been committed or not .*history\(\)"):
+        table.append(numbered(0, 3))
+    assert len([entry for entry in storage.list() if entry.path.startswith("part-")]) == 1
+
+
+def test_a_disk_that_fails_while_committing(
+    table: sl.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.name for path in tmp_path.glob("part-*.parquet")}
+    failing_store(monkeypatch, after_the_put=False)
+    with pytest.raises(sl.TableError, match="connection reset") as caught:
+        table.append(numbered(0, 3))
+    assert not isinstance(caught.value, sl.CommitUncertain)
+    assert {path.name for path in tmp_path.glob("part-*.parquet")} == before
+
+
+def test_an_interrupt_leaves_the_files_to_vacuum(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = mutate.commit
+
+    def interrupted(*arguments: Any) -> int:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mutate, "commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.append(numbered(20, 22))
+    assert ids(table) == list(range(22))
+
+
+def test_the_same_transaction_twice_at_a_time(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, mark = numbered(20, 22), ("loader", 7)
+    meanwhile(monkeypatch, table, lambda: sl.Table(table.uri).append(rows, transaction=mark))
+    assert table.append(rows, transaction=mark) == 3
+    assert ids(table) == list(range(22))
 
 
 # ── Plans that are made again ───────────────────────────────────────────────────────────────────────────

@@ -146,6 +146,11 @@ def test_a_new_check_is_held_against_the_rows_that_are_there(tmp_path: Path) -> 
         "2 of 3 rows break the CHECK constraint positive (v:a::bigint > 0); it was not added"
     )
     table.delete("id > 1")
+    # Rows that others wrote since count too.
+    sl.Table(tmp_path).append(rows_of([4], [{"a": -4}]))
+    with pytest.raises(sl.ConstraintViolation, match="1 of 2 rows break"):
+        table.set_properties({"delta.constraints.positive": "v:a::bigint > 0"})
+    table.delete("id = 4")
     table.set_properties({"delta.constraints.positive": "v:a::bigint > 0"})
     with pytest.raises(sl.ConstraintViolation):
         table.append(rows_of([1], [{"a": -1}]))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -411,6 +412,22 @@ def test_widened_columns_keep_their_old_statistics(tmp_path: Path) -> None:
     snapshot = sl.Table(tmp_path).snapshot
     assert prune(snapshot, parse_predicate("n = 4.5")).keep.tolist() == [True]
     assert prune(snapshot, parse_predicate("n < 0.5")).keep.tolist() == [False]
+
+
+def test_floats_that_became_doubles(tmp_path: Path) -> None:
+    """A writer of floats says 0.1 where the value, as a double, is 0.10000000149."""
+    changes = [{"fromType": "float", "toType": "double"}]
+    fields = [{"name": "n", "type": "double", "nullable": True, "metadata": {"delta.typeChanges": changes}}]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    stats = {"numRecords": 1, "minValues": {"n": 0.1}, "maxValues": {"n": 0.1}, "nullCount": {"n": 0}}
+    action = add("f", stats=json.dumps(stats), tags={"shredlake.layout": "{}"})
+    write_commit(tmp_path, 0, [PROTOCOL, metadata(schema=schema), action])
+    snapshot = sl.Table(tmp_path).snapshot
+    value = float(np.float32(0.1))
+    for where in (f"n = {value!r}D", "n > 0.1D", "n = 0.1D"):
+        assert prune(snapshot, parse_predicate(where)).keep.tolist() == [True], where
+    assert prune(snapshot, parse_predicate("n > 0.11D")).keep.tolist() == [False]
+    assert prune(snapshot, parse_predicate("n < 0.09D")).keep.tolist() == [False]
 
 
 def test_far_moments_have_bounds_or_none() -> None:

@@ -120,6 +120,15 @@ def test_anything_but_true_forbids_shredding(tmp_path: Path, value: str) -> None
     assert dict(table.files().to_pylist()[0]["tags"])["shredlake.layout"] == "{}"
 
 
+def test_rewritten_files_ask_the_property_too(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
+    table.append(numbered(0, 4))
+    table.set_properties({"delta.enableVariantShredding": "TRUE"})
+    table.delete("id = 1")
+    [file] = tmp_path.glob(table.files().column("path")[0].as_py())
+    assert "typed_value" not in str(pq.read_schema(file))
+
+
 def test_shredded_files_stay_readable_after_shredding_is_turned_off(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
     table.append(numbered(0, 3))
@@ -397,6 +406,46 @@ def test_overwrite_partitions(tmp_path: Path) -> None:
     plain = sl.Table.create(tmp_path / "plain", schema)
     with pytest.raises(sl.InvalidSchema, match="needs a partitioned table"):
         plain.overwrite(pa.table({"p": ["b"], "id": [20]}), partitions=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "theirs"),
+    [
+        (pa.timestamp("us", tz="UTC"), datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01 00:00:00"),
+        (pa.timestamp("us"), datetime(2026, 1, 1), "2026-01-01 00:00:00.0"),
+        (pa.decimal128(6, 2), Decimal("1.50"), "1.5"),
+        (pa.float64(), float("inf"), "Infinity"),
+        (pa.bool_(), True, "TRUE"),
+        (pa.string(), None, ""),
+        (pa.binary(), b"\x00\xff", "\x00\xff"),
+    ],
+)
+def test_overwrite_partitions_however_they_are_spelled(
+    tmp_path: Path, kind: pa.DataType, ours: object, theirs: str
+) -> None:
+    """Another writer may spell the same value in another way: it is the same partition."""
+    schema = pa.schema([("p", kind), ("id", pa.int64())])
+    table = sl.Table.create(tmp_path, schema, ["p"])
+    table.append(pa.table({"p": pa.array([ours], kind), "id": [1]}))
+    log = tmp_path / "_delta_log" / f"{1:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["partitionValues"] = {"p": theirs}
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    table = sl.Table(tmp_path)
+    table.overwrite(pa.table({"p": pa.array([ours], kind), "id": [2]}), partitions=True)
+    assert ids(table) == [2]
+
+
+def test_not_a_number_in_partition_values(tmp_path: Path) -> None:
+    """As Java spells it: other engines must read it."""
+    table = sl.Table.create(tmp_path, pa.schema([("p", pa.float64()), ("id", pa.int64())]), ["p"])
+    values = [float("inf"), float("-inf"), float("nan"), 0.1]
+    table.append(pa.table({"p": values, "id": [1, 2, 3, 4]}))
+    spelled = {dict(row)["p"] for row in table.files().column("partitionValues").to_pylist()}
+    assert spelled == {"Infinity", "-Infinity", "NaN", "0.1"}
+    assert table.scan(["id"], where="p > 1e300").to_arrow().column("id").sort().to_pylist() == [1, 3]
 
 
 def test_delete_rewrites_only_what_it_must(tmp_path: Path) -> None:
