@@ -9,13 +9,12 @@ functions that can run out of memory return OK or NO_MEMORY, and the Python laye
 MemoryError. `to_arrow` gives the memory away to a pa.Buffer that frees it; after that the struct is empty.
 Whoever does not hand a buffer over releases it (`release` is safe to call twice).
 
-Large blocks that are no longer needed are kept for the next kernel (`take_block`, `give_block`; at most
+Large blocks that are no longer needed are kept for the next kernel (`resize`, `give_block`; at most
 KEPT_BYTES in all): fresh memory must be cleared by the operating system page by page, which takes longer than
 filling it. A worker that handles batch after batch so works in the same memory all the time.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 cdef enum Status:
@@ -24,7 +23,7 @@ cdef enum Status:
 
 cdef enum:
     LARGE_BLOCK = 1 << 16
-    KEPT_BYTES = 64 << 20
+    KEPT_BYTES = 128 << 20
 
 cdef struct Bytes:
     uint8_t* data
@@ -38,8 +37,8 @@ cdef struct Bits:
 
 # ---------------------------------------------------------------- large blocks (in _buffers.pyx)
 
-cdef uint8_t* take_block(int64_t wanted, int64_t* capacity) noexcept nogil
 cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil
+cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil
 
 # ---------------------------------------------------------------- bytes
 
@@ -50,10 +49,7 @@ cdef inline void start(Bytes* buffer) noexcept nogil:
 
 
 cdef inline void release(Bytes* buffer) noexcept nogil:
-    if buffer.capacity >= LARGE_BLOCK:
-        give_block(buffer.data, buffer.capacity)
-    else:
-        free(buffer.data)
+    give_block(buffer.data, buffer.capacity)
     start(buffer)
 
 
@@ -64,16 +60,7 @@ cdef inline int grow(Bytes* buffer, int64_t extra) noexcept nogil:
         wanted = 2 * buffer.capacity
     if wanted < 64:
         wanted = 64
-    cdef uint8_t* moved
-    if buffer.data == NULL and wanted >= LARGE_BLOCK:
-        moved = take_block(wanted, &wanted)
-    else:
-        moved = <uint8_t*> realloc(buffer.data, <size_t> wanted)
-    if moved == NULL:
-        return NO_MEMORY
-    buffer.data = moved
-    buffer.capacity = wanted
-    return OK
+    return resize(buffer, wanted)
 
 
 cdef inline int reserve(Bytes* buffer, int64_t extra) noexcept nogil:

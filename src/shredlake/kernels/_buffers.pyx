@@ -1,7 +1,8 @@
 """Where C memory becomes an Arrow buffer, and where it waits for its next use; the rest is in _buffers.pxd."""
 
 from libc.stdint cimport uintptr_t
-from libc.stdlib cimport malloc
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ cdef extern from *:
     void unlock_blocks "shredlake_unlock_blocks"() noexcept nogil
 
 cdef enum:
-    KEPT_BLOCKS = 64
+    KEPT_BLOCKS = 512
 
 cdef struct Block:
     uint8_t* data
@@ -31,40 +32,53 @@ cdef int kept_count = 0
 cdef int64_t kept_bytes = 0
 
 
-cdef uint8_t* take_block(int64_t wanted, int64_t* capacity) noexcept nogil:
-    """A block of at least `wanted` bytes: the smallest kept one that is not far too large, or a new one."""
+cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil:
+    """Room for at least `wanted` bytes, in the smallest kept block that is not far too large or in a new one."""
     global kept_count, kept_bytes
     cdef int i, best = -1
     cdef Block found
-    lock_blocks()
-    for i in range(kept_count):
-        if wanted <= kept[i].capacity <= 4 * wanted and (best < 0 or kept[i].capacity < kept[best].capacity):
-            best = i
-    if best >= 0:
-        found = kept[best]
-        kept_count -= 1
-        kept[best] = kept[kept_count]
-        kept_bytes -= found.capacity
-    unlock_blocks()
-    if best >= 0:
-        capacity[0] = found.capacity
-        return found.data
-    capacity[0] = wanted
-    return <uint8_t*> malloc(<size_t> wanted)
+    cdef uint8_t* old = buffer.data
+    cdef uint8_t* moved
+    if wanted >= LARGE_BLOCK:
+        lock_blocks()
+        for i in range(kept_count):
+            if wanted <= kept[i].capacity <= 2 * wanted and (best < 0 or kept[i].capacity < kept[best].capacity):
+                best = i
+        if best >= 0:
+            found = kept[best]
+            kept_count -= 1
+            kept[best] = kept[kept_count]
+            kept_bytes -= found.capacity
+        unlock_blocks()
+    if best < 0:
+        moved = <uint8_t*> realloc(old, <size_t> wanted)
+        if moved == NULL:
+            return NO_MEMORY
+        buffer.data = moved
+        buffer.capacity = wanted
+        return OK
+    # Copying what was written is cheaper than the fresh pages that realloc would have to ask for.
+    if buffer.size:
+        memcpy(found.data, old, <size_t> buffer.size)
+    give_block(old, buffer.capacity)
+    buffer.data = found.data
+    buffer.capacity = found.capacity
+    return OK
 
 
 cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil:
-    """Keeps a block for later, or frees it if enough are kept."""
+    """Keeps a large block for later, if not enough are kept; frees any other."""
     global kept_count, kept_bytes
-    cdef bint keep
-    lock_blocks()
-    keep = kept_count < KEPT_BLOCKS and kept_bytes + capacity <= KEPT_BYTES
-    if keep:
-        kept[kept_count].data = block
-        kept[kept_count].capacity = capacity
-        kept_count += 1
-        kept_bytes += capacity
-    unlock_blocks()
+    cdef bint keep = False
+    if capacity >= LARGE_BLOCK:
+        lock_blocks()
+        keep = kept_count < KEPT_BLOCKS and kept_bytes + capacity <= KEPT_BYTES
+        if keep:
+            kept[kept_count].data = block
+            kept[kept_count].capacity = capacity
+            kept_count += 1
+            kept_bytes += capacity
+        unlock_blocks()
     if not keep:
         free(block)
 

@@ -30,6 +30,7 @@ from shredlake.kernels._buffers cimport (
     bit_at,
     release,
     reserve,
+    resize,
     to_arrow,
 )
 from shredlake.kernels._decimals cimport digits_fit, exact_number, fits_int, rescale
@@ -149,21 +150,16 @@ cdef struct Shredding:
 
 # ---------------------------------------------------------------- buffers addressed by row
 
-cdef int grow_zeroed(Bytes* buffer, int64_t capacity) noexcept nogil:
-    """Bytes behind what was written stay zero; calloc of much memory touches none of it."""
-    cdef uint8_t* moved
-    if capacity <= buffer.capacity:
+cdef int grow_zeroed(Bytes* buffer, int64_t wanted) noexcept nogil:
+    """Room for `wanted` bytes; those behind what was written are zero."""
+    cdef int64_t known = buffer.capacity
+    if wanted <= known:
         return OK
-    if buffer.data == NULL:
-        moved = <uint8_t*> calloc(<size_t> capacity, 1)
-    else:
-        moved = <uint8_t*> realloc(buffer.data, <size_t> capacity)
-        if moved != NULL:
-            memset(moved + buffer.capacity, 0, <size_t> (capacity - buffer.capacity))
-    if moved == NULL:
+    # These buffers are written by position: all of the old room counts as written.
+    buffer.size = known
+    if resize(buffer, wanted) != OK:
         return NO_MEMORY
-    buffer.data = moved
-    buffer.capacity = capacity
+    memset(buffer.data + known, 0, <size_t> (buffer.capacity - known))
     return OK
 
 
