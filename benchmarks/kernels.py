@@ -78,7 +78,7 @@ TWO_THREADS = 1.7
 
 
 def best(runs: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds of the fastest run, after one to warm up; what takes milliseconds runs until a second is over."""
+    """Seconds of the fastest run, after one to warm up; short ones run for a second."""
     work()
     times: list[float] = []
     while len(times) < runs or (sum(times) < 1 and len(times) < 20 * runs):
