@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
@@ -10,16 +12,18 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidExpression
 from shredlake.expr.select_list import split_columns
 from shredlake.kernels import to_json
 from shredlake.kernels.layout import is_variant
+from shredlake.parquet.write import write_parquet
+from shredlake.spark.frames import from_spark
 
 LARGE_TABLE = 20 << 30
 """Bytes to read from which Spark is worth its start, where there is a choice."""
@@ -54,7 +58,9 @@ def query(
     rows = limit if limit is not None else (20 if form == "table" else None)
     if on_spark:
         frame = _spark_scan(opened, wanted, where, strict).frame()
-        found = (frame if rows is None else frame.limit(rows + 1)).toArrow()
+        arrow = (frame if rows is None else frame.limit(rows + 1)).toArrow()
+        columns_of = [from_spark(column.combine_chunks()) for column in arrow.columns]
+        found = pa.table(columns_of, names=arrow.column_names)
     else:
         found = _first(local.to_batches(), local.schema, None if rows is None else rows + 1)
     _print(found, form, rows, output, more=limit is None)
@@ -85,7 +91,7 @@ def _print(found: pa.Table, form: Format, rows: int | None, output: str | None, 
     shown = found if rows is None else found.slice(0, rows)
     match form:
         case "table":
-            _grid(_readable(shown))
+            _write(_grid(_readable(shown), wide=output is not None).encode(), output)
             if cut and more:
                 typer.echo(f"first {rows} rows; --limit shows more", err=True)
         case "json":
@@ -97,21 +103,33 @@ def _print(found: pa.Table, form: Format, rows: int | None, output: str | None, 
         case "parquet":
             if output is None:
                 raise InvalidExpression("--format parquet writes a file: name it with --output FILE")
-            pq.write_table(shown, output)
+            write_parquet(shown, output)
 
 
 def _readable(table: pa.Table) -> pa.Table:
-    """Variants as JSON text."""
+    """Variants, and whatever else has parts, as JSON text."""
     for index, field in enumerate(table.schema):
         if is_variant(field.type):
             table = table.set_column(index, field.name, to_json(table.column(index)))
+        elif pa.types.is_nested(field.type) or is_binary(field.type):
+            texts = [None if value is None else _text(value) for value in table.column(index).to_pylist()]
+            if is_binary(field.type):
+                texts = [None if text is None else text.strip('"') for text in texts]
+            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     return table
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _lines(table: pa.Table) -> Iterator[str]:
     """Rows as JSON objects; the text of a Variant stands as it is, so that no number changes."""
     variants = {field.name for field in table.schema if is_variant(field.type)}
-    for row in _readable(table).to_pylist():
+    for index, field in enumerate(table.schema):
+        if field.name in variants:
+            table = table.set_column(index, field.name, to_json(table.column(index)))
+    for row in table.to_pylist():
         fields = (
             json.dumps(name, ensure_ascii=False)
             + ": "
@@ -122,18 +140,38 @@ def _lines(table: pa.Table) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    return str(value) if isinstance(value, Decimal) else json.dumps(value, default=str, ensure_ascii=False)
+    """A value as JSON: numbers as they are, bytes in base64, what JSON has no numbers for as text."""
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return json.dumps(base64.b64encode(value).decode())
+        case float() if not math.isfinite(value):
+            return json.dumps({"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)])
+        case dict():
+            parts = (
+                f"{json.dumps(str(key), ensure_ascii=False)}: {_text(part)}" for key, part in value.items()
+            )
+            return "{" + ", ".join(parts) + "}"
+        case list():
+            return "[" + ", ".join(map(_text, value)) + "]"
+        case _:
+            return json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _grid(table: pa.Table) -> None:
+def _grid(table: pa.Table, wide: bool) -> str:
     grid = Grid()
     for field in table.schema:
         justify: Literal["left", "right"] = "right" if any(is_(field.type) for is_ in NUMBERS) else "left"
-        grid.add_column(field.name, justify=justify, overflow="fold")
+        grid.add_column(Text(field.name), justify=justify, overflow="fold")
     for row in table.to_pylist():
-        grid.add_row(*["NULL" if value is None else str(value) for value in row.values()])
+        # As they stand: rich takes `[a]` for a style and `:a:` for an emoji.
+        grid.add_row(*[Text("NULL" if value is None else str(value)) for value in row.values()])
     console = Console()
-    (console if console.is_terminal else Console(width=160)).print(grid)
+    plain = console if console.is_terminal and not wide else Console(width=160, color_system=None)
+    with plain.capture() as capture:
+        plain.print(grid)
+    return capture.get()
 
 
 def _write(data: bytes, output: str | None) -> None:
