@@ -16,6 +16,7 @@ from shredlake.cli.inspect import inspect_file
 from shredlake.cli.migrate import migrate_files
 from shredlake.cli.optimize import optimize_files
 from shredlake.cli.query import query
+from shredlake.cli.report import report
 from shredlake.cli.stats import stats
 from shredlake.cli.vacuum import vacuum
 from shredlake.errors import ShredlakeError
@@ -45,6 +46,7 @@ app.command("inspect")(inspect_file)
 app.command("migrate")(migrate_files)
 app.command("optimize")(optimize_files)
 app.command("query")(query)
+app.command("report")(report)
 app.command("stats")(stats)
 app.command("vacuum")(vacuum)
 

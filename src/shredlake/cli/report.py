@@ -1,0 +1,177 @@
+"""`shredlake report`: how the files of a table shred its Variants, and what a query on each path can skip.
+
+```
+events  version 12   64 files   20,000,000 rows   1.2 GB   in 2 layouts
+v
+  path      typed as         files  mixed  not typed  statistics  files per value
+  amount    double              64     12          0          52              1.9
+```
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow.compute as pc
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from shredlake.cli.inspect import bytes_text
+from shredlake.delta import Table
+from shredlake.delta.files import as_adds
+from shredlake.delta.layouts import variant_places
+from shredlake.delta.ranges import Ranges, ranges
+from shredlake.delta.skipping import FileStatistics
+from shredlake.delta.snapshot import Snapshot
+from shredlake.parquet.layout import ColumnLayout
+from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, Steps, node_ddl, node_path
+from shredlake.spark.layouts import FileLayouts
+from shredlake.variant.path import Path
+
+
+@dataclass
+class PathFacts:
+    """One path of a Variant column over all files."""
+
+    path: str
+    types: dict[str, int] = field(default_factory=dict)
+    """In how many files it is typed as what."""
+    mixed: int = 0
+    """Files in which some of its values are in `value`."""
+    with_statistics: int = 0
+    files_per_value: float | None = None
+    """How many files, on average, a query for one value reads."""
+
+    @property
+    def typed(self) -> int:
+        return sum(self.types.values())
+
+
+@dataclass
+class TableFacts:
+    """A table, and the paths of its Variants."""
+
+    uri: str
+    version: int
+    files: int
+    rows: int | None
+    """None where a file does not say how many it has."""
+    size: int
+    layouts: int
+    untouched: dict[str, int]
+    """Per Variant column, the files that do not shred it."""
+    paths: dict[str, list[PathFacts]]
+    """Per Variant column."""
+
+
+def report(
+    uri: str = typer.Argument(help="The table: a path or a URL."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+) -> None:
+    """Show how the files of a Delta table shred its Variants, and what a query on each path can skip."""
+    facts = table_facts(Table(uri).snapshot)
+    if as_json:
+        typer.echo(json.dumps(asdict(facts), ensure_ascii=False))
+    else:
+        console = Console(highlight=False)
+        render(facts, console if console.is_terminal else Console(highlight=False, width=160))
+
+
+def table_facts(snapshot: Snapshot) -> TableFacts:
+    """What the log says; footers are read only of files whose writer did not describe them."""
+    adds = as_adds(snapshot.files.table())
+    layouts = FileLayouts(None, snapshot).of(adds)
+    bounds: dict[str, list[Ranges]] = {}
+    for item in ranges(snapshot):
+        bounds.setdefault(item.name, []).append(item)
+    places = list(variant_places(snapshot.schema))
+    counts = FileStatistics.of(snapshot).row_counts
+    if snapshot.files.live is not None:
+        counts = counts.filter(snapshot.files.live)
+    deleted = sum(add.deletion_vector.cardinality for add in adds if add.deletion_vector)
+    return TableFacts(
+        uri=snapshot.storage.uri,
+        version=snapshot.version,
+        files=len(adds),
+        rows=None if counts.null_count else int((pc.sum(counts).as_py() or 0) - deleted),
+        size=sum(add.size for add in adds),
+        layouts=len({tuple(sorted(layout.items(), key=str)) for layout in layouts}),
+        untouched={place.name: sum(place.physical not in layout for layout in layouts) for place in places},
+        paths={
+            place.name: _paths([layout.get(place.physical) for layout in layouts], place.name, bounds)
+            for place in places
+        },
+    )
+
+
+def _paths(
+    layouts: list[ColumnLayout | None], column: str, bounds: dict[str, list[Ranges]]
+) -> list[PathFacts]:
+    found: dict[str, PathFacts] = {}
+    for layout, files in Counter(layout for layout in layouts if layout is not None).items():
+        for steps, node in layout.schema.leaves():
+            if isinstance(node, Scalar):
+                facts = found.setdefault(node_path(steps), PathFacts(_short(steps)))
+                facts.types[node_ddl(node)] = facts.types.get(node_ddl(node), 0) + files
+                facts.mixed += files * (node_path(steps) in layout.residual)
+    for facts in found.values():
+        known = bounds.get(f"{column}:{facts.path}" if facts.path else column, [])
+        facts.with_statistics = sum(item.bounded for item in known)
+        if known:
+            facts.files_per_value = round(max(known, key=lambda item: item.bounded).mean_depth(), 3)
+    return sorted(found.values(), key=lambda one: (-one.typed, one.path))
+
+
+def _short(steps: Steps) -> str:
+    """A path as it stands behind the colon; `[*]` for all elements of an array."""
+    parts: list[str] = []
+    for step in steps:
+        text = "[*]" if step is ARRAY_ELEMENT else str(Path((str(step),))).removeprefix("$")
+        parts.append(text)
+    return "".join(parts).removeprefix(".")
+
+
+def render(facts: TableFacts, console: Console) -> None:
+    """Prints the facts, one table per Variant column."""
+    rows = "an unknown number of" if facts.rows is None else f"{facts.rows:,}"
+    console.print(
+        Text(facts.uri, style="bold").append(
+            f"  version {facts.version}   {facts.files:,} files   {rows} rows   {bytes_text(facts.size)}   "
+            f"in {facts.layouts:,} layout{'s' if facts.layouts != 1 else ''}",
+            style="not bold",
+        )
+    )
+    for column, paths in facts.paths.items():
+        text = Text(column, style="bold cyan")
+        if facts.untouched[column]:
+            text.append(f"  not shredded in {facts.untouched[column]:,} files", style="yellow")
+        console.print(text)
+        grid = Grid(box=None, pad_edge=False, padding=(0, 2))
+        for name in ("path", "typed as"):
+            grid.add_column(name)
+        for name in ("files", "mixed", "not typed", "with statistics", "files per value"):
+            grid.add_column(name, justify="right")
+        for one in paths:
+            grid.add_row(*map(Text, _cells(one, facts.files)))
+        console.print(grid)
+
+
+def _cells(one: PathFacts, files: int) -> list[Any]:
+    types = ", ".join(
+        kind if len(one.types) == 1 else f"{kind} ({n:,})" for kind, n in Counter(one.types).most_common()
+    )
+    value = "" if one.files_per_value is None else f"{one.files_per_value:.1f}"
+    return [
+        one.path,
+        types,
+        f"{one.typed:,}",
+        f"{one.mixed:,}",
+        f"{files - one.typed:,}",
+        f"{one.with_statistics:,}",
+        value,
+    ]
