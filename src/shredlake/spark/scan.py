@@ -37,6 +37,7 @@ from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import hadoop_path, spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import Names, Served, Service, read_schema, serve, sql_of
+from shredlake.spark.relations import parquet_files
 from shredlake.variant.path import Path
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class SparkScan:
         """The files that the log can't rule out, by how they are read."""
         layouts = FileLayouts(self.spark, self.snapshot)
         adds = as_adds(self.local.files())
-        gathered: dict[tuple[Any, ...], Group] = {}
+        gathered: dict[tuple[Any, ...], tuple[Group, list[Add]]] = {}
         for add, layout in zip(adds, layouts.of(adds), strict=True):
             served: dict[Get, Served] = {}
             for ref in self.references:
@@ -126,9 +127,8 @@ class SparkScan:
             worker = worker or self._needs_worker()
             partition = {} if worker else self._partition(add)
             key = (worker, tuple(served.values()), tuple(sorted(partition.items(), key=str)))
-            group = gathered.get(key, Group((), served, partition, worker))
-            gathered[key] = replace(group, adds=(*group.adds, add))
-        return list(gathered.values())
+            gathered.setdefault(key, (Group((), served, partition, worker), []))[1].append(add)
+        return [replace(group, adds=tuple(of_group)) for group, of_group in gathered.values()]
 
     def _needs_worker(self) -> str:
         """Why plain columns of the query keep Spark from reading files by itself, if they do."""
@@ -219,7 +219,7 @@ class SparkScan:
         """The file's own columns, nothing else read; rows of deletion vectors left out."""
         paths = [hadoop_path(self.snapshot.storage, add.path) for add in group.adds]
         schema = read_schema(columns) if columns else "`\u0000` int"  # rows are counted even without columns
-        rows = self.spark.read.schema(schema).parquet(*paths)
+        rows = parquet_files(self.spark, schema, paths)
         deleted = self._deleted(group.adds)
         if deleted is None:
             return rows
