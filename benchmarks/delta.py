@@ -105,15 +105,17 @@ def actions(first: int, count: int, *, variants: bool) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=FILE_SCHEMA)
 
 
-def generate(folder: str, name: str, files: int) -> None:
-    """A table whose version 0 has a checkpoint of so many files, none of which exists."""
-    schema, properties = TABLES[name]
-    table = sl.Table.create(f"{folder}/{name}", schema, properties=properties)
-    pieces = [
-        actions(start, min(STEP, files - start), variants=name != "plain") for start in range(0, files, STEP)
-    ]
-    snapshot = replace(table.snapshot, files=Files([], pa.concat_tables(pieces), ()))
-    write_checkpoint(snapshot)
+def generate(folder: str, files: int) -> None:
+    """Tables whose version 0 has a checkpoint of so many files, none of which exists."""
+    for variants in (True, False):
+        steps = range(0, files, STEP)
+        added = pa.concat_tables(
+            [actions(start, min(STEP, files - start), variants=variants) for start in steps]
+        )
+        for name, (schema, properties) in TABLES.items():
+            if (schema is WITH_VARIANT) == variants:
+                table = sl.Table.create(f"{folder}/{name}", schema, properties=properties)
+                write_checkpoint(replace(table.snapshot, files=Files([], added, ())))
 
 
 # ── What is measured ────────────────────────────────────────────────────────────────────────────────────
@@ -276,13 +278,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--keep", type=Path, help="a folder for the logs, used again by the next run")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
-    parser.add_argument("--generate", help=argparse.SUPPRESS)
+    parser.add_argument("--generate", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         measured_here(options.measure, str(options.keep), options.files, options.runs)
         return
     if options.generate:
-        generate(str(options.keep), options.generate, options.files)
+        generate(str(options.keep), options.files)
         return
     folder = options.keep or Path(tempfile.mkdtemp(prefix="shredlake-delta-"))
     try:
@@ -293,15 +295,16 @@ def main() -> None:
 
 
 def report(folder: Path, files: int, runs: int) -> None:
-    for name in TABLES:
-        if (folder / name / "_delta_log" / "_last_checkpoint").exists():
-            continue
-        shutil.rmtree(folder / name, ignore_errors=True)
+    if not all((folder / name / "_delta_log" / "_last_checkpoint").exists() for name in TABLES):
+        shutil.rmtree(folder, ignore_errors=True)
         start = time.perf_counter()
-        command = [sys.executable, __file__, "--generate", name, "--keep", str(folder)]
-        subprocess.run([*command, "--files", str(files)], check=True)
-        size = sum(path.stat().st_size for path in folder.glob(f"{name}/_delta_log/*"))
-        print(f"{name}: {size / 1e6:,.0f} MB of log in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        command = [sys.executable, __file__, "--generate", "--keep", str(folder), "--files", str(files)]
+        subprocess.run(command, check=True)
+        sizes = (
+            f"{name} {sum(path.stat().st_size for path in folder.glob(f'{name}/_delta_log/*')) / 1e6:,.0f} MB"
+            for name in TABLES
+        )
+        print(f"logs made in {time.perf_counter() - start:.0f} s: {', '.join(sizes)}", file=sys.stderr)
     typed, kernels = (measure(name, folder, files, runs) for name in ("prune_typed", "prune_kernels"))
     rows = measure("prune_rows", folder, files, 1)
     ours, theirs, with_variants = (

@@ -211,7 +211,7 @@ class _Plan:
                 if part is not None and part.has("add.stats_parsed.numRecords"):
                     yield keep, ParsedPiece(part, keep[start : start + count])
                 else:
-                    yield keep, JsonPiece(_one(files.column("stats", keep)))
+                    yield keep, JsonPiece.of(_one(files.column("stats", keep)))
             start += count
 
     def _pieces(self) -> Iterator[Piece]:

@@ -140,6 +140,7 @@ def shredding_of(pieces: Iterable[Piece], leaves: Sequence[Leaf]) -> dict[Leaf, 
     for piece in pieces if found else ():
         for leaf, kinds in found.items():
             _count_types(piece, leaf, kinds)
+        piece.release()
     chosen = {}
     for leaf, kinds in found.items():
         fields: list[tuple[str, Node]] = [

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
@@ -20,7 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from shredlake.delta.conform import conform, fit
-from shredlake.delta.schema import DeltaType, Field, Struct, walk
+from shredlake.delta.schema import Array, DeltaType, Field, Map, Struct, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
 from shredlake.expr.evaluate import evaluate
@@ -213,7 +214,15 @@ class Constraints:
         shredlake.errors.ConstraintViolation: row 1 has no value for id, which is NOT NULL; ...
         """
         for item in self.schema.fields:
-            self._not_null(table.column(item.name), item, item.name, first_row)
+            if item.nullable and not _demands(item.type):
+                continue
+            column = table.column(item.name).combine_chunks()
+            broken = _first_null(column, item.type, item.nullable, item.name, np.arange(len(column)))
+            if broken is not None:
+                raise ConstraintViolation(
+                    f"{_numbered(first_row, broken[0])} has no value for {broken[1]}, which is NOT NULL; "
+                    "nothing was written"
+                )
         for check, expr in self.checks:
             held = pc.fill_null(_checked(check, expr, table), False)
             row = _first_false(held)
@@ -223,23 +232,53 @@ class Constraints:
                     f"{shown(table, row)}"
                 )
 
-    def _not_null(self, column: pa.ChunkedArray, item: Field, where: str, first_row: int | None) -> None:
-        if not item.nullable and column.null_count:
-            row = pc.index(pc.is_null(column), True).as_py()
-            raise ConstraintViolation(
-                f"{_numbered(first_row, row)} has no value for {where}, which is NOT NULL; "
-                "nothing was written"
-            )
-        if isinstance(item.type, Struct):
-            for child in item.type.fields:
-                if _demands(child.type) or not child.nullable:
-                    present = column.drop_null()
-                    inner = pc.struct_field(present, [child.name])
-                    self._not_null(inner, child, f"{where}.{child.name}", first_row)
+
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def _first_null(
+    column: pa.Array, kind: DeltaType, nullable: bool, where: str, rows: Rows
+) -> tuple[int, str] | None:
+    """The row and the name of the first value that is null and may not be; `rows` are the values' rows."""
+    if not nullable and column.null_count:
+        return int(rows[pc.index(pc.is_null(column), True).as_py()]), where
+    if not _demands(kind):
+        return None
+    rows = rows[column.is_valid().to_numpy(zero_copy_only=False)]
+    for child, inner, owners in _children(column.drop_null(), kind):
+        found = _first_null(inner, child.type, child.nullable, f"{where}.{child.name}", rows[owners])
+        if found is not None:
+            return found
+    return None
+
+
+def _children(column: pa.Array, kind: DeltaType) -> Iterator[tuple[Field, pa.Array, Any]]:
+    """What a column of structs, lists or maps holds, and which of its rows each value belongs to."""
+    match kind:
+        case Struct():
+            for child in kind.fields:
+                yield child, pc.struct_field(column, [child.name]), slice(None)
+        case Array():
+            owners = pc.list_parent_indices(column).to_numpy()
+            yield Field("element", kind.element, kind.contains_null), pc.list_flatten(column), owners
+        case Map():
+            dense = column.take(pa.array(np.arange(len(column))))  # nothing before the first row
+            owners = np.repeat(np.arange(len(dense)), np.diff(dense.offsets.to_numpy()))
+            yield Field("key", kind.key, False), dense.keys, owners
+            yield Field("value", kind.value, kind.value_contains_null), dense.items, owners
 
 
 def _demands(kind: DeltaType) -> bool:
-    return isinstance(kind, Struct) and any(not c.nullable or _demands(c.type) for c in kind.fields)
+    """Whether something inside a type may not be null."""
+    match kind:
+        case Struct():
+            return any(not child.nullable or _demands(child.type) for child in kind.fields)
+        case Array():
+            return not kind.contains_null or _demands(kind.element)
+        case Map():
+            return not kind.value_contains_null or _demands(kind.value)
+        case _:
+            return False
 
 
 def _first_false(held: pa.Array | pa.ChunkedArray) -> int | None:

@@ -214,18 +214,24 @@ def schema_json(schema: Struct) -> str:
 def arrow_type(kind: DeltaType, *, physical: bool = False) -> pa.DataType:
     """The Arrow type of a Delta type, with logical or physical field names.
 
+    In files everything inside a column may be null, as with Spark: what is NOT NULL inside a struct has no
+    value where the struct is null. Constraints see to the rest.
+
     >>> str(arrow_type(Array("long")))
     'list<element: int64>'
     """
     match kind:
         case Struct():
-            return pa.struct([arrow_field(item, physical=physical) for item in kind.fields])
+            fields = [arrow_field(item, physical=physical) for item in kind.fields]
+            return pa.struct([item.with_nullable(True) for item in fields] if physical else fields)
         case Array():
             element = arrow_type(kind.element, physical=physical)
-            return pa.list_(pa.field("element", element, nullable=kind.contains_null))
+            return pa.list_(pa.field("element", element, nullable=physical or kind.contains_null))
         case Map():
             value = pa.field(
-                "value", arrow_type(kind.value, physical=physical), nullable=kind.value_contains_null
+                "value",
+                arrow_type(kind.value, physical=physical),
+                nullable=physical or kind.value_contains_null,
             )
             return pa.map_(arrow_type(kind.key, physical=physical), value)
         case "variant":

@@ -21,7 +21,7 @@ from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.rebind import resolve
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
-from shredlake.delta.stats import Leaf, leaf_columns
+from shredlake.delta.stats import Leaf, clashing, leaf_columns
 from shredlake.delta.stats_read import Piece, pieces_of, widened
 from shredlake.delta.type_widening import TYPE_CHANGES
 from shredlake.delta.write import LAYOUT_TAG
@@ -84,6 +84,7 @@ class FileStatistics:
     snapshot: Snapshot
     pieces: list[Piece]
     _cache: dict[Column | Get, list[Bounds]] = field(default_factory=dict)
+    _row_counts: pa.Array | None = None
 
     @staticmethod
     def of(snapshot: Snapshot) -> FileStatistics:
@@ -106,7 +107,7 @@ class FileStatistics:
     def _find(self, ref: Column | Get) -> list[Bounds]:
         name = ref.column if isinstance(ref, Get) else ref.name
         leaf = find_leaf(self.snapshot.schema, name_parts(name))
-        if leaf is None:
+        if leaf is None or leaf.physical[0] in clashing(self.snapshot.schema):
             return []
         if leaf.names[0] in self.snapshot.metadata.partition_columns:
             return [self._partition_bounds(leaf)]
@@ -119,8 +120,12 @@ class FileStatistics:
     # ── Ordinary columns ────────────────────────────────────────────────────────────────────────────────
 
     def _column_bounds(self, leaf: Leaf) -> Bounds:
-        minimum = _joined([piece.bound("minValues", leaf) for piece in self.pieces])
-        maximum = _joined([piece.bound("maxValues", leaf) for piece in self.pieces])
+        minimum, maximum, nulls = self._gathered(
+            lambda piece: piece.bound("minValues", leaf),
+            lambda piece: piece.bound("maxValues", leaf),
+            lambda piece: piece.null_count(leaf),
+        )
+        minimum, maximum = _joined(minimum), _joined(maximum)
         if self._was_float(leaf):
             minimum, maximum = (
                 _loosened(minimum, pc.min_element_wise),
@@ -129,7 +134,7 @@ class FileStatistics:
         return Bounds(
             minimum=minimum,
             maximum=widened(maximum, leaf.type),
-            null_count=self._null_counts(leaf),
+            null_count=self._trusted(_joined(nulls)),
             row_count=self.row_counts,
             may_be_nan=self._may_be_nan(maximum),
         )
@@ -143,15 +148,31 @@ class FileStatistics:
     def _presence(self, leaf: Leaf) -> Bounds:
         """Null counts only: of Variants, lists and maps."""
         unknown = pa.nulls(self.length, pa.int64())
-        return Bounds(unknown, unknown, self._null_counts(leaf), self.row_counts)
+        [nulls] = self._gathered(lambda piece: piece.null_count(leaf))
+        return Bounds(unknown, unknown, self._trusted(_joined(nulls)), self.row_counts)
 
-    @cached_property
+    @property
     def row_counts(self) -> pa.Array:
-        return _joined([piece.num_records() for piece in self.pieces])
+        if self._row_counts is None:
+            self._gathered()
+        return self._row_counts
 
-    def _null_counts(self, leaf: Leaf) -> pa.Array:
-        """Where rows were deleted since, only none and all still say something."""
-        found = _joined([piece.null_count(leaf) for piece in self.pieces])
+    def _gathered(self, *questions: Callable[[Piece], pa.Array]) -> list[list[pa.Array]]:
+        """The answers of every piece, which is read once for all of them and then let go."""
+        answers: list[list[pa.Array]] = [[] for _ in questions]
+        counts = []
+        for piece in self.pieces:
+            for found, question in zip(answers, questions, strict=True):
+                found.append(question(piece))
+            if self._row_counts is None:
+                counts.append(piece.num_records())
+            piece.release()
+        if self._row_counts is None:
+            self._row_counts = _joined(counts)
+        return answers
+
+    def _trusted(self, found: pa.Array) -> pa.Array:
+        """Null counts: where rows were deleted since, only none and all still say something."""
         deleted = self._has_vector
         if deleted is None:
             return found
@@ -198,8 +219,10 @@ class FileStatistics:
     def _path_bounds(self, leaf: Leaf, ref: Get) -> list[Bounds]:
         """One set of bounds per type that occurs, the most frequent first."""
         path = ref.path.normalized()
-        lower = [piece.variant_bound("minValues", leaf, path) for piece in self.pieces]
-        upper = [piece.variant_bound("maxValues", leaf, path) for piece in self.pieces]
+        lower, upper = self._gathered(
+            lambda piece: piece.variant_bound("minValues", leaf, path),
+            lambda piece: piece.variant_bound("maxValues", leaf, path),
+        )
         minima, maxima = _by_class(lower), _by_class(upper)
         kinds = sorted(
             minima.keys() | maxima.keys(),

@@ -105,15 +105,33 @@ def leaf_columns(schema: Struct, partition_columns: tuple[str, ...] = ()) -> Ite
 def indexed_leaves(schema: Struct, partition_columns: tuple[str, ...], policy: StatsPolicy) -> list[Leaf]:
     """The columns that the policy chooses."""
     leaves = list(leaf_columns(schema, partition_columns))
+    unclear = clashing(schema)
 
     def named(leaf: Leaf, wanted: tuple[str, ...]) -> bool:
         dotted = {".".join(leaf.names[:depth]) for depth in range(1, len(leaf.names) + 1)}
         return bool(dotted.intersection(wanted))
 
     if policy.named_columns is not None:
-        return [leaf for leaf in leaves if named(leaf, policy.named_columns + policy.always)]
-    count = len(leaves) if policy.indexed_columns < 0 else policy.indexed_columns
-    return [leaf for number, leaf in enumerate(leaves) if number < count or named(leaf, policy.always)]
+        chosen = [leaf for leaf in leaves if named(leaf, policy.named_columns + policy.always)]
+    else:
+        count = len(leaves) if policy.indexed_columns < 0 else policy.indexed_columns
+        chosen = [leaf for number, leaf in enumerate(leaves) if number < count or named(leaf, policy.always)]
+    return [leaf for leaf in chosen if leaf.physical[0] not in unclear]
+
+
+def clashing(schema: Struct) -> set[str]:
+    """Physical names of columns that can't be told apart in a dotted name: `a.b`, and `a` with a field `b`.
+
+    >>> a, b = Field("a", Struct((Field("b", "long"),))), Field("a.b", "long")
+    >>> sorted(clashing(Struct((a, b, Field("a.c", "long")))))
+    ['a', 'a.b']
+    """
+    places: dict[str, set[tuple[str, ...]]] = {}
+    for leaf in leaf_columns(schema):
+        for depth in range(1, len(leaf.physical) + 1):
+            names = leaf.physical[:depth]
+            places.setdefault(".".join(names), set()).add(names)
+    return {names[0] for found in places.values() if len(found) > 1 for names in found}
 
 
 def file_stats(

@@ -12,11 +12,12 @@ Whatever can't be read is null: unknown, so the file is not skipped.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,16 +25,14 @@ from shredlake.delta.checkpoint_read import CheckpointPart, Mask
 from shredlake.delta.files import Files
 from shredlake.delta.schema import DeltaType, arrow_type
 from shredlake.delta.stats import Leaf
-from shredlake.delta.z85 import decode_variants
-from shredlake.kernels import from_json, get, unshred
+from shredlake.delta.z85 import decode_variants, without_damaged
+from shredlake.errors import MalformedVariant
+from shredlake.kernels import from_json, get, to_json, unshred
 from shredlake.kernels.layout import is_variant, shredding_schema, variant
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.path import Path
 
 Side: TypeAlias = Literal["minValues", "maxValues"]
-
-# JSON texts parsed at a time.
-SLICE = 1 << 16
 
 
 class Piece(ABC):
@@ -64,20 +63,32 @@ class Piece(ABC):
     def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.Array:
         """Bounds of one path: a typed column, or Variants, which tell their type row by row."""
 
+    def release(self) -> None:
+        """Lets go of what can be read again."""
+        return
+
 
 @dataclass
 class JsonPiece(Piece):
-    """Statistics as JSON texts."""
+    """Statistics as JSON texts: read and parsed when first asked for, once for many questions."""
 
-    texts: pa.Array
+    number: int
+    read: Callable[[], pa.Array]
+
+    @staticmethod
+    def of(texts: pa.Array) -> JsonPiece:
+        return JsonPiece(len(texts), lambda: texts)
 
     @property
     def count(self) -> int:
-        return len(self.texts)
+        return self.number
 
     @cached_property
     def parsed(self) -> pa.StructArray:
-        return from_json(self.texts, on_error="null", duplicate_keys="last_wins")
+        return from_json(self.read(), on_error="null", duplicate_keys="last_wins")
+
+    def release(self) -> None:
+        self.__dict__.pop("parsed", None)
 
     def _get(self, steps: tuple[str, ...], kind: pa.DataType) -> pa.Array:
         return get(self.parsed, Path(steps), kind)
@@ -92,10 +103,24 @@ class JsonPiece(Piece):
         return _without_nan(self._get((side, *leaf.physical), arrow_type(leaf.type)))
 
     def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
-        return decode_variants(self._get((side, *leaf.physical), pa.string()))
+        found = self._decoded(side, leaf)
+        try:
+            to_json(found)  # passes over every byte
+        except MalformedVariant:
+            return without_damaged(found)
+        return found
 
     def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.StructArray:
-        return get(self.variant_bounds(side, leaf), Path((path,)))
+        found = self._decoded(side, leaf)
+        try:
+            values = get(found, Path((path,)))
+            to_json(values)
+        except MalformedVariant:
+            return get(without_damaged(found), Path((path,)))
+        return values
+
+    def _decoded(self, side: Side, leaf: Leaf) -> pa.StructArray:
+        return decode_variants(self._get((side, *leaf.physical), pa.string()))
 
 
 @dataclass
@@ -165,16 +190,26 @@ def pieces_of(files: Files, *, typed: bool = True) -> Iterator[Piece]:
             yield ParsedPiece(part)
         else:
             yield from _json_pieces(part)
-    yield JsonPiece(files.recent.column("stats").combine_chunks())
+    yield JsonPiece.of(files.recent.column("stats").combine_chunks())
 
 
 def _json_pieces(part: CheckpointPart) -> Iterator[Piece]:
-    texts = part.read_adds("stats")
-    if texts is None:
-        yield JsonPiece(pa.nulls(part.num_adds, pa.string()))
-        return
-    for start in range(0, len(texts), SLICE):
-        yield JsonPiece(texts.slice(start, SLICE).combine_chunks().cast(pa.string()))
+    """One piece per row group, so that the texts of a whole checkpoint are never in memory together."""
+    start = 0
+    for mask in part.add_masks:
+        count = int(mask.sum())
+        if count:
+            keep = np.zeros(part.num_adds, dtype=bool)
+            keep[start : start + count] = True
+            yield JsonPiece(count, partial(_stored_texts, part, keep))
+        start += count
+
+
+def _stored_texts(part: CheckpointPart, keep: Mask) -> pa.Array:
+    found = part.read_adds("stats", keep)
+    if found is None:
+        return pa.nulls(int(keep.sum()), pa.string())
+    return found.combine_chunks().cast(pa.string())
 
 
 def _without_nan(values: pa.Array) -> pa.Array:

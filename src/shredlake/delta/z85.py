@@ -188,7 +188,7 @@ def _rare_forms(texts: pa.Array, is_good: np.ndarray[Any, Any], metadata: Any, v
         decoded = pa.StructArray.from_arrays([metadata, value], fields=list(kind))
     places = np.where(is_good, np.cumsum(is_good) - 1, -1)
     unusual = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False) & ~is_good)
-    rare = []
+    rare: list[dict[str, bytes]] = []
     for row in unusual.tolist():
         try:
             found = decode_variant(texts[row].as_py())
@@ -204,6 +204,23 @@ def _rare_forms(texts: pa.Array, is_good: np.ndarray[Any, Any], metadata: Any, v
     taken = decoded.take(pa.array(places, mask=absent))
     children = [pc.fill_null(taken.field(0), b""), taken.field(1)]  # metadata is never null
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=pa.array(absent))
+
+
+def without_damaged(column: pa.StructArray) -> pa.StructArray:
+    """Decoded Variants with those as null that are none.
+
+    >>> column = decode_variants(pa.array([encode_variant(Variant.of(7)), encode(b"\\x01\\0\\0\\x14")]))
+    >>> without_damaged(column).is_valid().to_pylist()
+    [True, False]
+    """
+    rows: list[dict[str, bytes] | None] = []
+    for row in column.to_pylist():
+        try:
+            found = None if row is None else _split(row["metadata"] + row["value"])
+        except MalformedVariant:
+            found = None
+        rows.append(None if found is None else {"metadata": found.metadata, "value": found.value})
+    return pa.array(rows, variant())
 
 
 def encode_variants(column: pa.StructArray) -> pa.StringArray:

@@ -243,6 +243,35 @@ def test_not_null(tmp_path: Path) -> None:
     assert ids(table) == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "where"),
+    [
+        (pa.list_(pa.field("element", pa.int64(), nullable=False)), [1, None], "c.element"),
+        (pa.list_(pa.field("element", sl.variant(), nullable=False)), [None], "c.element"),
+        (pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False)), [("a", None)], "c.value"),
+        (pa.list_(pa.struct([pa.field("x", pa.int64(), nullable=False)])), [{"x": None}], "c.element.x"),
+        (pa.struct([pa.field("x", pa.int64(), nullable=False)]), {"x": None}, "c.x"),
+    ],
+)
+def test_not_null_inside(tmp_path: Path, kind: pa.DataType, value: object, where: str) -> None:
+    table = sl.Table.create(tmp_path, pa.schema([("c", kind)]))
+
+    def nullable(type_: pa.DataType) -> pa.DataType:
+        if sl.is_variant(type_):
+            return type_
+        if pa.types.is_map(type_):
+            return pa.map_(type_.key_type, type_.item_type)
+        if pa.types.is_list(type_):
+            return pa.list_(nullable(type_.value_type))
+        return pa.struct([(item.name, item.type) for item in type_]) if pa.types.is_struct(type_) else type_
+
+    rows = pa.table({"c": pa.array([None, None, value], nullable(kind))})
+    with pytest.raises(sl.ConstraintViolation, match=f"row 2 has no value for {where}, which is NOT NULL"):
+        table.append(rows)
+    table.append(rows.slice(0, 2))
+    assert table.scan().count() == 2
+
+
 def test_invariants(tmp_path: Path) -> None:
     invariant = json.dumps({"expression": {"expression": "id > 3"}})
     field = pa.field("id", pa.int64(), metadata={"delta.invariants": invariant})

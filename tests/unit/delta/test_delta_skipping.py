@@ -19,7 +19,7 @@ import shredlake as sl
 from delta_tables import PROTOCOL, add, metadata, rows_of, variants, write_commit
 from shredlake.delta.skipping import prune
 from shredlake.delta.stats import truncated_maximum, truncated_minimum
-from shredlake.delta.z85 import decode_variant, encode_variant
+from shredlake.delta.z85 import decode_variant, encode, encode_variant
 from shredlake.expr import parse_predicate
 from shredlake.expr.evaluate import evaluate
 
@@ -323,6 +323,29 @@ def test_missing_and_broken_statistics(tmp_path: Path, stats: str | None) -> Non
         assert prune(snapshot, parse_predicate(where)).keep.tolist() == [True], where
 
 
+def test_damaged_bounds_are_unknown(tmp_path: Path) -> None:
+    """Bytes that z85 spells well and that are no Variant: the file is read, others are still skipped."""
+    good = sl.Variant.of({"$['a']": 5, "$['s']": "x"})
+    raw = good.metadata + good.value
+    table = sl.Table.create(tmp_path, rows_of([], []).schema, properties=OPEN)
+    actions = []
+    for place in range(len(raw)):
+        damaged = raw[:place] + bytes([raw[place] ^ 0x5A]) + raw[place + 1 :]
+        stats = {"numRecords": 1, "minValues": {"v": encode(damaged)}, "maxValues": {"v": encode(damaged)}}
+        actions.append(add(f"damaged-{place}", stats=json.dumps(stats | {"nullCount": {"v": 0}})))
+    sides = {side: {"v": encode_variant(good)} for side in ("minValues", "maxValues")}
+    actions.append(add("good", stats=json.dumps({"numRecords": 1, "nullCount": {"v": 0}, **sides})))
+    write_commit(tmp_path, 1, actions)
+    for _ in range(2):
+        table = sl.Table(tmp_path)
+        kept = table.scan(where="v:a::bigint = 5").files().column("path").to_pylist()
+        assert "good" in kept
+        kept = table.scan(where="v:a::bigint = 4").files().column("path").to_pylist()
+        assert "good" not in kept
+        table.checkpoint()
+    assert sl.Table(tmp_path).snapshot.segment.checkpoint is not None
+
+
 def test_columns_without_statistics() -> None:
     table = table_of(([{"a": 1}], "struct<a bigint>"), properties={"delta.dataSkippingNumIndexedCols": "0"})
     assert found(table, "id = 0") == [0]
@@ -348,6 +371,22 @@ def test_arrays_have_no_bounds() -> None:
     table = table_of(([{"a": [1, 2]}], "struct<a array<bigint>>"))
     assert bounds(table) == [(None, None)]
     assert found(table, "v:a[1]::bigint = 2") == [0]
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_columns_that_a_dotted_name_does_not_tell_apart(depth: int) -> None:
+    inner = pa.schema([("a", pa.struct([("b", pa.int64())])), ("a.b", pa.int64())])
+    schema = inner if depth == 0 else pa.schema([("s", pa.struct(list(inner)))])
+    schema = schema.append(pa.field("id", pa.int64()))
+    table = sl.Table.create(f"memory://skipping/{uuid4()}", schema)
+    for number, (nested, plain) in enumerate([(1, 100), (100, 1)]):
+        row: dict[str, Any] = {"a": {"b": nested}, "a.b": plain}
+        row = row if depth == 0 else {"s": row}
+        table.append(pa.Table.from_pylist([row | {"id": number}], schema=schema))
+    prefix = "s." * depth
+    assert found(table, f"{prefix}a.b = 1") == [0]
+    assert found(table, f"{prefix}`a.b` = 1") == [1]
+    assert files_kept(table, "id = 1") == 1
 
 
 def test_keys_with_quotes_and_points() -> None:
