@@ -16,7 +16,7 @@ from shredlake.parquet.write import WriteOptions
 
 CODEC = "delta.parquet.compression.codec"
 _CODECS = {"uncompressed": "none", "none": "none", "lz4_raw": "lz4"}
-_LEVELLED = ("zstd", "gzip", "brotli")
+_LEVELLED = ("gzip", "brotli")
 
 
 def file_spec(

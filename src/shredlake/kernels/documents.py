@@ -22,7 +22,7 @@ class Documents:
     """Whether the bracket that ends the array was met."""
 
 
-def split_lines(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
+def split_lines(data: bytes | bytearray | pa.Buffer, *, final: bool = True) -> Documents:
     """The complete lines in `data`, each with its line end; without a copy.
 
     With `final`, what follows the last newline is a line too. A text that ends in a newline does not hold one

@@ -43,8 +43,8 @@ WORTHWHILE: Final = 0.98
 """A candidate must be this much smaller than the one before it in its list, which decodes faster."""
 SAMPLE_FOR_LEVEL: Final = 1 << 17
 LEVELS: Final = (1, 2, 3)
-"""Levels of zstd, from the fastest. Hashes and keys come out 2% to 3% smaller at 1 than at 3, in half the time;
-prose 8% larger."""
+"""Levels of zstd, from the fastest. Hashes and keys come out 2% to 3% smaller at 1 than at 3, and in half the
+time; prose 8% larger."""
 CLOSE: Final = 1.01
 """The fastest level is taken whose size is within this factor of the smallest."""
 

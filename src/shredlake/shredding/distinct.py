@@ -61,7 +61,8 @@ def estimate(registers: bytes) -> float:
     True
     """
     empty = registers.count(0)
-    raw = 0.7213 / (1 + 1.079 / REGISTERS) * REGISTERS**2 / sum(2.0**-rank for rank in registers)
+    harmonic = sum(registers.count(rank) * 2.0**-rank for rank in set(registers))
+    raw = 0.7213 / (1 + 1.079 / REGISTERS) * REGISTERS**2 / harmonic
     if raw <= 2.5 * REGISTERS and empty:
         return REGISTERS * math.log(REGISTERS / empty)
     return raw

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +44,7 @@ from shredlake.parquet.write import WriteOptions
 from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
-from shredlake.spark.engine import Engine
+from shredlake.spark.engine import Engine, LocalEngine
 from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_place, write_rejects
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.sources import Split, bundle, cut, find_files, fingerprint
@@ -64,6 +65,8 @@ SHREDDING_PROPERTY = "delta.enableVariantShredding"
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
+SMALL_INPUT = 1 << 30
+"""Text of which a sample is looked at right here: sooner done than a job for it is started."""
 SMALLEST_TASK = 8 << 20
 LARGEST_TASK = 128 << 20
 
@@ -271,6 +274,8 @@ def _as_layout(snapshot: Snapshot, column: str, schema: ShreddingSchema) -> dict
 def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
     """A profile of windows spread over all the text, made by tasks and merged; empty if nothing is there."""
     windows = sample_windows(splits, SAMPLE_WINDOWS, SAMPLE_BYTES)
+    if sum(split.end - split.start for split in splits) < SMALL_INPUT:
+        engine = LocalEngine(min(engine.parallelism, os.cpu_count() or 1))
     # Starting a task costs more than reading a window: no more tasks than can run at once.
     tasks = [tuple(windows[n :: engine.parallelism]) for n in range(min(engine.parallelism, len(windows)))]
     with progress("sample", len(tasks), 0, options.show_progress) as watch:

@@ -9,6 +9,7 @@ split 0                          split 1
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -67,7 +68,7 @@ def pieces(
 def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
     whole_file = split.file.codec is not None
     position = max(split.start - 1, 0)  # of the first byte in `held`, within the file
-    held = text.read(step)
+    held: bytes | bytearray = text.read(step)
     if split.start == 0:
         if held.startswith(BYTE_ORDER_MARK):
             held, position = held[len(BYTE_ORDER_MARK) :], len(BYTE_ORDER_MARK)
@@ -81,9 +82,9 @@ def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterat
     line = 0
     final = False
     while not final and (whole_file or position < split.end):
-        more = text.read(step)
-        final = not more
-        held += more
+        before = len(held)
+        held = _longer(held, text, step)
+        final = len(held) == before
         documents = split_lines(held, final=final)
         rows, starts = documents.rows, pc.add(documents.starts, position)
         if not whole_file:
@@ -94,7 +95,7 @@ def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterat
         line += len(rows)
         held, position = held[documents.taken :], position + documents.taken
         if len(held) > max_document:
-            kept, begin, length = held[:KEPT_OF_TOO_LONG], position, len(held)
+            kept, begin, length = bytes(held[:KEPT_OF_TOO_LONG]), position, len(held)
             while (newline := held.find(b"\n")) < 0 and (held := text.read(step)):
                 length += len(held)
             used = newline + 1 if newline >= 0 else 0
@@ -104,6 +105,18 @@ def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterat
             if whole_file or begin < split.end:
                 yield too_long(kept, length, max_document, line, begin)
                 line += 1
+
+
+def _longer(held: bytes | bytearray, text: Readable, step: int) -> bytes | bytearray:
+    """What is held with the next piece of the text behind it; read right where it belongs, if that can be."""
+    if not isinstance(text, io.RawIOBase):
+        return bytes(held) + text.read(step)
+    longer = bytearray(len(held) + step)
+    longer[: len(held)] = held
+    with memoryview(longer) as view:
+        read = text.readinto(view[len(held) :]) or 0
+    del longer[len(held) + read :]
+    return longer
 
 
 def too_long(kept: bytes, length: int, max_document: int, line: int, begin: int) -> Piece:
