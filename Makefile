@@ -81,8 +81,8 @@ bench-delta: build ## a log of a million files: opened, pruned by one path, agai
 
 $(VENV)-delta/.installed:
 	@test -x $(VENV)-delta/bin/python || $(PYTHON) -m venv $(VENV)-delta
-	@$(VENV)-delta/bin/python -m pip install --quiet --disable-pip-version-check "pyspark>=4.2,<4.3" "delta-spark>=4.4,<4.5"
-	@touch $@
+	@if $(VENV)-delta/bin/python -m pip install --quiet --disable-pip-version-check "pyspark>=4.2,<4.3" "delta-spark>=4.4,<4.5"; \
+	then touch $@; else echo "delta-spark can't be installed here: its tests are skipped"; fi
 
 interop: build $(VENV)-delta/.installed ## Spark, delta-spark, delta-rs, DuckDB and S3 against our tables: minutes
 	@$(BIN)/python -m pytest -q tests/interop

@@ -18,6 +18,8 @@ from typing import Any
 
 from shredlake.spark import ingest, optimize, session, sql, stream
 
+READY = b"the session is up"
+
 
 class Driver:
     """A driver process, the head of a process group of its own."""
@@ -35,6 +37,11 @@ class Driver:
     @property
     def runs(self) -> bool:
         return self.process.poll() is None
+
+    @property
+    def works(self) -> bool:
+        """Whether its Spark is up, so that what happens now happens to the work."""
+        return READY in os.pread(self._said.fileno(), 1 << 20, 0)
 
     def finish(self, seconds: float = 300) -> dict[str, Any]:
         """What the driver says at its end, which must be a good one."""
@@ -74,6 +81,7 @@ def main() -> None:
         "spark.driver.bindAddress": "127.0.0.1",
     }
     spark = session(master=given.master, remote=given.remote, settings=settings)
+    print(READY.decode(), flush=True)
     rows = 0
     if given.verb == "ingest":
         rows = ingest(spark, given.source, given.table, task_bytes=given.task_bytes).rows

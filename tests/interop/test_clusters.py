@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 
 import shredlake as sl
 from pipeline_driver import Driver
 from shredlake.cli.generate import write_ndjson
 
-pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 ROWS = 8000
@@ -41,41 +35,11 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One master and two workers, each a JVM of its own."""
-    folder = tmp_path_factory.mktemp("cluster")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    master = f"spark://127.0.0.1:{port}"
-    started: list[subprocess.Popen[bytes]] = []
+    """One master and two workers."""
+    from spark_cluster import standalone
 
-    def run(kind: str, *arguments: str) -> None:
-        home = Path(pyspark.__file__).parent
-        environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
-        command = ["java", "-Xmx256m", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{kind}", *arguments]
-        with open(folder / f"{kind}-{len(started)}.log", "wb") as log:
-            started.append(
-                subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-            )
-
-    try:
-        run("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        for number in range(2):
-            place = ["--host", "127.0.0.1", "--webui-port", "0", "-d", str(folder / f"work{number}")]
-            run("worker.Worker", *place, "--cores", "1", "--memory", "1g", master)
-        _wait_for(lambda: b"Registering worker" in b"".join(p.read_bytes() for p in folder.glob("*.log")))
+    with standalone(tmp_path_factory.mktemp("cluster")) as master:
         yield master
-    finally:
-        for process in started:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _wait_for(condition: Any, seconds: float = 240) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
 
 
 def test_a_standalone_cluster(cluster: str, events: Path, tmp_path: Path) -> None:
@@ -86,22 +50,14 @@ def test_a_standalone_cluster(cluster: str, events: Path, tmp_path: Path) -> Non
 
 
 def test_an_executor_that_is_killed(cluster: str, events: Path, tmp_path: Path) -> None:
+    from spark_cluster import executors, wait_for
+
     table = tmp_path / "table"
     driver = Driver("ingest", "--master", cluster, "--task-bytes", 200_000, events, table)
-    _wait_for(lambda: list(table.glob("*.parquet")) or not driver.runs)
-    for process in psutil.process_iter(["cmdline"]):
-        line = process.info["cmdline"] or []
-        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in line and cluster in _ancestors(
-            process
-        ):
-            process.kill()
-            break
+    wait_for(lambda: list(table.glob("*.parquet")) or not driver.runs)
+    executors(cluster)[0].kill()
     driver.finish()
     assert sl.Table(table).scan().count() == ROWS
-
-
-def _ancestors(process: psutil.Process) -> str:
-    return " ".join(" ".join(parent.cmdline()) for parent in process.parents())
 
 
 def test_spark_connect(java: None, events: Path, tmp_path: Path) -> None:

@@ -98,8 +98,18 @@ def test_what_only_spark_can_evaluate(spark: SparkSession, tmp_path: Path) -> No
 
 def test_range_partitioned_files_do_not_overlap(spark: SparkSession, tmp_path: Path) -> None:
     source = write_lines(tmp_path / "a.ndjson", [{"id": (n * 7919) % 1000} for n in range(1000)])
-    ingest(spark, source, tmp_path / "table", sort_by="v:id::bigint", range_partition=True)
+    options = {"sort_by": "v:id::bigint", "range_partition": True, "task_bytes": 4000}
+    report = ingest(spark, source, tmp_path / "table", **options)
+    assert report.files in (3, 4)
+    ranges = []
+    for path in (tmp_path / "table").glob("*.parquet"):
+        found = sl.read_parquet(path, columns=["v:id::bigint AS id"]).column("id").to_pylist()
+        assert found == sorted(found)
+        ranges.append((found[0], found[-1]))
+    assert all(high < low for (_, high), (low, _) in pairwise(sorted(ranges)))
     assert ids(tmp_path / "table") == list(range(1000))
+    first = sl.Table(tmp_path / "table").scan(where="v:id::bigint = 5").explain()
+    assert "1 of" in str(first), first
 
 
 @pytest.mark.parametrize("by_spark", [False, True])
@@ -240,11 +250,18 @@ def test_a_stream_that_dies_before_spark_notes_its_batch(spark: SparkSession, tm
 def test_a_stream_of_rows_put_together_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
     for n in range(4):
         write_lines(tmp_path / "in" / f"{n}.txt", [{"id": n}])
-    source = spark.readStream.format("text").option("maxFilesPerTrigger", "1").load(str(tmp_path / "in"))
-    query = stream(spark, source, tmp_path / "table", tmp_path / "state", document="value", compact_every=4)
+    text = spark.readStream.format("text").option("maxFilesPerTrigger", "1").load(str(tmp_path / "in"))
+    like_kafka = text.selectExpr(
+        "CAST(NULL AS BINARY) AS key", "CAST(value AS BINARY) AS value", "'events' AS topic",
+        "0 AS partition", "7L AS offset", "current_timestamp() AS timestamp", "0 AS timestampType",
+    )  # fmt: skip
+    query = stream(
+        spark, like_kafka, tmp_path / "table", tmp_path / "state", document="value", compact_every=4
+    )
     query.awaitTermination(120)
     assert ids(tmp_path / "table") == [0, 1, 2, 3]
     assert sl.Table(tmp_path / "table").files().num_rows == 1
+    assert {row["topic"] for row in rows_of(tmp_path / "table", "topic")} == {"events"}
 
 
 # ── Rewrites ────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,71 @@
+"""A standalone Spark cluster on loopback: one master and two workers, each a JVM of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pyspark
+
+
+@contextmanager
+def standalone(folder: Path) -> Iterator[str]:
+    """The master's address, for as long as the cluster runs; its logs are in the folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(kind: str, *arguments: str) -> None:
+        home = Path(pyspark.__file__).parent
+        environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
+        command = ["java", "-Xmx256m", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{kind}", *arguments]
+        with open(folder / f"{kind}-{len(started)}.log", "wb") as log:
+            started.append(
+                subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+            )
+
+    try:
+        run("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        for number in range(2):
+            place = ["--host", "127.0.0.1", "--webui-port", "0", "-d", str(folder / f"work{number}")]
+            run("worker.Worker", *place, "--cores", "1", "--memory", "1g", master)
+        wait_for(lambda: b"Registering worker" in b"".join(p.read_bytes() for p in folder.glob("*.log")))
+        yield master
+    finally:
+        for process in started:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def executors(master: str) -> list[psutil.Process]:
+    """The executors that the cluster's workers have started."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = process.info["cmdline"] or []
+        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in line and master in _ancestors(process):
+            found.append(process)
+    return found
+
+
+def _ancestors(process: psutil.Process) -> str:
+    try:
+        return " ".join(" ".join(parent.cmdline()) for parent in process.parents())
+    except psutil.Error:  # gone in the meantime
+        return ""
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 240) -> None:
+    """Returns when the condition holds; fails if it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
