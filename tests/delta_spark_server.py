@@ -17,8 +17,12 @@ import os
 import sys
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import VariantVal
+try:
+    from pyspark.sql import Row, SparkSession
+    from pyspark.sql.types import VariantVal
+except ImportError as missing:
+    print(json.dumps({"unavailable": str(missing)}), flush=True)
+    sys.exit()
 
 PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 

@@ -418,6 +418,22 @@ def test_tables_with_variant_statistics(delta: DeltaSpark, tmp_path: Path) -> No
     assert_same(delta, last, path)
 
 
+def test_statistics_that_delta_cuts_through_a_character(delta: DeltaSpark, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    delta.set(**WRITES_SHREDDED, **WITH_STATISTICS)
+    delta.sql(
+        f"CREATE TABLE delta.`{path}` (v VARIANT) USING delta "
+        "TBLPROPERTIES ('delta.enableVariantShredding' = 'true')"
+    )
+    value = "z" * 31 + "😀 and more"
+    rows = ", ".join(f'(parse_json(\'{{"s": "{text}"}}\'))' for text in ("a", value))
+    delta.sql(f"INSERT INTO delta.`{path}` VALUES {rows}")
+    table = sl.Table(path)
+    assert "maxValues" in table.files().column("stats")[0].as_py()
+    assert table.scan(where=f"v:s::string = '{value}'").count() == 1
+    assert_same(delta, table, path)
+
+
 def test_tables_with_deletion_vectors(delta: DeltaSpark, tmp_path: Path) -> None:
     path = tmp_path / "t"
     delta.set(**WRITES_SHREDDED, **WITH_STATISTICS)

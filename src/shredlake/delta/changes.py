@@ -83,7 +83,7 @@ def _version_changes(snapshot: Snapshot, actions: Sequence[Action]) -> Iterator[
         return
     adds = {a.path: a for a in actions if isinstance(a, Add) and a.data_change}
     removes = {a.path: a for a in actions if isinstance(a, Remove) and a.data_change}
-    for name in adds.keys() | removes.keys():
+    for name in dict.fromkeys([*adds, *removes]):
         yield from _file_changes(snapshot, adds.get(name), removes.get(name))
 
 

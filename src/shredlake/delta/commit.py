@@ -55,6 +55,8 @@ class Reads:
     files: frozenset[FileKey] = frozenset()
     affected_by: Callable[[Sequence[Add]], bool] | None = None
     """Whether rows added meanwhile matter; None if no added row can."""
+    removals: bool = False
+    """Whether the removal of any file matters, also of one that was not read."""
 
 
 NOTHING = Reads()
@@ -164,7 +166,7 @@ def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action
             )
     touched = {action.key for action in ours if isinstance(action, Remove)} | reads.files
     for action in theirs:
-        if isinstance(action, Remove) and action.key in touched:
+        if isinstance(action, Remove) and (reads.removals or action.key in touched):
             raise CommitConflict(
                 f"version {version}, committed meanwhile, removed {action.path}, which this operation read "
                 "or "

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta.actions import Action, Add, Metadata
 from shredlake.delta.column_mapping import MAX_ID
-from shredlake.delta.commit import WHOLE_TABLE, Operation, commit
+from shredlake.delta.commit import Operation, Reads, commit
 from shredlake.delta.deletion_vectors import vector_path
 from shredlake.delta.features import require_writable, with_features, writer_features
 from shredlake.delta.files import as_adds, keys_of
@@ -56,7 +56,8 @@ def restore(current: Snapshot, target: Snapshot) -> int:
             "removedFilesSize": pc.sum(gone.column("size")).as_py() or 0,
         },
     )
-    return commit(current, actions, operation, WHOLE_TABLE)
+    # Whatever came or went meanwhile would stand beside the restored version, or be missing from it.
+    return commit(current, actions, operation, Reads(affected_by=bool, removals=True))
 
 
 def _paths(add: Add) -> Iterator[str]:

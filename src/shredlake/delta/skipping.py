@@ -232,7 +232,7 @@ class FileStatistics:
         found = []
         for kind in kinds:
             nothing = pa.nulls(self.length, kind)
-            minimum, maximum = minima.get(kind, nothing), maxima.get(kind, nothing)
+            minimum, maximum = minima.get(kind, nothing), _unbroken(maxima.get(kind, nothing))
             # How many rows lack a path is not recorded.
             found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
         return found
@@ -257,6 +257,17 @@ def _joined(arrays: list[pa.Array]) -> pa.Array:
         widest = pa.float64() if any(pa.types.is_floating(kind) for kind in kinds) else arrays[-1].type
         arrays = [array.cast(widest) for array in arrays]
     return pa.concat_arrays(arrays)
+
+
+def _unbroken(maxima: pa.Array) -> pa.Array:
+    """Maxima without those that another writer may have cut through the middle of a character.
+
+    Delta cuts by UTF-16 units and appends U+10FFFF; half a character becomes a question mark: too small.
+    """
+    if not pa.types.is_string(maxima.type):
+        return maxima
+    broken = pc.ends_with(maxima, pattern="?\U0010ffff")
+    return pc.if_else(pc.fill_null(broken, False), pa.scalar(None, maxima.type), maxima)
 
 
 def _loosened(bounds: pa.Array, outer: Callable[..., pa.Array]) -> pa.Array:

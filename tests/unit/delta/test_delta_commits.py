@@ -20,6 +20,7 @@ from shredlake.delta import mutate
 from shredlake.delta.actions import Add, DomainMetadata, Remove, Transaction, dumps
 from shredlake.delta.commit import WHOLE_TABLE, Operation, Reads, commit
 from shredlake.delta.files import as_adds
+from shredlake.delta.restore import restore
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.storage import Storage
 
@@ -115,6 +116,16 @@ def test_rows_that_should_have_been_read(table: sl.Table) -> None:
             lambda s: commit(s, [add("theirs")], WRITE),
             lambda s: commit(s, [add("ours")], WRITE, WHOLE_TABLE),
         )
+
+
+def test_a_restore_minds_files_that_it_would_have_kept(table: sl.Table) -> None:
+    """A file that both versions have, removed meanwhile, would be missing from what is restored."""
+    old, current = load_snapshot(table.snapshot.storage, 1), load_snapshot(table.snapshot.storage)
+    table.delete("id < 10")
+    with pytest.raises(sl.CommitConflict, match="removed part-"):
+        restore(current, old)
+    assert table.restore(1) == 4
+    assert ids(table) == list(range(10))
 
 
 def test_rearranged_rows_are_not_new_rows(table: sl.Table) -> None:

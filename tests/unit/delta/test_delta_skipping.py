@@ -258,6 +258,18 @@ def test_truncated_strings_still_bound(tail: str) -> None:
     assert found(plain, f"s = '{text}'") == [0]
 
 
+def test_maxima_that_others_cut_through_a_character(tmp_path: Path) -> None:
+    """Delta cuts a path's maximum by UTF-16 units: of an emoji across the cut a question mark is left."""
+    value = "z" * 31 + "😀 and more"
+    sides = {"minValues": "a", "maxValues": "z" * 31 + "?\U0010ffff"}
+    texts = {side: {"v": encode_variant(sl.Variant.of({"$['s']": text}))} for side, text in sides.items()}
+    stats = json.dumps({"numRecords": 2, "nullCount": {"v": 0}, **texts})
+    write_commit(tmp_path, 0, [PROTOCOL, metadata(), add("f", stats=stats)])
+    snapshot = sl.Table(tmp_path).snapshot
+    assert prune(snapshot, parse_predicate(f"v:s::string = '{value}'")).keep.tolist() == [True]
+    assert prune(snapshot, parse_predicate("v:s::string = 'A'")).keep.tolist() == [False]
+
+
 def test_a_maximum_that_can_not_be_cut_is_left_out() -> None:
     text = "\U0010ffff" * 80
     assert truncated_maximum(text, 32) is None

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from shredlake.delta.actions import Add
 from shredlake.delta.layouts import choose
 from shredlake.delta.schema import from_arrow
 from shredlake.delta.spec import file_spec
+from shredlake.delta.stats_text import with_stats
 from shredlake.delta.write import DataFileWriter
 from shredlake.delta.z85 import decode_variant
 
@@ -461,6 +463,43 @@ def test_delete_rewrites_only_what_it_must(tmp_path: Path) -> None:
     assert metrics["numCopiedRows"] == "5"
     for found in stats(table):
         assert set(decode_variant(found["minValues"]["v"]).to_python()) == {"$['a']", "$['s']"}  # type: ignore[index]
+
+
+def test_statistics_survive_every_rewrite(tmp_path: Path) -> None:
+    properties = SHREDDED | {"delta.checkpoint.writeStatsAsJson": "false"}
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=properties)
+    table.append(numbered(0, 10))
+    table.append(numbered(10, 20))
+
+    def bounds() -> list[tuple[int, int]]:
+        """Of the path a, per file, by what the scan keeps."""
+        kept = [table.scan(where=f"v:a::bigint = {n}").files().num_rows for n in range(20)]
+        runs = [n for n in range(20) if kept[n]]
+        assert max(kept) == 1
+        return [(min(runs), max(runs))] if runs else []
+
+    assert bounds() == [(0, 19)]
+    table.checkpoint()  # from here on only typed columns know the statistics of these files
+    table = sl.Table(tmp_path)
+    table.delete("id in (0, 19)")
+    assert bounds() == [(1, 18)]
+    table.overwrite(numbered(1, 2), where="id between 1 and 3")
+    assert table.scan(where="v:a::bigint = 2").files().num_rows == 0
+    table.checkpoint()
+    table = sl.Table(tmp_path)
+    table.restore(2)
+    assert bounds() == [(0, 19)]
+    table.checkpoint()
+    table = sl.Table(tmp_path)
+    assert bounds() == [(0, 19)]
+    assert [json.loads(text)["numRecords"] for text in texts(table)] == [10, 10]
+
+
+def texts(table: sl.Table) -> list[str]:
+    """Statistics as JSON, wherever the log keeps them."""
+    files = table.snapshot.files
+    keep = np.ones(files.places, dtype=bool)
+    return list(with_stats(table.snapshot, files.table(keep=keep), keep).column("stats").to_pylist())
 
 
 def test_delete_keeps_rows_where_the_predicate_is_unknown(tmp_path: Path) -> None:
