@@ -164,7 +164,7 @@ def test_killed_at_random_moments(
     hits = 0
     for number in range(ROUNDS):
         table = _copy(prepared, tmp_path / f"table{number}")
-        moment = chance.uniform(0, lasts)
+        moment = chance.uniform(0, 0.8 * lasts)
         driver = Driver(verb, "--master", master, events, table)
         wait_until(lambda driver=driver: driver.works, driver)  # type: ignore[misc]
         time.sleep(moment)

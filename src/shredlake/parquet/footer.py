@@ -131,12 +131,13 @@ def footer_bytes(raw: bytes) -> bytes:
     return raw + len(raw).to_bytes(4, "little") + MAGIC
 
 
-def annotate(raw: bytes, groups: Iterable[tuple[str, ...]]) -> bytes:
+def annotate(footer: Footer, groups: Iterable[tuple[str, ...]]) -> Footer:
     """The footer with each of these groups annotated VARIANT(1), everything else byte for byte as it was.
 
     A group is named by the names on the way to it, the root left out. Zoneless timestamps also get the old
     converted type, which the format asks for and pyarrow leaves out.
     """
+    raw = footer.raw
     elements, start, end = _schema_elements(raw)
     tree = schema_tree(elements)
     for path in groups:
@@ -148,7 +149,9 @@ def annotate(raw: bytes, groups: Iterable[tuple[str, ...]]) -> bytes:
         _add_converted_timestamp(element)
     writer = Writer()
     writer.value(thrift.LIST, thrift.List(thrift.STRUCT, list(elements)))
-    return raw[:start] + bytes(writer.data) + raw[end:]
+    annotated = Footer(raw[:start] + bytes(writer.data) + raw[end:], footer.start)
+    annotated.__dict__["schema"] = schema_tree(elements)  # known already: a wide one takes a while to parse
+    return annotated
 
 
 CONVERTED_TIMESTAMP: Final = {1: 9, 2: 10}

@@ -223,8 +223,8 @@ class ParquetWriter:
             assert self._file is not None
             self._file.close()
             draft = self._destination.draft
-            _annotate_file(draft, list(self._plan))
-            self.facts = _facts(self._destination.name, draft, self._nan)
+            schema = _annotate_file(draft, list(self._plan))
+            self.facts = _facts(self._destination.name, draft, schema, self._nan)
             self._destination.commit()
         except BaseException:
             self.abort()
@@ -287,19 +287,19 @@ def write_parquet(
     return writer.facts
 
 
-def _annotate_file(draft: Any, groups: list[Names]) -> None:
-    """Replaces the footer of a finished file by one with the VARIANT annotation."""
+def _annotate_file(draft: Any, groups: list[Names]) -> SchemaNode:
+    """Replaces the footer of a finished file by one with the VARIANT annotation; returns its schema."""
     with open(draft, "r+b") as file:
-        footer = read_footer(file, str(draft))
+        footer = annotate(read_footer(file, str(draft)), groups)
         file.seek(footer.start)
-        file.write(footer_bytes(annotate(footer.raw, groups)))
+        file.write(footer_bytes(footer.raw))
         file.truncate()
+    return footer.schema
 
 
-def _facts(name: str, draft: Any, with_nan: set[int]) -> FileFacts:
-    with open(draft, "rb") as file:
-        columns = variant_columns(read_footer(file, name).schema)
-        size = file.seek(0, os.SEEK_END)
+def _facts(name: str, draft: Any, schema: SchemaNode, with_nan: set[int]) -> FileFacts:
+    columns = variant_columns(schema)
+    size = os.path.getsize(draft)
     with pq.ParquetFile(draft) as opened:
         metadata = opened.metadata
         leaves = leaf_statistics(metadata, opened.schema_arrow, with_nan)

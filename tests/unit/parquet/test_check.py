@@ -32,7 +32,7 @@ def write_raw(table: pa.Table, path: Path, *groups: tuple[str, ...], **options: 
     with path.open("r+b") as file:
         footer = read_footer(file)
         file.seek(footer.start)
-        file.write(footer_bytes(annotate(footer.raw, groups)))
+        file.write(footer_bytes(annotate(footer, groups).raw))
         file.truncate()
     return path
 

@@ -27,7 +27,8 @@ def test_annotating_changes_the_schema_alone() -> None:
     table = pa.table({"v": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}], variant()), "n": [1]})
     sink = written(table, write_page_index=True)
     before = read_footer(sink)
-    after = annotate(before.raw, [("v",)])
+    annotated = annotate(before, [("v",)])
+    after = annotated.raw
     old, new = read_struct(before.raw), read_struct(after)
     assert {number: old.fields[number] for number in old if number != FILE_SCHEMA} == {
         number: new.fields[number] for number in new if number != FILE_SCHEMA
@@ -35,21 +36,22 @@ def test_annotating_changes_the_schema_alone() -> None:
     sink.seek(before.start)
     sink.write(footer_bytes(after))
     assert pq.read_table(sink).to_pylist() == table.to_pylist()
+    assert str(read_footer(sink).schema) == str(annotated.schema)
     [column] = variant_columns(read_footer(sink).schema)
     assert column.annotated
     assert column.group.annotation == "VARIANT(1)"
 
 
 def test_annotating_twice_is_annotating_once() -> None:
-    raw = read_footer(written(pa.schema([("v", variant())]).empty_table())).raw
-    once = annotate(raw, [("v",)])
+    footer = read_footer(written(pa.schema([("v", variant())]).empty_table()))
+    once = annotate(footer, [("v",)])
     assert annotate(once, [("v",)]) == once
 
 
 def test_zoneless_timestamps_get_the_old_type_too() -> None:
     types = [pa.timestamp(unit, tz) for unit in ("ms", "us", "ns") for tz in (None, "UTC")]
     schema = pa.schema([(f"t{i}", type_) for i, type_ in enumerate(types)])
-    raw = annotate(read_footer(written(schema.empty_table(), store_schema=False)).raw, [])
+    raw = annotate(read_footer(written(schema.empty_table(), store_schema=False)), []).raw
     converted = [
         element.integer(ELEMENT_CONVERTED_TYPE) for element in read_struct(raw).structs(FILE_SCHEMA)[1:]
     ]
@@ -59,9 +61,9 @@ def test_zoneless_timestamps_get_the_old_type_too() -> None:
 
 
 def test_annotating_a_group_that_is_not_there() -> None:
-    raw = read_footer(written(pa.table({"n": [1]}))).raw
+    footer = read_footer(written(pa.table({"n": [1]})))
     with pytest.raises(InvalidFile, match=r"no 's.v'"):
-        annotate(raw, [("s", "v")])
+        annotate(footer, [("s", "v")])
 
 
 @pytest.mark.parametrize(
