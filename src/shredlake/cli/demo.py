@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
@@ -48,7 +50,8 @@ def demo(
     engine: str = typer.Option("spark", help="spark, or local: threads of this process."),
 ) -> None:
     """Generate events, ingest them, show the layout, and query paths of them."""
-    console = Console()
+    console = Console(highlight=False)
+    started = time.perf_counter()
     try:
         if engine == "spark":
             check_spark()
@@ -58,37 +61,71 @@ def demo(
         engine = "local"
     with tempfile.TemporaryDirectory(prefix="shredlake-demo-") as folder:
         source, table = str(Path(folder) / "events.ndjson"), str(Path(folder) / "events")
-        with console.status(f"generating {events:,} events"):
+        _say(console, f"{events:,} events of a social network, as lines of JSON. The first one:")
+        with console.status("generating"):
             write_ndjson("bluesky", source, events)
+        console.print(_first_line(source), markup=False)
         spark = None
         if engine == "spark":
             with console.status("starting Spark"):
-                spark = session()
+                spark = _quiet_session()
         try:
             _tour(console, spark, source, table)
         finally:
             if spark is not None:
                 spark.stop()
+    console.print(
+        f"\nAll of it took {time.perf_counter() - started:.0f} s. Next: shredlake --help, and docs/index.md."
+    )
+
+
+def _first_line(source: str) -> str:
+    with open(source, encoding="utf-8") as file:
+        return file.readline().strip()
+
+
+def _quiet_session() -> SparkSession:
+    """A session whose JVM keeps its greetings to itself; if it does not start, what it said is shown."""
+    with tempfile.TemporaryFile() as said:
+        own = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            return session()
+        except Exception:
+            said.seek(0)
+            os.write(own, said.read())
+            raise
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
 
 
 def _tour(console: Console, spark: SparkSession | None, source: str, table: str) -> None:
     chosen = LocalEngine() if spark is None else SparkEngine(spark)
-    _say(console, "shredlake ingest events.ndjson events" + ("" if spark else " --engine local"))
+    _say(
+        console,
+        "$ shredlake ingest events.ndjson events --sort-by v:time_us::bigint"
+        + (" --engine local" if spark is None else " --engine spark"),
+    )
     options = IngestOptions(sort_by=("v:time_us::bigint",), show_progress=console.is_terminal)
     report = ingest_text(chosen, source, table, options)
     console.print(report.grid())
     opened = Table(table)
-    _say(console, "shredlake inspect: where the bytes are")
+    _say(console, "$ shredlake inspect: the first file's columns, how full they are, and where the bytes lie")
     _layout(console, opened)
-    times = opened.scan(["v:time_us::bigint AS at"]).to_arrow().column("at").to_pylist()
-    early = min(times) + (max(times) - min(times)) // 100
+    times = pc.min_max(opened.scan(["v:time_us::bigint AS at"]).to_arrow().column("at"))
+    early = times["min"].as_py() + (times["max"].as_py() - times["min"].as_py()) // 100
     queries = [(name, columns, where.format(early=early)) for name, columns, where in QUERIES]
+    console.print("\nThree queries, and what each of them had to read:")
     for name, columns, where in queries:
-        _say(console, f'{name}: shredlake query events "{", ".join(columns)}" --where "{where}" --explain')
-        console.print(str(opened.scan(columns, where).explain()), highlight=False)
+        _say(console, f'{name}\n$ shredlake query events "{", ".join(columns)}" --where "{where}" --explain')
+        console.print(str(opened.scan(columns, where).explain()))
     _say(console, "The same three, timed (best of three)")
-    grid = Grid("query", "rows", "shredlake, no Spark")
-    for heading in () if spark is None else ("shredlake on Spark", "Spark's own variant_get", "ratio"):
+    grid = Grid("query")
+    headings = ["rows", "shredlake, no Spark"]
+    if spark is not None:
+        headings += ["shredlake on Spark", "Spark's own variant_get", "faster on Spark"]
+    for heading in headings:
         grid.add_column(heading, justify="right")
     files = [str(path) for path in Path(table).glob("*.parquet")]
     for name, columns, where in queries:
@@ -102,6 +139,8 @@ def _tour(console: Console, spark: SparkSession | None, source: str, table: str)
             cells += [f"{fast:.3f} s", f"{slow:.3f} s", f"{slow / fast:.1f}x"]
         grid.add_row(*cells)
     console.print(grid)
+    if spark is not None:
+        console.print("Spark's own: the same files read as Variants, the same rows found.")
 
 
 def _count_local(opened: Table, columns: list[str], where: str) -> int:
@@ -114,7 +153,9 @@ def _count_on_spark(spark: SparkSession, table: str, columns: list[str], where: 
 
 def _layout(console: Console, opened: Table) -> None:
     file = inspect(f"{opened.uri.removeprefix('file://')}/{opened.files().column('path')[0].as_py()}")
-    grid = Grid("path", "type", "typed", "bytes")
+    grid = Grid("path", "type")
+    for heading in ("typed", "bytes"):
+        grid.add_column(heading, justify="right")
     for column in file.variants:
         for path in column.root.walk():
             share = path.typed / path.places if path.places else 0.0
@@ -151,4 +192,4 @@ def _best(work: Callable[[], int]) -> tuple[int, float]:
 
 
 def _say(console: Console, heading: str) -> None:
-    console.print(f"\n[bold]{heading}[/bold]", highlight=False)
+    console.print(f"\n{heading}", style="bold", markup=False, soft_wrap=True)
