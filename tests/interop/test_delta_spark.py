@@ -574,6 +574,6 @@ def test_a_table_that_our_spark_ingest_wrote(delta: DeltaSpark, spark: SparkSess
         source = tmp_path / f"{shape}.ndjson"
         write_ndjson(shape, source, 200)
         lines += source.read_text().splitlines()
-        sls.ingest(spark, str(source), tmp_path / "table", task_bytes=30_000)
+        sls.ingest(spark, str(source), tmp_path / "table", task_bytes=200_000)
     assert checksum(theirs(delta, tmp_path / "table")) == checksum(sl.from_json(pa.array(lines)))
     assert_same(delta, sl.Table(tmp_path / "table"), tmp_path / "table")
