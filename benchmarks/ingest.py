@@ -38,6 +38,9 @@ SPARK_SHREDS = {
 }
 """Spark's own shredded write, with the codec that shredlake uses."""
 
+WARM = 50_000_000
+"""Text for a first run of both, which is not timed: the JVM compiles what it runs often."""
+
 
 class PeakMemory:
     """The largest resident memory of any Python worker of this process while it is watched."""
@@ -94,7 +97,7 @@ def compare(spark: SparkSession, folder: Path, shapes: list[str], size: int, gri
         source = folder / f"{shape}.ndjson"
         write_ndjson(shape, source, size=size)
         warm = folder / "warm.ndjson"
-        write_ndjson(shape, warm, rows=2000)
+        write_ndjson(shape, warm, size=min(size // 10, WARM))
         for run in (by_shredlake, by_spark):
             run(spark, warm, folder / "warm")
         with PeakMemory() as memory:
@@ -122,10 +125,10 @@ def level(spark: SparkSession, folder: Path, shape: str, sizes: list[float], gri
     """Throughput over the size of the input."""
     warm = folder / "warm.ndjson"
     write_ndjson(shape, warm, rows=2000)
-    by_shredlake(spark, warm, folder / "warm")
     for gigabytes in sizes:
         source = folder / f"{shape}.ndjson"
         write_ndjson(shape, source, size=int(gigabytes * 1e9))
+        by_shredlake(spark, warm, folder / "warm")  # idle workers end after a minute
         with PeakMemory() as memory:
             seconds = timed(lambda source=source: by_shredlake(spark, source, folder / "ours"))  # type: ignore[misc]
         text = source.stat().st_size
