@@ -85,7 +85,7 @@ $(VENV)-delta/.installed:
 	then touch $@; else echo "delta-spark can't be installed here: its tests are skipped"; fi
 
 interop: build $(VENV)-delta/.installed ## Spark, delta-spark, delta-rs, DuckDB and S3 against our tables: minutes
-	@$(BIN)/python -m pytest -q tests/interop
+	@SHREDLAKE_CASES=$${SHREDLAKE_CASES:-60} $(BIN)/python -m pytest -q tests/interop
 
 kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import struct
+import uuid
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -13,9 +16,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyroaring import BitMap64
 
 import shredlake as sl
-from delta_tables import variants
+from delta_tables import variants, write_commit
+from shredlake.delta import z85
+from shredlake.delta.deletion_vectors import PORTABLE, read_vector
+from shredlake.delta.files import as_adds
+from shredlake.delta.storage import decode_path
 from shredlake.parquet.write import WriteOptions
 
 LAYOUTS = [
@@ -186,13 +194,50 @@ def random_table(place: Path, dice: random.Random) -> Made:
             gone = set(range(low, low + 30))
         if not gone:
             continue
-        table.delete(f"id IN ({', '.join(map(str, sorted(gone)))})")
+        if vectors:
+            delete_by_vectors(table, gone)
+        else:
+            table.delete(f"id IN ({', '.join(map(str, sorted(gone)))})")
         keep = pa.array([number not in gone for number in alive["id"].to_pylist()], pa.bool_())
         alive = alive.filter(keep)
     if untagged:
         forget_layouts(place / "t")
     pq.write_table(alive, place / "plain.parquet")
     return Made(place / "t", place / "plain.parquet", "; ".join(story))
+
+
+def delete_by_vectors(table: sl.Table, gone: set[int]) -> None:
+    """Deletes rows by their `id` as engines with deletion vectors do; half of the vectors are in files."""
+    snapshot = table.refresh().snapshot
+    identity = snapshot.schema.get("id")
+    assert identity is not None
+    place = snapshot.storage.local_root
+    actions: list[dict[str, Any]] = []
+    for number, add in enumerate(as_adds(table.files())):
+        numbers = pq.ParquetFile(place / decode_path(add.path)).read([identity.physical_name]).column(0)
+        rows = {row for row, value in enumerate(numbers.to_pylist()) if value in gone}
+        if not rows:
+            continue
+        if add.deletion_vector is not None:
+            rows |= set(read_vector(snapshot.storage, add.deletion_vector))
+        data = struct.pack("<i", PORTABLE) + BitMap64(rows).serialize()
+        vector = {"storageType": "i", "pathOrInlineDv": z85.encode(data)}
+        if number % 2:
+            name = uuid.uuid4()
+            raw = b"\x01" + struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+            (place / f"deletion_vector_{name}.bin").write_bytes(raw)
+            vector = {"storageType": "u", "pathOrInlineDv": z85.encode(name.bytes), "offset": 1}
+        added = add.to_json()
+        removed = {
+            key: added[key] for key in ("path", "partitionValues", "size", "deletionVector") if key in added
+        }
+        vector |= {"sizeInBytes": len(data), "cardinality": len(rows)}
+        actions += [
+            {"remove": removed | {"dataChange": True, "deletionTimestamp": 1}},
+            {"add": added | {"deletionVector": vector}},
+        ]
+    write_commit(place, table.version + 1, actions)
+    table.refresh()
 
 
 def forget_layouts(place: Path) -> None:

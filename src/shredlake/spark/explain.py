@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 from shredlake.delta.actions import Add
 from shredlake.delta.read_file import DataFile
-from shredlake.expr import Column, Expr, Get, references
+from shredlake.delta.rebind import rewrite
+from shredlake.delta.skipping import FileStatistics, prune
+from shredlake.expr import Column, Expr, Get, conjuncts, references
+from shredlake.expr.sql import to_sql
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.skipping import matching_row_groups
 from shredlake.spark.paths import Service
@@ -32,6 +35,8 @@ class FileCost:
     rows: int
     rows_in_value: Mapping[str, int]
     """Per mixed path, how many of its rows are in `value`."""
+    ruled_out: tuple[int, ...] = ()
+    """Per part of the predicate, how many row groups it rules out."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class SparkExplain:
     row_groups_total: int
     bytes: int
     bytes_total: int
+    predicates: tuple[str, ...] = field(default=())
+    """What each part of the predicate rules out."""
     notes: tuple[str, ...] = field(default=())
     """Why something is not read as a plain column."""
 
@@ -58,7 +65,7 @@ class SparkExplain:
             f"bytes       {_size(self.bytes):>8} of {_size(self.bytes_total)}   "
             f"{self.bytes / self.bytes_total if self.bytes_total else 0:.1%} of the table",
         ]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *self.predicates, *self.notes])
 
 
 def explain(scan: SparkScan) -> SparkExplain:
@@ -79,6 +86,7 @@ def explain(scan: SparkScan) -> SparkExplain:
         row_groups_total=round(sum(cost.row_groups_total for cost in costs) * scale),
         bytes=round(sum(cost.bytes for cost in costs) * scale),
         bytes_total=sum(sizes),
+        predicates=tuple(_predicates(scan, costs, len(sizes), scale)),
         notes=tuple(_notes(scan, costs)),
     )
 
@@ -92,12 +100,19 @@ def _cost(scan: SparkScan, add: Add) -> FileCost:
         predicate = scan.local.query.predicate
         groups = range(len(file.chunks))
         kept = list(groups)
-        if predicate is not None:
-            bound = data.binding.expression(predicate)
+
+        def matching(part: Expr) -> list[int]:
+            bound = data.binding.expression(part)
             accesses = {ref: file.columns.access(ref) for ref in references(bound)}
-            kept = matching_row_groups(file, bound, accesses, scan.timezone)
+            return matching_row_groups(file, bound, accesses, scan.timezone)
+
+        ruled_out: tuple[int, ...] = ()
+        if predicate is not None:
+            kept = matching(predicate)
+            ruled_out = tuple(len(groups) - len(matching(part)) for part in conjuncts(predicate))
         size = sum(file.chunks.chunk(group, column).extent[1] for group in kept for column in columns)
-        return FileCost(len(kept), len(groups), size, sum(file.chunks.row_counts), dict(_mixed(scan, data)))
+        rows = sum(file.chunks.row_counts)
+        return FileCost(len(kept), len(groups), size, rows, dict(_mixed(scan, data)), ruled_out)
     finally:
         file.close()
 
@@ -136,6 +151,39 @@ def _mixed(scan: SparkScan, data: DataFile) -> Iterator[tuple[str, int]]:
             yield _spelled(ref), rows
 
 
+def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float) -> Iterator[str]:
+    """A sentence for each part of the predicate: what it rules out by itself, or why nothing."""
+    predicate = scan.local.query.predicate
+    statistics = FileStatistics.of(scan.snapshot)
+    for number, part in enumerate(conjuncts(predicate) if predicate is not None else ()):
+        verdict = prune(scan.snapshot, part, scan.timezone)
+        pruned = verdict.by_partition + verdict.by_statistics
+        groups = round(sum(cost.ruled_out[number] for cost in costs) * scale)
+        text = f"{shown(part)} rules out {pruned:,} of {files:,} files"
+        if groups:
+            text += f", {groups:,} row groups in the files read"
+        unknown = [_spelled(ref) for ref in references(part) if not statistics.bounds(ref)]
+        if not pruned and not groups and unknown:
+            text += f": there are no statistics of {', '.join(sorted(unknown))}"
+        elif not pruned and not groups and files:
+            text += ": by their statistics, all may match"
+        yield text
+
+
+def shown(expr: Expr) -> str:
+    """An expression as people write it.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> shown(parse_predicate("variant_get(v, '$.a.b', 'int') > 5"))
+    'v:a.b::int > 5'
+    """
+    paths = {ref: f"__path{number}" for number, ref in enumerate(references(expr)) if isinstance(ref, Get)}
+    text = to_sql(rewrite(expr, lambda ref: Column(paths[ref]) if isinstance(ref, Get) else ref))
+    for ref, name in reversed(paths.items()):
+        text = text.replace(name, f"{_spelled(ref)}{'' if ref.type is None else f'::{ref.type}'}")
+    return text
+
+
 def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
     """A sentence for each path that is not simply a plain column in all files."""
     files = sum(len(group.adds) for group in scan.groups)
@@ -158,8 +206,11 @@ def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
         yield f"{count:,} of {files:,} files are read by the workers: {reason}"
 
 
-def _spelled(ref: Get) -> str:
-    return f"{ref.column}:{str(ref.path).removeprefix('$').removeprefix('.')}"
+def _spelled(ref: Column | Get) -> str:
+    if isinstance(ref, Column):
+        return ref.name
+    path = str(ref.path).removeprefix("$").removeprefix(".")
+    return f"{ref.column}:{path}" if path else ref.column
 
 
 def _size(count: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -97,8 +98,21 @@ def hadoop_path(storage: Storage, path: str) -> str:
 
     >>> hadoop_path(Storage("s3://bucket/events"), "day=2024-01-01/a%20b.parquet")
     's3a://bucket/events/day=2024-01-01/a b.parquet'
+    >>> hadoop_path(Storage("/data/my table"), "a.parquet")
+    'file:///data/my table/a.parquet'
+    >>> hadoop_path(Storage("/data"), "file:/b%20c.parquet")
+    'file:///b c.parquet'
     """
-    address = path if is_absolute(path) else f"{storage.uri}/{decode_path(path)}"
-    scheme, _, rest = address.partition("://")
+    if is_absolute(path):
+        address = unquote(path)
+    elif storage.is_local:
+        address = f"{storage.local_root}/{decode_path(path)}"
+    else:
+        address = f"{storage.uri}/{decode_path(path)}"
+    scheme, colon, rest = address.partition(":")
+    if not colon or address.startswith("/"):
+        scheme, rest = "file", address
+    if scheme == "file":
+        rest = "//" + "/" + rest.lstrip("/")
     escaped = "".join("\\" + char if char in "*?[]{}\\" else char for char in rest)
-    return f"{HADOOP_SCHEMES.get(scheme, scheme)}://{escaped}"
+    return f"{HADOOP_SCHEMES.get(scheme, scheme)}:{escaped}"

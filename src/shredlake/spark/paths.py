@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from shredlake.expr.ast import Get, name_parts
-from shredlake.expr.types import DataType
 from shredlake.parquet.layout import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
 from shredlake.variant.types import VariantType
@@ -48,6 +47,8 @@ class Served:
     typed: Names = ()
     """The column that holds it, and its type in Spark."""
     typed_ddl: str = ""
+    fails: str = "false"
+    """Where a typed row has a value that does not cast, as SQL, if that is to be an error."""
     residual: Names = ()
     """The `value` beside it, where a row may be stored instead."""
     reason: str = ""
@@ -127,15 +128,19 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         return _inside_value(get, steps, layout)
     if node.type not in NATIVE:
         return Served(Service.WORKER, reason=f"{get.path} is stored as {node_ddl(node)}, which Spark lacks")
-    cast = _cast(sql_of((*names, "typed_value")), node_ddl(node), get.type, strict=bool(get.strict))
-    if cast is None:
-        return Served(Service.WORKER, reason=f"{get.path} is {node_ddl(node)}, read as {get.type}")
+    leaf, have, want = sql_of((*names, "typed_value")), node_ddl(node), get.type.name
+    if have != want and family(want) not in SAME_CAST[family(have)]:
+        return Served(Service.WORKER, reason=f"{get.path} is {have}, read as {want}")
+    # A CAST that can fail does not do so outside of ANSI mode; one that can't is better understood by Spark.
+    sure = always_casts(have, want)
+    cast = leaf if have == want else f"{'cast' if sure else 'try_cast'}({leaf} AS {want})"
     mixed = node_path(steps) in layout.residual
     return Served(
         Service.MIXED if mixed else Service.TYPED,
         cast,
         (*names, "typed_value"),
-        node_ddl(node),
+        have,
+        f"({leaf} IS NOT NULL AND {cast} IS NULL)" if get.strict and not sure else "false",
         (*names, "value") if mixed else (),
         f"{get.path} is mixed" if mixed else "",
     )
@@ -160,13 +165,41 @@ def _collides(node: Object, name: str) -> bool:
     return sum(other.casefold() == name.casefold() for other, _ in node.fields) > 1
 
 
-def _cast(sql: str, have: str, want: DataType, strict: bool) -> str | None:
-    """The leaf as the wanted type, or None where Spark's CAST of a column would answer differently."""
-    if have == want.name:
-        return sql
-    if want.name.partition("(")[0] not in SAME_CAST[have.partition("(")[0]]:
-        return None
-    return f"{'cast' if strict else 'try_cast'}({sql} AS {want.name})"
+def family(ddl: str) -> str:
+    """A type without its parameters."""
+    return ddl.partition("(")[0]
+
+
+DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""Digits of the largest numbers."""
+
+
+def always_casts(have: str, want: str) -> bool:
+    """Whether every value of one type has one in the other.
+
+    >>> always_casts("int", "bigint"), always_casts("bigint", "int"), always_casts("int", "decimal(12,2)")
+    (True, False, True)
+    """
+    source, target = family(have), family(want)
+    if have == want or (target in ("float", "double") and source not in ("string",)):
+        return True
+    if target == "string":
+        return source in (*INTEGERS, "boolean", "date")
+    if source in INTEGERS and target in INTEGERS:
+        return INTEGERS.index(source) <= INTEGERS.index(target)
+    if target == "decimal":
+        precision, scale = _parameters(want)
+        if source in INTEGERS:
+            return precision - scale >= DIGITS[source]
+        if source == "decimal":
+            own_precision, own_scale = _parameters(have)
+            return scale >= own_scale and precision - scale >= own_precision - own_scale
+    return False
+
+
+def _parameters(ddl: str) -> tuple[int, int]:
+    precision, scale = ddl.partition("(")[2].rstrip(")").split(",")
+    return int(precision), int(scale)
 
 
 def sql_of(names: Names) -> str:

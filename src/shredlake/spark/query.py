@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from shredlake.delta.files import as_adds
+from shredlake.delta.scan import TableScan
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.table import Table
+from shredlake.errors import InvalidExpression
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.spark import plan
 from shredlake.spark.engine import is_connect
 from shredlake.spark.frames import hadoop_path, spark_type
 from shredlake.spark.relations import parquet_files
-from shredlake.spark.rewrite import Rewritten, rewrite
-from shredlake.spark.scan import SparkScan
+from shredlake.spark.rewrite import Rewritten, is_query, may_take_whole, rewrite, with_views
+from shredlake.spark.scan import SparkScan, is_hidden
 from shredlake.spark.session import fit
 
 if TYPE_CHECKING:
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Address = str | os.PathLike[str]
+
+INNER = "__shredlake_"
+"""Begins the names of the columns that paths have before they become fields of a struct."""
+
+LONG_LISTS = "spark.sql.optimizer.inSetConversionThreshold"
+"""From how many constants on the optimiser turns an IN into a set that it does not show."""
 
 
 def read(
@@ -87,16 +96,19 @@ def sql(
     a query that needs Variants as a whole is answered by Spark's own reading of the files.
     """
     fit(spark)
+    if not is_query(query):
+        raise InvalidExpression("sql takes a query, no command: write what it gives with DataFrame.write")
     snapshots = {
         name: Table(address, storage_options=storage_options).snapshot for name, address in tables.items()
     }
-    rewritten = rewrite(query, {name for one in snapshots.values() for name in _variants(one.schema)})
-    with _views(spark, {name: _stub(spark, _native_type(one.schema)) for name, one in snapshots.items()}):
-        wanted = spark.sql(query).schema
-    answered = _from_paths(spark, rewritten, snapshots, wanted) if rewritten.fields else None
+    stubs = {name: _stub(spark, _marked(_native_type(one.schema), name)) for name, one in snapshots.items()}
+    with _views(spark, stubs):
+        original = spark.sql(query)
+    answered = _from_paths(spark, query, snapshots, original)
     if answered is not None:
         return answered
-    with _views(spark, {name: native(spark, one) for name, one in snapshots.items()}):
+    pruning = _native_pruning(original, snapshots)
+    with _views(spark, {name: native(spark, one, pruning.get(name)) for name, one in snapshots.items()}):
         return spark.sql(query)
 
 
@@ -116,33 +128,64 @@ def register(
 
 
 def _from_paths(
-    spark: SparkSession, rewritten: Rewritten, snapshots: Mapping[str, Snapshot], wanted: StructType
+    spark: SparkSession, query: str, snapshots: Mapping[str, Snapshot], original: DataFrame
 ) -> DataFrame | None:
-    """The rewritten query over structs of paths, or None where it does not mean the same."""
+    """The query over structs of paths, or None where it would not mean the same."""
     from pyspark.errors import AnalysisException
 
-    stubs = {name: _stub(spark, _struct_type(one, rewritten, name)) for name, one in snapshots.items()}
-    try:
-        with _views(spark, stubs):
-            frame = spark.sql(rewritten.sql)
-            if [field.dataType for field in frame.schema] != [field.dataType for field in wanted]:
-                return None
-            found = _relations(frame)
-    except AnalysisException:
-        return None
-    frames = {}
-    for name, snapshot in snapshots.items():
-        mine = None if found is None else [one for one in found if one.marker == plan.MARK + name]
-        frames[name] = _paths_view(spark, snapshot, rewritten, mine, name)
-    with _views(spark, frames):
-        return spark.sql(rewritten.sql).toDF(*wanted.names)
+    connect = is_connect(spark)
+    wanted = original.schema
+    variants = {name for one in snapshots.values() for name in _variants(one.schema)}
+    if not connect:
+        analysed = plan.Plan.of(spark, original._jdf.queryExecution().analyzed())
+        if plan.takes_variants_whole(analysed):
+            return None
+        query = with_views(query, analysed.views())
+    for names in (None, variants):  # all paths; if some are not of our tables, those that may be
+        rewritten = rewrite(query, names)
+        if not rewritten.fields or (connect and may_take_whole(rewritten, variants)):
+            return None
+        stubs = {name: _stub(spark, _struct_type(one, rewritten, name)) for name, one in snapshots.items()}
+        try:
+            with _views(spark, stubs):
+                frame = spark.sql(rewritten.sql)
+                kinds = [field.dataType for field in frame.schema]
+        except AnalysisException:
+            continue
+        if kinds != [field.dataType for field in wanted]:
+            return None
+        found = _relations(frame)
+        frames = {}
+        for name, snapshot in snapshots.items():
+            # A table that the optimiser did away with may be needed after all: then all of it is.
+            mine = [one for one in found or () if one.table == name] or None
+            frames[name] = _paths_view(spark, snapshot, rewritten, mine)
+        with _views(spark, frames):
+            return spark.sql(rewritten.sql).toDF(*wanted.names)
+    return None
+
+
+def _native_pruning(original: DataFrame, snapshots: Mapping[str, Snapshot]) -> dict[str, Expr | None]:
+    """Which rows of each table matter to a query that reads its Variants as such."""
+    found = _relations(original) or []
+    return {
+        name: _pruning(original.sparkSession, snapshot, {}, [one for one in found if one.table == name])
+        for name, snapshot in snapshots.items()
+    }
 
 
 def _relations(frame: DataFrame) -> list[plan.Relation] | None:
     """What the optimiser says of the tables in a query; None where there is no JVM to ask."""
     if is_connect(frame.sparkSession):
         return None
-    return plan.relations(frame._jdf.queryExecution().optimizedPlan().toJSON(), leaf="LogicalRDD")
+    spark = frame.sparkSession
+    before = spark.conf.get(LONG_LISTS)
+    spark.conf.set(LONG_LISTS, 10_000)
+    try:
+        optimised = frame._jdf.queryExecution().optimizedPlan()
+    finally:
+        spark.conf.set(LONG_LISTS, before)
+    return plan.relations(plan.Plan.of(spark, optimised))
 
 
 def _paths_view(
@@ -150,7 +193,6 @@ def _paths_view(
     snapshot: Snapshot,
     rewritten: Rewritten,
     found: list[plan.Relation] | None,
-    name: str,
 ) -> DataFrame:
     """One table with a struct of paths in place of each Variant, its files pruned by what the query keeps."""
     fields = _fields(snapshot.schema, rewritten)
@@ -164,30 +206,31 @@ def _paths_view(
     structs: dict[str, list[tuple[str, str]]] = {}
     for column, parts in fields.items():
         for position, (field, get) in enumerate(parts):
-            unused = found is not None and not any(position in one.taken.get(column, ()) for one in found)
-            if not unused:
-                projections.append(Projection(f"{column}.{field}", get))
-            structs.setdefault(column, []).append((field, "" if unused else f"{column}.{field}"))
-    rows = SparkScan(spark, snapshot, projections, _pruning(snapshot, fields, found), prune_only=True).frame()
-    columns = [_quoted(item.name) for item in plain]
-    for column, parts_of in structs.items():
-        kinds = dict(fields[column])
-        values = [
-            f"'{field}', "
-            + (
-                _quoted(source)
-                if source
-                else f"CAST(NULL AS {spark_type(_kind(kinds[field])).simpleString()})"
+            unused = found is not None and not any(
+                column in one.whole or position in one.taken.get(column, ()) for one in found
             )
-            for field, source in parts_of
-        ]
-        columns.append(f"named_struct({', '.join(values)}) AS {_quoted(column)}")
-    missing = [
-        f"CAST(NULL AS {spark_type(item.type).simpleString()}) AS {_quoted(item.name)}"
-        for item in snapshot.schema.fields
-        if item not in plain and item.name not in structs
-    ]
-    return rows.selectExpr(*columns, *missing, f"0 AS {plan.MARK}{name}")
+            if not unused:
+                projections.append(Projection(f"{INNER}{column}.{field}", get))
+            structs.setdefault(column, []).append((field, "" if unused else f"{INNER}{column}.{field}"))
+    where = _pruning(spark, snapshot, fields, found)
+    rows = SparkScan(spark, snapshot, projections, where, prune_only=True).frame()
+    columns: list[str] = []
+    for item in snapshot.schema.fields:  # in this order: a query may go by position
+        if item.name in structs:
+            kinds = dict(fields[item.name])
+            values = [
+                f"'{field}', {_quoted(source) if source else _null(_kind(kinds[field]))}"
+                for field, source in structs[item.name]
+            ]
+            columns.append(f"named_struct({', '.join(values)}) AS {_quoted(item.name)}")
+        else:
+            value = _quoted(item.name) if item in plain else _null(item.type)
+            columns.append(f"{value} AS {_quoted(item.name)}")
+    return rows.selectExpr(*columns)
+
+
+def _null(kind: Any) -> str:
+    return f"CAST(NULL AS {spark_type(kind).simpleString()})"
 
 
 def _kind(get: Get) -> Any:
@@ -195,11 +238,15 @@ def _kind(get: Get) -> Any:
 
 
 def _pruning(
-    snapshot: Snapshot, fields: Mapping[str, list[tuple[str, Get]]], found: list[plan.Relation] | None
+    spark: SparkSession,
+    snapshot: Snapshot,
+    fields: Mapping[str, list[tuple[str, Get]]],
+    found: list[plan.Relation] | None,
 ) -> Expr | None:
     """What every row that matters satisfies: the filters of the table's occurrences, any of them."""
     if not found:
         return None
+    zone = str(spark._jvm.java.util.TimeZone.getDefault().getID())
     plain = {item.name for item in snapshot.schema.fields if item.type != "variant"}
 
     def resolve(name: str, position: int | None) -> Column | Get | None:
@@ -207,7 +254,7 @@ def _pruning(
             return fields[name][position][1] if name in fields else None
         return Column(join_name((name,))) if name in plain else None
 
-    predicates = [plan.predicate(one, resolve) for one in found]
+    predicates = [plan.predicate(one, resolve, zone) for one in found]
     kept = [one for one in predicates if one is not None]
     if len(kept) < len(predicates):
         return None
@@ -215,14 +262,11 @@ def _pruning(
 
 
 def _fields(schema: Struct, rewritten: Rewritten) -> dict[str, list[tuple[str, Get]]]:
-    """Per Variant column, the fields of the struct that stands in for it, in order."""
-    by_name = {name.casefold(): name for name in _variants(schema)}
-    fields: dict[str, list[tuple[str, Get]]] = {}
-    for get, field in rewritten.fields.items():
-        column = by_name.get(get.column.casefold())
-        if column is not None:
-            fields.setdefault(column, []).append((field, Get(column, get.path, get.type, get.strict)))
-    return fields
+    """Per Variant column, the fields of the struct that stands in for it: the same for all of them."""
+    return {
+        name: [(field, replace(get, column=join_name((name,)))) for get, field in rewritten.fields.items()]
+        for name in _variants(schema)
+    }
 
 
 def _variants(schema: Struct) -> list[str]:
@@ -276,7 +320,7 @@ def _native_type(schema: Struct) -> StructType:
 
 def _struct_type(snapshot: Snapshot, rewritten: Rewritten, name: str) -> StructType:
     """The table's columns with a struct of paths for each Variant, and a mark that says which table it is."""
-    from pyspark.sql.types import IntegerType, StructField, StructType
+    from pyspark.sql.types import StructField, StructType
 
     fields = _fields(snapshot.schema, rewritten)
     columns = []
@@ -286,20 +330,29 @@ def _struct_type(snapshot: Snapshot, rewritten: Rewritten, name: str) -> StructT
             parts = [StructField(field, spark_type(_kind(get))) for field, get in fields[item.name]]
             kind = StructType(parts)
         columns.append(StructField(item.name, kind))
-    return StructType([*columns, StructField(plan.MARK + name, IntegerType())])
+    return _marked(StructType(columns), name)
 
 
-def native(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
-    """A table as Spark reads it by itself, with Variant columns; through our reader where Spark can't."""
+def _marked(schema: StructType, name: str) -> StructType:
+    """The schema with the name of its table on every column, where plans show it and queries don't."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType(
+        [StructField(item.name, item.dataType, item.nullable, {plan.MARK: name}) for item in schema.fields]
+    )
+
+
+def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -> DataFrame:
+    """A table as Spark reads it by itself, with Variant columns; `where` only prunes files."""
     simple = (
         not snapshot.metadata.partition_columns
         and snapshot.properties.get("delta.columnMapping.mode", "none") == "none"
     )
-    adds = as_adds(snapshot.files.table()) if simple else []
-    if adds and not any(add.deletion_vector for add in adds):
+    adds = as_adds(TableScan(snapshot, [], where).files()) if simple else []
+    if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
         paths = [hadoop_path(snapshot.storage, add.path) for add in adds]
         return parquet_files(spark, _native_type(snapshot.schema), paths)
-    return SparkScan(spark, snapshot, None, None).frame()
+    return SparkScan(spark, snapshot, None, where, prune_only=True, native=True).frame()
 
 
 def _quoted(name: str) -> str:

@@ -4,22 +4,25 @@ Spark stays the only one who understands the query. This module knows just three
 stream of tokens, and leaves every other character as it was:
 
 ```
-v:user.id::bigint                       ──▶  v.p0
-variant_get(e.v, '$.user.id', 'bigint') ──▶  e.v.p0
-try_cast(v:kind as string)              ──▶  v.p1
+v:user.id::bigint                       ──▶  v.__path0
+variant_get(e.v, '$.user.id', 'bigint') ──▶  e.v.__path0
+try_cast(v:kind as string)              ──▶  v.__path1
 ```
 
-Behind the new text, `v` is a struct with one field per path. A struct travels through joins, subqueries,
-common table expressions and views exactly as the Variant did, and Spark's optimiser takes it apart again at
-the scan: the field becomes the plain column, and a filter on it a pushed-down filter. If the struct ends up
-where a Variant was needed, the analysis of the new text fails or its types differ, and the caller falls
-back.
+Behind the new text, every Variant is a struct with one field per path, the same for all Variants: whatever
+name one travels under, and with which others it is united, the field means the same. The struct goes through
+joins, subqueries, common table expressions and views exactly as the Variant did, and Spark's optimiser takes
+it apart again at the scan: the field becomes the plain column, and a filter on it a pushed-down filter. If a
+path is left that this module did not find, the analysis of the new text fails, and the caller falls back.
+Uses of a Variant as a whole, which a struct would survive with another meaning (`v IS NULL`, `v::string`),
+the caller has to rule out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from sqlglot import Token, TokenType
@@ -29,10 +32,19 @@ from sqlglot.errors import TokenError
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
 from shredlake.expr.parse import parse_columns
+from shredlake.expr.types import VARIANT
 
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
 """Functions that take a Variant and a path; whether a value that does not cast raises."""
 CASTS: Final = {"cast": True, "try_cast": False}
+
+QUERIES: Final = ("select", "from", "values", "table")
+CHANGES: Final = ("insert", "update", "delete", "merge")
+INSERTS: Final = (("insert", "into"), ("insert", "overwrite"))
+NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
+
+ANY: Final = "v"
+"""The column of the paths found: it says nothing, for a path is asked of every Variant."""
 
 
 @dataclass(frozen=True)
@@ -41,36 +53,114 @@ class Rewritten:
 
     sql: str
     fields: dict[Get, str]
-    """The name of the field that holds each path: `p0`, `p1`, ..."""
+    """The name of the field that holds each path: `__path0`, `__path1`, ..."""
+    rest: tuple[Token, ...]
+    """The words of the query that were left as they are."""
 
 
-def rewrite(sql: str, variants: Collection[str]) -> Rewritten:
-    """Replaces every typed path into one of the Variant columns, by the names of these columns.
-
-    >>> found = rewrite("select v:a.b::bigint from t where cast(t.v:k as int) > 1", {"v"})
-    >>> found.sql
-    'select v.p0 from t where t.v.p1 > 1'
-    >>> [(field, str(get.path), str(get.type), get.strict) for get, field in found.fields.items()]
-    [('p0', '$.a.b', 'bigint', True), ('p1', '$.k', 'int', True)]
-    """
+def tokenize(sql: str) -> list[Token]:
+    """The words of a query."""
     try:
-        tokens = Databricks().tokenize(sql)
+        return Databricks().tokenize(sql)
     except TokenError as error:
         raise InvalidExpression(f"not SQL: {error}") from None
-    names = {name.casefold() for name in variants}
+
+
+def rewrite(sql: str, variants: Collection[str] | None = None) -> Rewritten:
+    """Replaces every typed path, or only those into columns of the given names.
+
+    >>> found = rewrite("select v:a.b::bigint from t where cast(t.v:k as int) > 1")
+    >>> found.sql
+    'select v.__path0 from t where t.v.__path1 > 1'
+    >>> [(field, str(get.path), str(get.type), get.strict) for get, field in found.fields.items()]
+    [('__path0', '$.a.b', 'bigint', True), ('__path1', '$.k', 'int', True)]
+    """
+    tokens = tokenize(sql)
+    names = None if variants is None else {name.casefold() for name in variants}
     fields: dict[Get, str] = {}
     pieces: list[str] = []
+    rest: list[Token] = []
     copied = index = 0
     while index < len(tokens):
         match = _Matcher(sql, tokens, index, names).match()
         if match is None:
+            rest.append(tokens[index])
             index += 1
             continue
-        field = fields.setdefault(match.get, f"p{len(fields)}")
+        field = fields.setdefault(match.get, f"__path{len(fields)}")
         pieces += [sql[copied : tokens[index].start], f"{match.column}.{field}"]
         index = match.end
         copied = tokens[index - 1].end + 1
-    return Rewritten("".join([*pieces, sql[copied:]]), fields)
+    return Rewritten("".join([*pieces, sql[copied:]]), fields, tuple(rest))
+
+
+def is_query(sql: str) -> bool:
+    """Whether the text asks for rows, and changes nothing: Spark runs commands as soon as it analyses them.
+
+    >>> is_query("(select 1)"), is_query("with a as (select 1) select * from a")
+    (True, True)
+    >>> is_query("create table t as select 1"), is_query("with a as (select 1) insert into t select * from a")
+    (False, False)
+    """
+    words: list[str] = []
+    depth = 0
+    for token in tokenize(sql):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        bracket = token.token_type in (TokenType.L_PAREN, TokenType.R_PAREN)
+        if not bracket and (depth == 0 or not words):
+            words.append(token.text.casefold())
+    inserts = any(pair in INSERTS for pair in pairwise(words))
+    if words[:1] == ["with"]:  # what follows the common table expressions decides
+        words = [word for word in words if word in (*QUERIES, *CHANGES)]
+    return bool(words) and words[0] in QUERIES and not inserts
+
+
+def with_views(sql: str, views: Mapping[str, tuple[list[str], str]]) -> str:
+    """The query with the views that it uses spelled out in front of it, as common table expressions.
+
+    >>> print(with_views("with a as (select 1) select * from a, b", {"b": (["x"], "select v:k::int from t")}))
+    WITH `b`(`x`) AS (
+    select v:k::int from t
+    ), a as (select 1) select * from a, b
+    """
+    if not views:
+        return sql
+    tables = ",\n".join(
+        f"{_quoted(name)}({', '.join(map(_quoted, columns))}) AS (\n{text}\n)"
+        for name, (columns, text) in views.items()
+    )
+    first = tokenize(sql)[0]
+    if first.text.casefold() == "with":
+        return f"WITH {tables},{sql[first.end + 1 :]}"
+    return f"WITH {tables}\n{sql}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
+    """Whether the words that are left may do something else with a Variant; by the text alone, so carefully.
+
+    >>> may_take_whole(rewrite("select v:a::int, count(*) from t group by 1"), {"v"})
+    False
+    >>> may_take_whole(rewrite("select v:a::int from t where v is null"), {"v"})
+    True
+    >>> may_take_whole(rewrite("select v:a::int, to_json(struct(*)) from t"), {"v"})
+    True
+    """
+    names = {name.casefold() for name in variants}
+    words = [(token.token_type, token.text.casefold()) for token in rewritten.rest]
+    for index, (kind, word) in enumerate(words):
+        if word in names and kind != TokenType.STRING:
+            return True
+        before = [word for _, word in words[max(0, index - 2) : index]]
+        if kind == TokenType.STAR and before != ["count", "("]:
+            return True
+        named = [kind in NAMES for kind, _ in words[max(0, index - 2) : index]]
+        if kind == TokenType.L_PAREN and named == [True, True]:
+            return True  # `events AS e(x, y)`: under another name
+    return False
 
 
 @dataclass(frozen=True)
@@ -85,13 +175,13 @@ class _Match:
 class _Matcher:
     """Tries the patterns at one token."""
 
-    def __init__(self, sql: str, tokens: list[Token], start: int, names: set[str]) -> None:
+    def __init__(self, sql: str, tokens: list[Token], start: int, names: set[str] | None) -> None:
         self._sql, self._tokens, self._start, self._names = sql, tokens, start, names
 
     def match(self) -> _Match | None:
         token = self._tokens[self._start]
-        if self._start and self._tokens[self._start - 1].token_type == TokenType.DOT:
-            return None  # inside a qualified name
+        if self._start and self._kind(self._start - 1) in (TokenType.DOT, TokenType.COLON):
+            return None  # inside a qualified name or a path
         word = token.text.casefold()
         if self._kind(self._start + 1) == TokenType.L_PAREN and token.token_type != TokenType.IDENTIFIER:
             if word in GETTERS:
@@ -127,23 +217,26 @@ class _Matcher:
         return self._found(column, column + 5, strict, first=self._start + 2)
 
     def _column(self, index: int) -> int | None:
-        """The index behind `v`, `e.v` or `db.e.v`, if it is a Variant column by its last name."""
+        """The index behind `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
         while self._is_name(index) and self._kind(index + 1) == TokenType.DOT:
             index += 2
-        named = self._is_name(index) and self._tokens[index].text.casefold() in self._names
-        return index + 1 if named else None
+        if not self._is_name(index):
+            return None
+        return (
+            index + 1 if self._names is None or self._tokens[index].text.casefold() in self._names else None
+        )
 
     def _path(self, index: int) -> int | None:
         """The index behind `:a.b[0]`."""
         if self._kind(index) != TokenType.COLON:
             return None
         index += 1
-        if self._is_name(index):
+        if self._is_step(index):
             index += 1
         elif self._kind(index) != TokenType.L_BRACKET:
             return None
         while True:
-            if self._kind(index) in (TokenType.DOT, TokenType.COLON) and self._is_name(index + 1):
+            if self._kind(index) in (TokenType.DOT, TokenType.COLON) and self._is_step(index + 1):
                 index += 2
             elif (
                 self._kind(index) == TokenType.L_BRACKET
@@ -167,22 +260,23 @@ class _Matcher:
     def _found(self, column: int, end: int, strict: bool, first: int | None = None) -> _Match | None:
         """Lets the parser of expressions say what the text means; what it does not take is left alone."""
         first = self._start if first is None else first
-        spelled = self._text(first, column)
-        whole = self._text(self._start, end)
-        bare = self._text(column - 1, column)
+        before = self._sql[self._tokens[self._start].start : self._tokens[first].start]
+        behind = self._sql[self._tokens[column - 1].end + 1 : self._tokens[end - 1].end + 1]
         try:
-            [projection] = parse_columns([whole.replace(spelled, bare, 1)])
+            [projection] = parse_columns([f"{before}{ANY}{behind}"])
         except InvalidExpression:
             return None
-        if not isinstance(projection.expr, Get) or projection.expr.type is None:
+        if not isinstance(projection.expr, Get) or projection.expr.type in (None, VARIANT):
             return None
+        spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
         return _Match(spelled, replace(projection.expr, strict=strict), end)
 
-    def _text(self, first: int, end: int) -> str:
-        return self._sql[self._tokens[first].start : self._tokens[end - 1].end + 1]
-
     def _kind(self, index: int) -> TokenType | None:
-        return self._tokens[index].token_type if index < len(self._tokens) else None
+        return self._tokens[index].token_type if 0 <= index < len(self._tokens) else None
+
+    def _is_step(self, index: int) -> bool:
+        """Spark forgets the backticks around a name in a path, and takes it apart at points and brackets."""
+        return self._is_name(index) and not set(".[") & set(self._tokens[index].text)
 
     def _is_name(self, index: int) -> bool:
         """Keywords may be names of columns, fields and types too: anything that reads as a word will do."""

@@ -13,6 +13,7 @@ they are all rows. The predicate is applied again above the union, so pruning ca
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -29,14 +30,38 @@ from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.scan import TableScan
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import decode_path
-from shredlake.expr import And, Column, Expr, Get, IsNull, Not, Projection, join_name, references
-from shredlake.expr.ast import IsVariantNull
+from shredlake.expr import (
+    And,
+    Column,
+    Compare,
+    Expr,
+    Get,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Projection,
+    conjuncts,
+    join_name,
+    references,
+)
+from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
 from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import hadoop_path, spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
-from shredlake.spark.paths import Names, Served, Service, read_schema, serve, sql_of
+from shredlake.spark.paths import (
+    INTEGERS,
+    Names,
+    Served,
+    Service,
+    always_casts,
+    read_schema,
+    serve,
+    sql_of,
+)
 from shredlake.spark.relations import parquet_files
 from shredlake.variant.path import Path
 
@@ -75,10 +100,15 @@ class SparkScan:
         *,
         strict: bool = False,
         prune_only: bool = False,
+        native: bool = False,
     ) -> None:
-        """With `prune_only`, `where` decides which files are read; the caller filters the rows."""
+        """With `prune_only`, `where` decides which files are read; the caller filters the rows.
+
+        With `native`, whole Variants are read by Spark, which takes paths from them without rebuilding all.
+        """
         self.spark = spark
         self.prune_only = prune_only
+        self.native = native
         self.timezone = str(spark.conf.get("spark.sql.session.timeZone"))
         self.local = TableScan(snapshot, columns, where, strict=strict, timezone=self.timezone)
         self.snapshot = snapshot
@@ -116,6 +146,7 @@ class SparkScan:
         layouts = FileLayouts(self.spark, self.snapshot)
         adds = as_adds(self.local.files())
         gathered: dict[tuple[Any, ...], tuple[Group, list[Add]]] = {}
+        names: Counter[str] = Counter()
         for add, layout in zip(adds, layouts.of(adds), strict=True):
             served: dict[Get, Served] = {}
             for ref in self.references:
@@ -124,22 +155,28 @@ class SparkScan:
                     asked = replace(ref, strict=_effective(ref.strict, self.strict))
                     served[ref] = serve(asked, physical, layout.get(physical))
             worker = next((one.reason for one in served.values() if one.service is Service.WORKER), "")
-            worker = worker or self._needs_worker()
+            worker = worker or self._needs_worker(add)
             partition = {} if worker else self._partition(add)
-            key = (worker, tuple(served.values()), tuple(sorted(partition.items(), key=str)))
+            # Deleted rows are known by the file's name, so files of one name are read apart.
+            name = file_name(add)
+            names[name] += 1
+            key = (worker, tuple(served.values()), tuple(sorted(partition.items(), key=str)), names[name])
             gathered.setdefault(key, (Group((), served, partition, worker), []))[1].append(add)
         return [replace(group, adds=tuple(of_group)) for group, of_group in gathered.values()]
 
-    def _needs_worker(self) -> str:
-        """Why plain columns of the query keep Spark from reading files by itself, if they do."""
-        if self.snapshot.properties.get("delta.columnMapping.mode") == "id":
+    def _needs_worker(self, add: Add) -> str:
+        """Why plain columns, or the file's name, keep Spark from reading a file by itself, if they do."""
+        mapping = self.snapshot.properties.get("delta.columnMapping.mode", "none")
+        if mapping == "id":
             return "columns are found by id"
+        if is_hidden(add):
+            return "Spark hides files of such names"
         for ref in self.references:
             if isinstance(ref, Column):
                 kind = resolve(self.snapshot.schema, ref.name)[-1].type
-                if not isinstance(kind, str):
+                if not isinstance(kind, str) and not (self.native and mapping == "none"):
                     return f"{ref.name} is nested"
-                if kind == "variant":
+                if kind == "variant" and not self.native:
                     return f"{ref.name} is asked for as a Variant"
         return ""
 
@@ -203,6 +240,9 @@ class SparkScan:
             elif not self._is_partition(ref):
                 columns[tuple(self._physical_names(ref))] = spark_type(self._kind(ref)).simpleString()
         plain = self._plain_read(group, columns)
+        implied = self._implied(group)
+        if implied is not None:
+            plain = plain.where(to_sql(implied))
         mixed = group.mixed
         if not mixed:
             yield plain.selectExpr(*self._typed_columns(group))
@@ -214,6 +254,29 @@ class SparkScan:
                 columns[*_variant_names(self._physical(ref.column)), "metadata"] = "binary"
         raw = self._plain_read(group, columns)
         yield self._mixed_read(group, raw.where(f"NOT ({' AND '.join(tests)})"))
+
+    def _implied(self, group: Group) -> Expr | None:
+        """What the predicate says of integer leaves that are read as narrower integers.
+
+        Spark can't push a filter through such a cast. Where a value casts it stays the same, so that a
+        comparison that holds of it holds of the leaf.
+        """
+        predicate = self.local.query.predicate
+        if predicate is None:
+            return None
+
+        def leaf(ref: Column | Get) -> Expr:
+            return (
+                Column(join_name(tuple(map(str, group.served[ref].typed)))) if isinstance(ref, Get) else ref
+            )
+
+        found = [
+            rewrite(part, leaf)
+            for part in conjuncts(predicate)
+            if all(is_false_of_null(node) for node in walk(part))
+            and all(is_narrowed(ref, group.served) for ref in references(part))
+        ]
+        return And(tuple(found)) if found else None
 
     def _plain_read(self, group: Group, columns: Mapping[Names, str]) -> DataFrame:
         """The file's own columns, nothing else read; rows of deletion vectors left out."""
@@ -240,7 +303,7 @@ class SparkScan:
             if add.deletion_vector is not None:
                 found = read_vector(self.snapshot.storage, add.deletion_vector)
                 numbers.extend(found)
-                files.extend([decode_path(add.path).rsplit("/", 1)[-1]] * (len(numbers) - len(files)))
+                files.extend([file_name(add)] * (len(numbers) - len(files)))
         if not files:
             return None
         table = pa.table({"\u0000file": files, "\u0000row": pa.array(numbers, pa.int64())})
@@ -256,8 +319,8 @@ class SparkScan:
                 yield f"{self._partition_sql(ref, group)} AS {name}"
             else:
                 yield f"{sql_of(tuple(self._physical_names(ref)))} AS {name}"
-        for name in self.strict_paths.values():
-            yield f"false AS {name}"
+        for ref, name in self.strict_paths.items():
+            yield f"{group.served[ref].fails} AS {name}"
 
     def _mixed_read(self, group: Group, rows: DataFrame) -> DataFrame:
         """Rows with something in `value`: the kernels decide what it is, on the same narrow columns."""
@@ -339,7 +402,7 @@ class SparkScan:
         return field.name in self.snapshot.metadata.partition_columns
 
     def _partition_sql(self, ref: Column, group: Group) -> str:
-        from shredlake.expr import Literal, from_arrow
+        from shredlake.expr import from_arrow
 
         field = resolve(self.snapshot.schema, ref.name)[0]
         arrow = self.snapshot.arrow_schema.field(field.name).type
@@ -349,6 +412,37 @@ class SparkScan:
 
     def _physical_names(self, ref: Column) -> list[str]:
         return [field.physical_name for field in resolve(self.snapshot.schema, ref.name)]
+
+
+def is_false_of_null(node: Expr) -> bool:
+    """Whether an expression of such nodes alone is never true of a null."""
+    if isinstance(node, Compare):
+        return node.op != "<=>"
+    return isinstance(node, And | Or | In | Column | Get | Literal)
+
+
+def is_narrowed(ref: Column | Get, group: Mapping[Get, Served]) -> bool:
+    """Whether the path is a whole column of integers, read as narrower ones."""
+    served = group.get(ref) if isinstance(ref, Get) else None
+    return (
+        isinstance(ref, Get)
+        and served is not None
+        and ref.type is not None
+        and served.typed_ddl in INTEGERS
+        and ref.type.name in INTEGERS
+        and not always_casts(served.typed_ddl, ref.type.name)
+        and not any(isinstance(name, int) for name in served.typed)
+    )
+
+
+def file_name(add: Add) -> str:
+    """The last part of a file's path, as `_metadata.file_name` has it."""
+    return decode_path(add.path).rsplit("/", 1)[-1]
+
+
+def is_hidden(add: Add) -> bool:
+    """Whether Spark would leave the file out of its listing without a word."""
+    return file_name(add).startswith(("_", ".")) or file_name(add).endswith("._COPYING_")
 
 
 def does_not_cast(column: pa.Array, path: Path, cast: pa.Array) -> pa.Array:

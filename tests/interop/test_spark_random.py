@@ -1,0 +1,112 @@
+"""`read` and `sql` answer as Spark does over the same Variants, for random tables and random queries.
+
+Each seed is one table: files shredded in different ways or not at all, rows that don't fit, three kinds of
+null, deleted rows, a partition column, mapped columns, logs that say nothing of layouts. SHREDLAKE_CASES
+says how many tables are tried.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from random_tables import PLAIN_SCHEMA, Made, random_columns, random_condition, random_query, random_table
+from shredlake.errors import ShredlakeError
+from shredlake.spark.query import read, sql
+
+pytestmark = pytest.mark.spark
+
+CASES = int(os.environ.get("SHREDLAKE_CASES", "8"))
+FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
+READS, QUERIES = 3, 4
+
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # Rows are few and queries many: compiling them takes longer than running them.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def session(spark: Any) -> Iterator[Any]:
+    """The session, with settings that a test may change."""
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def answer(query: Any) -> Any:
+    """The rows as sorted text, or what went wrong."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        frame = query()
+        kinds = frame.schema.simpleString()
+        variant = [field.name for field in frame.schema if field.dataType.typeName() == "variant"]
+        for name in variant:
+            frame = frame.withColumn(name, frame[name].cast("string"))
+        return kinds, sorted(repr(tuple(row)) for row in frame.collect())
+    except (PySparkException, Py4JJavaError) as error:
+        return error
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
+def test_random_queries(session: Any, tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    session.conf.set("spark.sql.session.timeZone", dice.choice(["UTC", "America/Los_Angeles"]))
+    session.conf.set("spark.sql.ansi.enabled", dice.choice(["true", "false"]))
+    made = random_table(tmp_path, dice)
+    truth = session.read.schema(PLAIN_SCHEMA).parquet(str(made.plain)).cache()
+    try:
+        for _ in range(READS):
+            check_read(session, made, truth, dice, seed)
+        for _ in range(QUERIES):
+            check_sql(session, made, truth, dice, seed)
+    finally:
+        truth.unpersist()
+
+
+def check_read(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:
+    columns, where = random_columns(dice), random_condition(dice)
+    strict = dice.random() < 0.2
+    whole = ["v"] if dice.random() < 0.2 else []
+    ours = answer(
+        lambda: read(spark, made.uri, [c.ours for c in columns] + whole, where=where.ours, strict=strict)
+    )
+    asked = [c.sparks.replace("try_", "") if strict else c.sparks for c in columns] + whole
+    condition = where.sparks.replace("try_", "") if strict else where.sparks
+    theirs = answer(lambda: truth.where(condition).selectExpr(*asked))
+    story = f"seed {seed}: {made.story}\nread {[c.ours for c in columns]} where {where.ours} strict={strict}"
+    compare(ours, theirs, story, errors=not strict)
+
+
+def check_sql(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:
+    text, errors = random_query(dice)
+    truth.createOrReplaceTempView("t")
+    theirs = answer(lambda: spark.sql(text))
+    spark.catalog.dropTempView("t")
+    ours = answer(lambda: sql(spark, text, t=made.uri))
+    compare(ours, theirs, f"seed {seed}: {made.story}\n{text}", errors)
+
+
+def compare(ours: Any, theirs: Any, story: str, errors: bool) -> None:
+    """A value that does not cast is an error here as there; in a filter, the file may not even be read."""
+    if isinstance(theirs, Exception):
+        assert not errors or isinstance(ours, Exception | ShredlakeError), f"{story}\nno {theirs}"
+        return
+    assert not isinstance(ours, Exception), f"{story}\n{ours}"
+    assert ours[0] == theirs[0], story
+    assert ours[1] == theirs[1], story
