@@ -94,7 +94,7 @@ def map_by_id(random: Random, first: int, count: int, rows: int) -> Iterator[str
     """Counts per user of a day: the keys are ids, so every path is rare."""
     for row in range(first, first + count):
         day = date(2024, 1, 1) + timedelta(days=row * 365 // max(rows, 365))
-        users = dict.fromkeys(skewed(random, 40_000) for _ in range(5 + skewed(random, 60)))
+        users = dict.fromkeys(random.randrange(40_000) for _ in range(5 + skewed(random, 60)))
         counts = ",".join(f'"u{user}":{1 + skewed(random, 30)}' for user in users)
         region = random.choice(("eu", "us", "ap"))
         yield f'{{"day":"{day}","shard":{row % 64},"region":"{region}","counts":{{{counts}}}}}'
