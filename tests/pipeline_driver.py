@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,21 @@ READY = b"the session is up"
 class Driver:
     """A driver process, the head of a process group of its own."""
 
-    def __init__(self, verb: str, *arguments: object) -> None:
+    def __init__(
+        self,
+        verb: str,
+        *arguments: object,
+        command: Sequence[str] = (sys.executable,),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
         self.process = subprocess.Popen(
-            [sys.executable, __file__, verb, *map(str, arguments)],
+            [*command, __file__, verb, *map(str, arguments)],
             stdout=self._said,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             cwd=Path(__file__).parents[1],
+            env={**os.environ, **(environment or {})},
         )
 
     @property
@@ -91,6 +99,7 @@ def main() -> None:
         state = given.table + "_state"
         stream(spark, given.source, given.table, state, files_per_batch=1).awaitTermination()
     answer: dict[str, Any] = {"rows": rows, "version": spark.version}
+    answer["master"] = spark.conf.get("spark.master")
     if given.query:
         query = "SELECT count(*) AS n FROM t WHERE v:time_us::bigint > 0"
         answer["counted"] = sql(spark, query, t=given.table).collect()[0]["n"]

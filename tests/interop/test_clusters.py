@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +66,33 @@ def test_spark_connect(java: None, events: Path, tmp_path: Path) -> None:
     answer = Driver("ingest", "--remote", "local[2]", "--query", events, table).finish()
     assert (answer["rows"], answer["counted"]) == (ROWS, ROWS)
     assert sl.Table(table).scan().count() == ROWS
+
+
+def test_spark_submit(java: None, events: Path, tmp_path: Path) -> None:
+    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]"]
+    driver = Driver(
+        "ingest",
+        "--query",
+        events,
+        tmp_path / "table",
+        command=submit,
+        environment={"PYSPARK_PYTHON": sys.executable},
+    )
+    answer = driver.finish()
+    assert (answer["rows"], answer["counted"], answer["master"]) == (ROWS, ROWS, "local[1]")
+
+
+@pytest.mark.parametrize("verb", ["ingest", "stream"])
+def test_spark_4_2(java: None, events: Path, tmp_path: Path, verb: str) -> None:
+    """The Spark that delta-spark runs on, from an environment of its own."""
+    older = list(Path(__file__).parents[2].glob(".venv-delta/lib/python*/site-packages"))
+    if not older:
+        pytest.skip("no Spark 4.2: make interop installs one")
+    environment = {"PYTHONPATH": str(older[0])}
+    driver = Driver(
+        verb, "--master", "local[1]", "--query", events.parent, tmp_path / "table", environment=environment
+    )
+    answer = driver.finish()
+    assert answer["version"].startswith("4.2.")
+    assert answer["counted"] == ROWS
+    assert sl.Table(tmp_path / "table").scan().count() == ROWS
