@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.constraints import DEFAULT, GENERATED, checks_of
+from shredlake.delta.schema import arrow_schema, parse_schema
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
 from shredlake.errors import InvalidExpression, InvalidSchema
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sql import to_sql
-from shredlake.kernels.layout import variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.engine import SparkEngine, collected, translated
 from shredlake.spark.frame_task import (
@@ -217,22 +217,12 @@ def _computed(frame: DataFrame, options: IngestOptions) -> DataFrame:
 
 
 def _other_fields(frame: DataFrame, options: IngestOptions) -> list[pa.Field]:
-    """The frame's other columns as they will be in a new table."""
-    from pyspark.sql.pandas.types import to_arrow_schema
+    """The frame's other columns as they will be in a new table: Spark spells types as Delta's log does."""
     from pyspark.sql.types import StructType
 
     ours = (options.column, *REJECT_COLUMNS)
-    schema = to_arrow_schema(StructType([field for field in frame.schema.fields if field.name not in ours]))
-    return [_stored(field) for field in schema]
-
-
-def _stored(field: pa.Field) -> pa.Field:
-    """Spark's Arrow names zones by the session; the table knows UTC."""
-    if pa.types.is_timestamp(field.type) and field.type.tz is not None:
-        return field.with_type(pa.timestamp("us", tz="UTC"))
-    if pa.types.is_struct(field.type) and {item.name for item in field.type} == {"value", "metadata"}:
-        return field.with_type(variant())
-    return field
+    others = StructType([field for field in frame.schema.fields if field.name not in ours])
+    return [pa.field(item.name, item.type) for item in arrow_schema(parse_schema(others.json()))]
 
 
 def _sampled(parsed: DataFrame) -> bytes:
