@@ -571,9 +571,8 @@ def test_a_table_that_our_spark_ingest_wrote(delta: DeltaSpark, spark: SparkSess
 
     lines: list[str] = []
     for shape in SHAPES:
-        source = tmp_path / f"{shape}.ndjson"
-        write_ndjson(shape, source, 200)
-        lines += source.read_text().splitlines()
-        sls.ingest(spark, str(source), tmp_path / "table", task_bytes=200_000)
+        write_ndjson(shape, tmp_path / f"{shape}.ndjson", 100)
+        lines += (tmp_path / f"{shape}.ndjson").read_text().splitlines()
+    sls.ingest(spark, str(tmp_path / "*.ndjson"), tmp_path / "table")
     assert checksum(theirs(delta, tmp_path / "table")) == checksum(sl.from_json(pa.array(lines)))
     assert_same(delta, sl.Table(tmp_path / "table"), tmp_path / "table")
