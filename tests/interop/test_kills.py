@@ -152,7 +152,11 @@ def test_killed_at_random_moments(
     events: Path, tmp_path: Path, spark: SparkSession, request: pytest.FixtureRequest, verb: str, victim: str
 ) -> None:
     master = request.getfixturevalue("cluster") if victim == "executor" else MASTER
-    kill = {"worker": kill_worker, "executor": partial(kill_executor, master), "driver": kill_driver}[victim]
+    kills: dict[str, Callable[[Driver], bool]] = {
+        "worker": kill_worker,
+        "executor": partial(kill_executor, master),
+        "driver": kill_driver,
+    }
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
     prepared = tmp_path / "prepared"
@@ -170,7 +174,7 @@ def test_killed_at_random_moments(
         time.sleep(moment)
         what = f"{verb}, {victim} killed {moment:.2f} s into {lasts:.2f} s, seed {seed}"
         hit = False
-        while driver.runs and not (hit := kill(driver)):
+        while driver.runs and not (hit := kills[victim](driver)):
             time.sleep(0.02)  # none there at this moment: the next one that comes
         hits += hit
         if victim == "driver":
