@@ -35,9 +35,7 @@ def test_versions_of_java(
 def test_java_that_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        MissingDependency, match=r"^no Java found: install Java 17 or newer .* local$"
-    ):
+    with pytest.raises(MissingDependency, match=r"^no Java found: install Java 17 or newer .* local$"):
         check_java()
     java_that_says(tmp_path, 'openjdk version "11.0.2"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
