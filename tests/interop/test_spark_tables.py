@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,24 @@ def _rename(place: Path, new: Any) -> None:
         commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
     for checksum in (place / "_delta_log").glob("*.crc"):
         checksum.unlink()
+
+
+def test_a_table_made_again_under_the_same_names(spark: Any, tmp_path: Path) -> None:
+    """Relations are remembered by their files; these are others."""
+    for count in (3, 50):
+        place = tmp_path / "made"
+        if place.exists():
+            shutil.rmtree(place)
+        schema = pa.schema([("v", sl.variant())])
+        texts = pa.array([json.dumps({"id": number + count}) for number in range(count)])
+        table = sl.Table.create(str(place), schema, properties=SHREDDED)
+        table.append(pa.table({"v": sl.from_json(texts)}))
+        [file] = place.glob("*.parquet")
+        for commit in (place / "_delta_log").glob("*.json"):
+            commit.write_text(commit.read_text().replace(file.name, "one.parquet"))
+        file.rename(place / "one.parquet")
+        found = read(spark, str(place), ["v:id::bigint AS id"])
+        assert ids(found) == list(range(count, 2 * count))
 
 
 def test_explain_in_words_and_figures(spark: Any, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from shredlake.errors import InvalidExpression
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.spark import plan
 from shredlake.spark.engine import is_connect
-from shredlake.spark.frames import hadoop_path, spark_type
+from shredlake.spark.frames import spark_type
 from shredlake.spark.relations import parquet_files
 from shredlake.spark.rewrite import Rewritten, is_query, may_take_whole, rewrite, with_views
 from shredlake.spark.scan import SparkScan, is_hidden
@@ -350,8 +350,7 @@ def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -
     )
     adds = as_adds(TableScan(snapshot, [], where).files()) if simple else []
     if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
-        paths = [hadoop_path(snapshot.storage, add.path) for add in adds]
-        return parquet_files(spark, _native_type(snapshot.schema), paths)
+        return parquet_files(spark, _native_type(snapshot.schema), snapshot.storage, adds)
     return SparkScan(spark, snapshot, None, where, prune_only=True, native=True).frame()
 
 

@@ -50,7 +50,7 @@ from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
 from shredlake.spark.explain import SparkExplain, explain
-from shredlake.spark.frames import hadoop_path, spark_batch, spark_type
+from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import (
     INTEGERS,
@@ -280,9 +280,8 @@ class SparkScan:
 
     def _plain_read(self, group: Group, columns: Mapping[Names, str]) -> DataFrame:
         """The file's own columns, nothing else read; rows of deletion vectors left out."""
-        paths = [hadoop_path(self.snapshot.storage, add.path) for add in group.adds]
         schema = read_schema(columns) if columns else "`\u0000` int"  # rows are counted even without columns
-        rows = parquet_files(self.spark, schema, paths)
+        rows = parquet_files(self.spark, schema, self.snapshot.storage, group.adds)
         deleted = self._deleted(group.adds)
         if deleted is None:
             return rows
