@@ -335,17 +335,13 @@ def plot(results: list[dict[str, Any]], path: str) -> None:
     figure, axes = plt.subplots(figsize=(12, 0.42 * len(results) + 1.5))
     names = [f"{one['shape']}: {one['query']}" for one in results]
     for offset, way, color in (
-        (0.3, "native", "#c44e52"),
-        (0.0, "ours", "#4c72b0"),
-        (-0.3, "relational", "#55a868"),
+        (-0.3, "delta", "#8172b3"),
+        (-0.1, "native", "#c44e52"),
+        (0.1, "ours", "#4c72b0"),
+        (0.3, "relational", "#55a868"),
     ):
-        axes.barh(
-            [n + offset for n in range(len(results))],
-            [one[way] for one in results],
-            0.28,
-            label=way,
-            color=color,
-        )
+        places = [number + offset for number, one in enumerate(results) if one[way]]
+        axes.barh(places, [one[way] for one in results if one[way]], 0.19, label=way, color=color)
     axes.set_yticks(range(len(results)), names)
     axes.invert_yaxis()
     axes.set_xscale("log")
