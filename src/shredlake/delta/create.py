@@ -34,32 +34,15 @@ from shredlake.errors import CommitConflict, InvalidSchema, TableExists
 PLAIN_PROTOCOL = Protocol(1, 2)
 
 
-def create(
-    storage: Storage,
-    schema: pa.Schema,
-    partition_by: Sequence[str] = (),
-    properties: Mapping[str, str] | None = None,
-    *,
-    cluster_by: Sequence[str] = (),
-    name: str | None = None,
-    description: str | None = None,
-) -> None:
-    """Writes version 0 of a table that is not there yet."""
-    table = planned(
-        storage,
-        schema,
-        partition_by,
-        properties,
-        cluster_by=cluster_by,
-        name=name,
-        description=description,
-    )
+def create(table: Snapshot, cluster_by: Sequence[str] = ()) -> None:
+    """Writes version 0 of a table that was planned and is not there yet."""
+    storage, metadata = table.storage, table.metadata
     operation = Operation(
         "CREATE TABLE",
         {
-            "partitionBy": list(partition_by),
+            "partitionBy": list(metadata.partition_columns),
             "clusterBy": list(cluster_by),
-            "description": description,
+            "description": metadata.description,
             "isManaged": "false",
             "properties": dict(table.properties),
         },

@@ -15,7 +15,7 @@ from shredlake.delta.actions import Protocol
 from shredlake.delta.changes import changes
 from shredlake.delta.checkpoint import write_checkpoint
 from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, commit
-from shredlake.delta.create import create
+from shredlake.delta.create import create, planned
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import Shredding
 from shredlake.delta.log import version_at
@@ -84,7 +84,7 @@ class Table:
         0
         """
         storage = Storage(os.fspath(uri), storage_options or {})
-        create(
+        table = planned(
             storage,
             schema,
             partition_by,
@@ -93,6 +93,7 @@ class Table:
             name=name,
             description=description,
         )
+        create(table, cluster_by)
         return cls(uri, storage_options=storage_options)
 
     # ── Facts ───────────────────────────────────────────────────────────────────────────────────────────

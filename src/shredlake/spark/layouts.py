@@ -23,8 +23,8 @@ Layout = dict[str, ColumnLayout]
 ENOUGH_FOR_SPARK = 200
 """From this many footers on, Spark's workers read them; below, threads of the driver are faster."""
 
-_remembered: dict[tuple[str, str], str] = {}
-"""Layouts that were read from footers, as text, by table and path. A data file never changes."""
+_remembered: dict[tuple[str, str, int, int], str] = {}
+"""Layouts that were read from footers, as text, by table and file. A data file never changes."""
 
 
 class FileLayouts:
@@ -37,10 +37,12 @@ class FileLayouts:
     def of(self, adds: Sequence[Add]) -> list[Layout]:
         """One layout per file, in order; footers are read where the log does not say, and remembered."""
         uri = self._snapshot.storage.uri
+        # Size and time tell the files of a table that was made again, by others under the same names.
+        keys = [(uri, add.path, add.size, add.modification_time) for add in adds]
         unknown = [
-            add.path
-            for add in adds
-            if LAYOUT_TAG not in (add.tags or {}) and (uri, add.path) not in _remembered
+            key
+            for key, add in zip(keys, adds, strict=True)
+            if LAYOUT_TAG not in (add.tags or {}) and key not in _remembered
         ]
         if unknown:
             variants = tuple(place.physical for place in variant_places(self._snapshot.schema))
@@ -50,9 +52,12 @@ class FileLayouts:
                 if self._spark is not None and len(unknown) >= ENOUGH_FOR_SPARK
                 else LocalEngine()
             )
-            found = engine.run(unknown, lambda path: footer_layout(storage, path, variants))
-            _remembered.update(((uri, path), text) for path, text in zip(unknown, found, strict=True))
-        return [self._parse((add.tags or {}).get(LAYOUT_TAG) or _remembered[uri, add.path]) for add in adds]
+            found = engine.run(unknown, lambda key: footer_layout(storage, key[1], variants))
+            _remembered.update(zip(unknown, found, strict=True))
+        return [
+            self._parse((add.tags or {}).get(LAYOUT_TAG) or _remembered[key])
+            for key, add in zip(keys, adds, strict=True)
+        ]
 
     def _parse(self, text: str) -> Layout:
         """Files of one job have one description, so it is parsed once."""

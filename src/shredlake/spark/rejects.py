@@ -14,7 +14,7 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shredlake.delta.create import create
+from shredlake.delta.create import create, planned
 from shredlake.delta.log import list_log
 from shredlake.delta.mutate import append
 from shredlake.delta.snapshot import load_snapshot
@@ -112,7 +112,7 @@ def write_rejects(places: Places, staged: Iterable[str], lines: LineNumbers, mar
     if paths:
         if list_log(rejects).latest is None:
             with suppress(TableExists):
-                create(rejects, REJECTS_SCHEMA)
+                create(planned(rejects, REJECTS_SCHEMA))
         append(load_snapshot(rejects), _numbered(staging, paths, lines), transaction=mark)
     discard_staged(places)
 
