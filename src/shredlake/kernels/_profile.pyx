@@ -13,7 +13,7 @@ from libc.string cimport memcmp, memcpy, memset
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, bit_at, release, start
 from shredlake.kernels._profile_bytes cimport add_sketch, compare_keys, put_sketch
 from shredlake.kernels._profile_paths cimport (
-    LONGEST_NAME, NUMBER_KEY, PREFIX, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, Key, Node, Sketch, Tables,
+    LONGEST_NAME, NUMBER_KEY, PREFIX, REGISTERS, T_ARRAY, T_BINARY, T_OBJECT, T_STRING, TEXT_KEY, Key, Node, Sketch, Tables,
     add_node, count_shape, digits_of, find_node, has_name, hash_bytes, power_of_ten, prefetch, prune, release_sketch, remember,
     slot_of, start_sketch, tables_of, wide_digits_of,
 )
@@ -86,12 +86,13 @@ cdef inline int observe_int(Node* node, int kind, int64_t number) noexcept nogil
 
 cdef inline int observe_decimal(Node* node, int kind, int64_t unscaled, int scale) noexcept nogil:
     """A decimal of up to 64 bits, whatever its width."""
-    cdef uint64_t seed = 2 | <uint64_t> scale << 8
+    cdef uint64_t hash = hash_bytes(2 | <uint64_t> scale << 8, <const uint8_t*> &unscaled, 8)
+    prefetch(node.values.all + (hash & (REGISTERS - 1)))  # it lies far from the node
     if count_shape(node, kind, scale, digits_of(unscaled)) != OK:
         return NO_MEMORY
     if observe_number(node, <double> unscaled / power_of_ten(scale)) != OK:
         return NO_MEMORY
-    return remember(&node.values, hash_bytes(seed, <const uint8_t*> &unscaled, 8))
+    return remember(&node.values, hash)
 
 
 cdef inline int observe_wide_decimal(Node* node, int kind, int128_t unscaled, int scale) noexcept nogil:
@@ -227,8 +228,8 @@ cdef inline int count_value(Sketch* sketch, Node* node) noexcept nogil:
         return MALFORMED
     sketch.budget -= 1
     node.count += 1
-    if node.last_row != sketch.rows:
-        node.last_row = sketch.rows
+    if node.last_row != <int32_t> sketch.rows:
+        node.last_row = <int32_t> sketch.rows
         node.rows += 1
     return OK
 

@@ -163,17 +163,19 @@ cdef struct Tables:
     int64_t other_count
     int64_t other_bytes
 
-# A path. Values of one path mostly have the same type and digits: those of the current run are only counted, and
-# settled into the tables when another one comes. What most values touch lies in the first two cache lines.
+# A path. Values of one path mostly have one of two shapes, of type and digits: those are only counted here, and
+# settled into the tables when a third one comes. What most values touch lies in the first two cache lines.
 cdef struct Node:
     int32_t parent
     int32_t follower        # the sibling that came after this one the last time
     uint32_t name_at
     int32_t name_size       # -1: root, or the elements of an array
     uint32_t name_hash
-    uint32_t run_shape      # type | scale << 8 | digits << 16
-    int64_t run             # how many values in a row had this shape
-    int64_t last_row
+    uint32_t shape          # type | scale << 8 | digits << 16
+    uint32_t other_shape
+    int32_t shaped          # values that had this shape, and are not in the tables yet
+    int32_t other_shaped
+    int32_t last_row
     int64_t count
     int64_t rows
     int64_t bytes
@@ -264,33 +266,49 @@ cdef inline int64_t* scales_of(Tables* tables) noexcept nogil:
     return tables.scales
 
 
-cdef inline int settle(Node* node) noexcept nogil:
-    """Moves the current run into the tables. OK or NO_MEMORY."""
-    cdef int kind = node.run_shape & 255, scale = (node.run_shape >> 8) & 255, digits = node.run_shape >> 16
+cdef inline int settle_shape(Node* node, uint32_t shape, int32_t count) noexcept nogil:
+    """Moves so many values of a shape into the tables. OK or NO_MEMORY."""
+    cdef int kind = shape & 255, scale = (shape >> 8) & 255, digits = shape >> 16
     cdef Tables* tables = tables_of(node)
     if tables == NULL:
         return NO_MEMORY
-    if node.run and digits and scale:
-        if scales_of(tables) == NULL:
-            return NO_MEMORY
-        tables.scales[scale if scale < MOST_DIGITS else MOST_DIGITS] += node.run
+    if count == 0:
+        return OK
     if digits:
-        tables.exact += node.run
-        tables.digits[digits - scale if digits > scale else 0] += node.run
-    tables.types[kind] += node.run
-    node.run = 0
+        if scale:
+            if scales_of(tables) == NULL:
+                return NO_MEMORY
+            tables.scales[scale if scale < MOST_DIGITS else MOST_DIGITS] += count
+        tables.exact += count
+        tables.digits[digits - scale if digits > scale else 0] += count
+    tables.types[kind] += count
     return OK
+
+
+cdef inline int settle(Node* node) noexcept nogil:
+    """Moves what is only counted into the tables. OK or NO_MEMORY."""
+    cdef int status = settle_shape(node, node.shape, node.shaped)
+    if status == OK:
+        status = settle_shape(node, node.other_shape, node.other_shaped)
+    node.shaped = node.other_shaped = 0
+    return status
 
 
 cdef inline int count_shape(Node* node, int kind, int scale, int digits) noexcept nogil:
     """Counts a value of a type; ints and decimals also by their digits (at least 1) and scale."""
     cdef uint32_t shape = <uint32_t> (kind | scale << 8 | digits << 16)
     cdef int status = OK
-    if shape != node.run_shape:
-        if node.run:
-            status = settle(node)
-        node.run_shape = shape
-    node.run += 1
+    if shape == node.shape:
+        node.shaped += 1
+    elif shape == node.other_shape:
+        node.other_shaped += 1
+    else:
+        if node.other_shaped:
+            status = settle_shape(node, node.other_shape, node.other_shaped)
+        node.other_shape = node.shape
+        node.other_shaped = node.shaped
+        node.shape = shape
+        node.shaped = 1
     return status
 
 
