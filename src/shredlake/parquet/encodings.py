@@ -18,7 +18,7 @@ BYTE_STREAM_SPLIT, which is smaller for random doubles, can't be among them: the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,25 +29,30 @@ import pyarrow.parquet as pq
 from shredlake.parquet.leaves import leaf_arrays, leaves
 
 SAMPLE_FOR_DISTINCT: Final = 1 << 16
-SAMPLE_BYTES: Final = 8 << 20
+SAMPLE_BYTES: Final = 4 << 20
 """Counting distinct values copies them: a few thousand long texts tell as much as all of them."""
 SAMPLE_FOR_TRIAL: Final = 1 << 12
+PAGE_ROWS: Final = 12_288
+PAGE_BYTES: Final = 320 << 10
+"""For the level of zstd, what a page may hold; with less than 256 kB before it, zstd works in another way."""
 REPEATING: Final = 0.3
 """Distinct values per value up to which a dictionary is taken; more, and it costs more than it saves."""
 REPEATING_INTEGERS: Final = 0.02
 """The same for integers, which DELTA_BINARY_PACKED packs nearly as tight and decodes faster."""
 FEW: Final = 1 << 10
+BLOCKS: Final = 4
+"""A few values are taken in so many runs, spread over the sample: neighbours stay together, and the beginning
+of a sorted column does not speak for all of it."""
 UNIQUE: Final = 0.98
-"""With this share of different values among the first few, there are too many among all of them as well."""
+"""With this share of different values among a few, there are too many among all of them as well."""
 WORTHWHILE: Final = 0.98
 """A candidate must be this much smaller than the one before it in its list, which decodes faster."""
 SMALL: Final = 1 << 14
 """Bytes of a sample below which a column is too small for a trial to pay."""
-SAMPLE_FOR_LEVEL: Final = 1 << 17
 LEVELS: Final = (1, 2, 3)
 """Levels of zstd, from the fastest. Hashes and keys come out 2% to 3% smaller at 1 than at 3, and in half the
-time; prose 8% larger."""
-CLOSE: Final = 1.01
+time; prose 8% larger. What a dictionary or DELTA_BINARY_PACKED has packed is 0.1% larger at 1."""
+CLOSE: Final = 1.02
 """The fastest level is taken whose size is within this factor of the smallest."""
 
 INTEGERS: Final = ("DELTA_BINARY_PACKED",)
@@ -71,50 +76,41 @@ def choose_encodings(table: pa.Table, chosen: Mapping[str, str]) -> Encodings:
 
     >>> table = pa.table({"n": range(1000), "s": ["a", "b"] * 500})
     >>> choose_encodings(table, {})
-    Encodings(dictionary=['s'], others={'n': 'DELTA_BINARY_PACKED'}, levels={'n': 3, 's': 3})
+    Encodings(dictionary=['s'], others={'n': 'DELTA_BINARY_PACKED'}, levels={'n': 1, 's': 1})
     """
     dictionary, others, undecided = [], dict(chosen), {}
     levels: dict[str, int] = {}
-    for name, array in _sampled_leaves(table):
-        candidates = _candidates(array.type)
-        levels[name] = LEVELS[-1]
+    for name, leaf in _leaves(table):
+        candidates = _candidates(leaf.type)
+        levels[name] = LEVELS[0]
         if name in chosen:
-            continue
-        if not candidates or _repeats(array):
+            levels[name] = LEVELS[-1]
+        elif not candidates or _repeats(leaf):
             dictionary.append(name)
-        elif len(candidates) == 1 or array.nbytes < SMALL:
-            others[name] = candidates[0]
         else:
-            # A copy: a slice would keep the whole sample of every such column in memory.
-            undecided[name] = pa.concat_arrays([array[:SAMPLE_FOR_TRIAL]])
-            levels[name] = _level(array)
+            others[name] = candidates[0]
+            if candidates != INTEGERS:
+                # A copy: a slice would keep the whole column in memory.
+                values = pa.concat_arrays([_first(leaf.drop_null()[:PAGE_ROWS], PAGE_BYTES)])
+                levels[name] = _level(values)
+                if len(candidates) > 1 and values.nbytes >= SMALL:
+                    undecided[name] = values[:SAMPLE_FOR_TRIAL]
     others |= _try(undecided)
     return Encodings(dictionary, others, levels)
 
 
-def _sampled_leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Each leaf column's name and first values, nulls left out."""
+def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Each leaf column's name and first places, nulls among them; the first chunk speaks for a column."""
     names = (name for name, _ in leaves(table.schema))
-    for column in table.slice(0, SAMPLE_FOR_DISTINCT).columns:
-        # Leaf by leaf over all chunks, so that no more than one leaf is copied at a time.
-        chunks = column.chunks or [pa.nulls(0, column.type)]
-        for parts in zip(*map(leaf_arrays, chunks), strict=True):
-            values = list(_first_values(parts)) or [_storage(parts[0])[:0]]
-            yield next(names), values[0] if len(values) == 1 else pa.concat_arrays(values)
+    for column in table.columns:
+        first = column.chunk(0) if column.num_chunks else pa.nulls(0, column.type)
+        for leaf in leaf_arrays(first):
+            yield next(names), _first(_storage(leaf[:SAMPLE_FOR_DISTINCT]), SAMPLE_BYTES)
 
 
-def _first_values(parts: Sequence[pa.Array]) -> Iterator[pa.Array]:
-    """Values up to the sample's bounds."""
-    rows, size = SAMPLE_FOR_DISTINCT, SAMPLE_BYTES
-    for part in map(_storage, parts):
-        if part.null_count == len(part):
-            continue
-        fitting = max(1, len(part) * size // max(part.nbytes, 1))
-        values = part[: min(rows, fitting)].drop_null()
-        yield values
-        rows, size = rows - len(values), size - values.nbytes
-        if rows <= 0 or size <= 0:
-            return
+def _first(array: pa.Array, size: int) -> pa.Array:
+    """About so many bytes of an array."""
+    return array[: max(1, len(array) * size // max(array.nbytes, 1))]
 
 
 def _storage(array: pa.Array) -> pa.Array:
@@ -138,19 +134,30 @@ def _candidates(type_: pa.DataType) -> tuple[str, ...]:
     return BYTES
 
 
-def _repeats(array: pa.Array) -> bool:
-    limit = REPEATING_INTEGERS if _candidates(array.type) == INTEGERS else REPEATING
-    few = array[:FEW]
-    if pc.count_distinct(few).as_py() > UNIQUE * max(len(few), FEW):
-        return False  # most columns that do not repeat show it at once, and counting them all is dear
-    return len(array) == 0 or pc.count_distinct(array).as_py() <= max(1, limit * len(array))
+def _repeats(leaf: pa.Array) -> bool:
+    values = int(len(leaf) - leaf.null_count)
+    if values == 0:
+        return True
+    share = REPEATING_INTEGERS if _candidates(leaf.type) == INTEGERS else REPEATING
+    limit = max(1, share * values)
+    # Most columns show it at once, and counting them all is dear.
+    length = max(1, FEW // BLOCKS * len(leaf) // values)
+    starts = range(0, len(leaf), max(length, -(-len(leaf) // BLOCKS)))
+    few = pa.concat_arrays([leaf[start : start + length] for start in starts])
+    size, distinct = int(len(few) - few.null_count), _distinct(few)
+    if distinct > limit or (size >= FEW // 2 and distinct > UNIQUE * size):
+        return False
+    return distinct <= share * size or _distinct(leaf) <= limit
 
 
-def _level(texts: pa.Array) -> int:
-    """The fastest level of zstd that comes close to the smallest, for texts that do not repeat."""
-    fitting = max(1, len(texts) * SAMPLE_FOR_LEVEL // max(texts.nbytes, 1))
-    data = pa.concat_arrays([texts[:fitting]]).buffers()[-1]
-    if data is None or data.size < SAMPLE_FOR_LEVEL // 4:
+def _distinct(array: pa.Array) -> int:
+    return int(pc.count_distinct(array).as_py())
+
+
+def _level(values: pa.Array) -> int:
+    """The fastest level of zstd that comes close to the smallest, for values that do not repeat."""
+    data = values.buffers()[-1]
+    if data is None or data.size < SMALL:
         return LEVELS[-1]
     sizes = {level: pa.Codec("zstd", compression_level=level).compress(data).size for level in LEVELS}
     return next(level for level in LEVELS if sizes[level] <= CLOSE * min(sizes.values()))
@@ -170,7 +177,7 @@ def _try(columns: Mapping[str, pa.Array]) -> dict[str, str]:
 
 def _encoded_sizes(columns: Mapping[str, pa.Array], encodings: Mapping[str, str]) -> dict[str, int]:
     """Compressed bytes of each column's sample in the encoding given."""
-    length = max((min(len(array), SAMPLE_FOR_TRIAL) for array in columns.values()), default=0)
+    length = max((len(array) for array in columns.values()), default=0)
     table = pa.table({str(i): _padded(array, length) for i, array in enumerate(columns.values())})
     sink = pa.BufferOutputStream()
     pq.write_table(
@@ -187,9 +194,4 @@ def _encoded_sizes(columns: Mapping[str, pa.Array], encodings: Mapping[str, str]
 
 
 def _padded(array: pa.Array, length: int) -> pa.Array:
-    array = array[:length]
-    return (
-        array
-        if len(array) == length
-        else pa.concat_arrays([array, pa.nulls(length - len(array), array.type)])
-    )
+    return pa.concat_arrays([array, pa.nulls(length - len(array), array.type)])
