@@ -1,9 +1,36 @@
 """Arrow arrays as kernels see them: plain pointers. Keep the array alive for as long as its pointers are used."""
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 
 from shredlake.kernels._buffers cimport bit_at
 from shredlake.kernels._variant cimport Slice
+
+cdef extern from *:
+    """
+    #ifndef ARROW_C_DATA_INTERFACE
+    #define ARROW_C_DATA_INTERFACE
+    struct ArrowArray {
+        int64_t length;
+        int64_t null_count;
+        int64_t offset;
+        int64_t n_buffers;
+        int64_t n_children;
+        const void** buffers;
+        struct ArrowArray** children;
+        struct ArrowArray* dictionary;
+        void (*release)(struct ArrowArray*);
+        void* private_data;
+    };
+    #endif
+    """
+    # Arrow's own struct for arrays that cross libraries: a whole tree of columns in one call.
+    cdef struct ArrowArray:
+        int64_t length
+        int64_t null_count      # -1: not counted
+        int64_t offset          # of a child: on top of its parent's
+        const void** buffers
+        ArrowArray** children
 
 cdef struct BinaryColumn:
     const uint8_t* valid    # NULL: no nulls
@@ -58,3 +85,8 @@ cdef inline Slice bytes_at(const BinaryColumn* column, int64_t row) noexcept nog
 
 cdef inline bint is_null_at(const BinaryColumn* column, int64_t row) noexcept nogil:
     return not bit_at(column.valid, column.start + row)
+
+
+cdef inline const ArrowArray* exported(capsule) except NULL:
+    """The array in a capsule of `__arrow_c_array__`; the capsule keeps it alive."""
+    return <const ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")

@@ -9,9 +9,9 @@ functions that can run out of memory return OK or NO_MEMORY, and the Python laye
 MemoryError. `to_arrow` gives the memory away to a pa.Buffer that frees it; after that the struct is empty.
 Whoever does not hand a buffer over releases it (`release` is safe to call twice).
 
-Large blocks that are no longer needed are kept for the next kernel (`resize`, `give_block`; at most
-KEPT_BYTES in all): fresh memory must be cleared by the operating system page by page, which takes longer than
-filling it. A worker that handles batch after batch so works in the same memory all the time.
+Blocks that are no longer needed are kept for the next kernel (`resize`, `give_block`; at most KEPT_BYTES in
+all): fresh memory must be cleared by the operating system page by page, which takes longer than filling it. A
+worker that handles batch after batch so works in the same memory all the time, whichever of its threads asks.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -22,7 +22,7 @@ cdef enum Status:
     NO_MEMORY = -1
 
 cdef enum:
-    LARGE_BLOCK = 1 << 16
+    SLACK = 1 << 12         # by which estimates of what an output takes are raised
     KEPT_BYTES = 128 << 20
 
 cdef struct Bytes:

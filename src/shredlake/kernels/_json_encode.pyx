@@ -26,7 +26,7 @@ from shredlake.kernels._assemble cimport (
     write_metadata,
 )
 from shredlake.kernels._buffers cimport (
-    LARGE_BLOCK,
+    SLACK,
     NO_MEMORY,
     OK,
     Bits,
@@ -385,7 +385,7 @@ def encode(
         if status == OK and length:
             first = wide_offsets[0] if wide else narrow_offsets[0]
             size = (wide_offsets[length] if wide else narrow_offsets[length]) - first
-            status = reserve(&e.to.value, size + size // 8 + LARGE_BLOCK) or reserve(&e.to.metadata, size // 2)
+            status = reserve(&e.to.value, size + size // 8 + SLACK) or reserve(&e.to.metadata, size // 2)
         if status == OK:
             status = reserve(&metadata_offsets, 4 * (length + 1)) or reserve(&value_offsets, 4 * (length + 1))
         if status == OK:

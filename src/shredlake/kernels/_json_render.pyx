@@ -9,7 +9,7 @@ from libc.string cimport memcmp, memcpy
 
 from shredlake.kernels._arrow cimport VariantColumn, bytes_at, is_null_at, variant_column
 from shredlake.kernels._buffers cimport (
-    LARGE_BLOCK,
+    SLACK,
     NO_MEMORY,
     OK,
     Bytes,
@@ -240,7 +240,7 @@ def render(metadata, value, validity, int64_t from_row):
     with nogil:
         status = reserve(&offsets, 4 * (length - from_row + 1))
         if status == OK:
-            status = reserve(&r.out, 2 * (column.value.offsets[length] - column.value.offsets[from_row]) + LARGE_BLOCK)
+            status = reserve(&r.out, 2 * (column.value.offsets[length] - column.value.offsets[from_row]) + SLACK)
         if status == OK:
             append_int32(&offsets, 0)
             while row < length:

@@ -14,6 +14,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t, 
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
+from shredlake.kernels._arrow cimport ArrowArray, exported
 from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, append_byte, bit_at, release, reserve, to_arrow
 from shredlake.kernels._decimals cimport digits_fit
 from shredlake.kernels._names cimport (
@@ -71,7 +72,7 @@ import pyarrow as pa
 
 from shredlake.kernels.columns import address, column_of, metadata_of, validity_of
 from shredlake.kernels.explain import explain_reconstruction
-from shredlake.kernels.sources import bytes_part, extend_metadata, gather, largest_array
+from shredlake.kernels.sources import bytes_part, columns_in, extend_metadata, largest_array
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t alignment, size_t size)
@@ -623,16 +624,49 @@ cdef int put_present(
 
 # ---------------------------------------------------------------- columns
 
-cdef bint read_part(Part* part, object fields) except -1:
-    """(validity, offset, offsets, data, size); None, and false, for a column that is not there."""
-    if fields is None:
+cdef bint find_part(const ArrowArray* column, int64_t start, Part* part, bint is_bytes) noexcept nogil:
+    """Where a column lies; false, and nothing, if it holds nothing but nulls. `start` is its parent's."""
+    if column.null_count == column.length:
         return False
-    part.valid = <const uint8_t*> <uintptr_t> fields[0]
-    part.start = fields[1]
-    part.offsets = <const int32_t*> <uintptr_t> fields[2]
-    part.data = <const uint8_t*> <uintptr_t> fields[3]
-    part.size = fields[4]
+    part.valid = <const uint8_t*> column.buffers[0] if column.null_count else NULL
+    part.start = start + column.offset
+    if is_bytes:
+        part.offsets = <const int32_t*> column.buffers[1]
+        part.data = <const uint8_t*> column.buffers[2]
+        part.size = part.offsets[column.offset + column.length]  # checked by Arrow to lie inside the data
     return True
+
+
+cdef void find_columns(
+    Unshredding* work, const int32_t* places, int index, const ArrowArray* group, int64_t start, int64_t rows
+) noexcept nogil:
+    """Where the columns of a node and of all below it lie. `start` is the place of row 0 in the group."""
+    cdef Node* node = &work.nodes[index]
+    cdef const ArrowArray* typed
+    cdef int32_t field, child
+    node.rows = rows
+    node.group_valid = <const uint8_t*> group.buffers[0] if group.null_count else NULL
+    node.group_start = start
+    if places[3 * index + 1] >= 0:
+        node.has_value = find_part(group.children[places[3 * index + 1]], start, &node.value, True)
+    if places[3 * index + 2] < 0:
+        return
+    typed = group.children[places[3 * index + 2]]
+    node.has_typed = find_part(typed, start, &node.typed, node.type == P_STRING or node.type == P_BINARY)
+    if not node.has_typed:
+        return
+    if node.kind == FIELDS:
+        for field in range(node.first_field, node.first_field + node.field_count):
+            child = work.fields.nodes[field]
+            group = typed.children[places[3 * child]]
+            find_columns(work, places, child, group, node.typed.start + group.offset, rows)
+    elif node.kind == ELEMENTS:
+        group = typed.children[0]
+        node.typed.offsets = <const int32_t*> typed.buffers[1]
+        node.typed.size = group.length
+        find_columns(work, places, node.element, group, group.offset, group.length)
+    elif node.type != P_STRING and node.type != P_BINARY:
+        node.typed.data = <const uint8_t*> typed.buffers[1]
 
 
 cdef class Unshredder:
@@ -640,13 +674,15 @@ cdef class Unshredder:
 
     cdef Unshredding work
 
-    def __cinit__(self, list nodes, list fields, bytes names, list name_starts, bint strict):
-        """nodes: (kind, type, width, precision, scale, element, first field, fields, rows, group, value, typed);
-        fields: (name, node) of all objects' fields, each object's in order of their names."""
+    def __cinit__(self, plan, columns, capsule, bint strict):
+        """`capsule` holds the columns as Arrow exports them."""
+        cdef list nodes = plan.shapes, fields = plan.fields, name_starts = plan.name_starts
+        cdef bytes names = b"".join(plan.names)
+        cdef const ArrowArray* column = exported(capsule)
         cdef int64_t* starts
+        cdef int32_t* places
         cdef int index, code, shapes = 0
         cdef Fields* all = &self.work.fields
-        cdef Part group
         cdef Node* node
         memset(&self.work, 0, sizeof(Unshredding))
         self.work.strict = strict
@@ -661,43 +697,40 @@ cdef class Unshredder:
         all.value = <uint64_t*> malloc((len(fields) + 1) * sizeof(uint64_t))
         all.blocks = <int64_t*> malloc((len(nodes) + 1) * sizeof(int64_t))
         starts = <int64_t*> malloc(len(name_starts) * sizeof(int64_t))
-        if all.blocks == NULL:
+        places = <int32_t*> malloc(3 * len(nodes) * sizeof(int32_t))
+        try:
+            if (
+                all.nodes == NULL or all.names == NULL or all.typed == NULL or all.value == NULL
+                or all.blocks == NULL or starts == NULL or places == NULL
+            ):
+                raise MemoryError
+            for index, values in enumerate(nodes):
+                node = &self.work.nodes[index]
+                (
+                    node.kind, node.type, node.width, node.precision, node.scale, node.element,
+                    node.first_field, node.field_count,
+                ) = values
+                node.offset_size = 1
+                all.blocks[shapes] = -1
+                node.shape = shapes
+                shapes += node.kind == FIELDS
+            for index, values in enumerate(columns.places):
+                places[3 * index], places[3 * index + 1], places[3 * index + 2] = values
+            for index in range(len(fields)):
+                all.names[index], all.nodes[index] = fields[index]
+            for index in range(len(name_starts)):
+                starts[index] = name_starts[index]
+            if start_cache(&self.work.lookups, shapes) != OK:
+                raise MemoryError
+            code = build_names(&self.work.names, <const uint8_t*> <const char*> names, starts, len(name_starts) - 1)
+            if code != OK:
+                raise MemoryError
+            find_columns(&self.work, places, 0, column, column.offset, column.length)
+            # Rows that are null themselves are told apart before the columns are looked at.
+            self.work.nodes[0].group_valid = NULL
+        finally:
             free(starts)
-            raise MemoryError
-        for index, values in enumerate(nodes):
-            node = &self.work.nodes[index]
-            (
-                node.kind, node.type, node.width, node.precision, node.scale, node.element,
-                node.first_field, node.field_count, node.rows,
-            ) = values[:9]
-            node.offset_size = 1
-            all.blocks[shapes] = -1
-            node.shape = shapes
-            shapes += node.kind == FIELDS
-            memset(&group, 0, sizeof(Part))
-            read_part(&group, values[9])
-            node.group_valid = group.valid
-            node.group_start = group.start
-            node.has_value = read_part(&node.value, values[10])
-            node.has_typed = read_part(&node.typed, values[11])
-        if (
-            all.nodes == NULL
-            or all.names == NULL
-            or all.typed == NULL
-            or all.value == NULL
-            or starts == NULL
-            or start_cache(&self.work.lookups, shapes) != OK
-        ):
-            free(starts)
-            raise MemoryError
-        for index in range(len(name_starts)):
-            starts[index] = name_starts[index]
-        code = build_names(&self.work.names, <const uint8_t*> <const char*> names, starts, len(name_starts) - 1)
-        free(starts)
-        if code != OK:
-            raise MemoryError
-        for index in range(len(fields)):
-            all.names[index], all.nodes[index] = fields[index]
+            free(places)
 
     def __dealloc__(self):
         free(self.work.nodes)
@@ -724,7 +757,11 @@ cdef class Unshredder:
         cdef int code = OK
         memset(&names, 0, sizeof(Part))
         memset(&offsets, 0, sizeof(Bytes))
-        read_part(&names, metadata)
+        names.valid = <const uint8_t*> <uintptr_t> metadata[0]
+        names.start = metadata[1]
+        names.offsets = <const int32_t*> <uintptr_t> metadata[2]
+        names.data = <const uint8_t*> <uintptr_t> metadata[3]
+        names.size = metadata[4]
         if reserve(&offsets, 4 * (rows - first_row + 1)) != OK:
             raise MemoryError
         list = <int32_t*> offsets.data
@@ -760,11 +797,12 @@ def unshred(piece, plan, bint strict, int64_t first_row):
     """The unshredded column of a shredded one: several arrays where one would exceed 2 GiB."""
     validity = validity_of(piece)
     metadata = metadata_of(piece)
-    nodes, fields, alive = gather(piece, plan)
+    columns = columns_in(piece, plan)
+    _, capsule = columns.piece.__arrow_c_array__()
     valid = (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset)
     arrays, row, extended = [], 0, False
     while row < len(piece) or not arrays:
-        unshredder = Unshredder(nodes, fields, b"".join(plan.names), plan.name_starts, strict)
+        unshredder = Unshredder(plan, columns, capsule, strict)
         code, stop, offsets, data = unshredder.run(valid, bytes_part(metadata), row, len(piece), largest_array())
         if code == NO_MEMORY:
             raise MemoryError
@@ -780,5 +818,4 @@ def unshred(piece, plan, bint strict, int64_t first_row):
         value = pa.Array.from_buffers(pa.binary(), rows, [bitmap, offsets, data])
         arrays.append(column_of(metadata.slice(row, rows), value, None, bits))
         row = stop
-    del alive
     return arrays

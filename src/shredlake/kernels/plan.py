@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Final
 
 import pyarrow as pa
@@ -86,6 +87,28 @@ class Plan:
         for name in self.names:
             starts.append(starts[-1] + len(name))
         return starts
+
+    @cached_property
+    def places(self) -> list[tuple[pa.StructType, list[tuple[int, int, int]] | None]]:
+        """What `sources.places_in` found in the types of columns, the latest last."""
+        return []
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int]]:
+        """Kind, type, width, precision, scale, element, first field, fields of each node."""
+        starts = accumulate((len(node.fields) for node in self.nodes), initial=0)
+        return [
+            (
+                node.kind, node.type_id, node.width, node.precision, node.scale, node.element,
+                start, len(node.fields),
+            )
+            for node, start in zip(self.nodes, starts, strict=False)
+        ]  # fmt: skip
+
+    @cached_property
+    def fields(self) -> list[tuple[int, int]]:
+        """The fields of all objects, node by node."""
+        return [field for node in self.nodes for field in node.fields]
 
 
 @lru_cache(maxsize=64)

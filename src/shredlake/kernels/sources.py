@@ -1,4 +1,4 @@
-"""The columns of a shredded Variant as the unshredding kernel reads them: addresses, in plain layouts.
+"""The columns of a shredded Variant as the unshredding kernel finds them: by position, in plain layouts.
 
 Columns come as pyarrow's Parquet reader and other libraries make them. What the kernel does not read as it is
 (large, view and dictionary layouts, other widths of decimals) is cast; the rest is read in place.
@@ -6,15 +6,16 @@ Columns come as pyarrow's Parquet reader and other libraries make them. What the
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
-from shredlake.kernels.columns import address, as_binary, as_list, part, size_of
+from shredlake.kernels.columns import address, as_binary, as_list, part, size_of, validity_of
 from shredlake.kernels.layout import typed_value_type
 from shredlake.kernels.plan import Kind, Plan
-from shredlake.shredding.schema import Scalar
+from shredlake.shredding.schema import Array, Node, Object, Scalar
 from shredlake.variant.metadata import Dictionary, encode_metadata
 
 LARGEST_ARRAY = (1 << 31) - 1
@@ -29,21 +30,66 @@ def largest_array() -> int:
     return LARGEST_ARRAY
 
 
-def gather(
-    piece: pa.StructArray, plan: Plan
-) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]], list[pa.Array]]:
-    """The nodes as `Unshredder` takes them, (name, node) of all objects' fields, and what must stay alive."""
+@dataclass(frozen=True)
+class Columns:
+    """A shredded column in plain layouts, and where in it the columns of a plan's nodes stand."""
+
+    piece: pa.StructArray
+    places: list[tuple[int, int, int]]
+    """Per node: its group among its parent's fields, `value` and `typed_value` in the group; -1: none."""
+
+
+def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
+    """The columns of a piece, cast where they are not plain."""
     piece.validate()
-    sources = _Sources(plan)
-    sources.group(0, None, part(piece, "value"), part(piece, "typed_value"))
-    nodes: list[tuple[Any, ...]] = []
-    fields: list[tuple[int, int]] = []
-    for index, node in enumerate(plan.nodes):
-        shape = (node.kind, node.type_id, node.width, node.precision, node.scale, node.element)
-        parts = sources.parts.get(index, (0, None, None, None))
-        nodes.append((*shape, len(fields), len(node.fields), *parts))
-        fields += node.fields
-    return nodes, fields, sources.alive
+    places = places_in(piece.type, plan)
+    if places is None:
+        piece = _plain_group(piece, plan.root, ("metadata",))
+        places = places_in(piece.type, plan)
+        assert places is not None
+    return Columns(piece, places)
+
+
+def places_in(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
+    """Where the columns of a plan's nodes stand; None if some are not plain. Remembered with the plan."""
+    for known, places in plan.places:
+        if known == type_:
+            return places
+    found = [(-1, -1, -1)] * len(plan.nodes)
+    plain = _find_places(type_, 0, 0, plan, found)
+    plan.places.append((type_, found if plain else None))
+    del plan.places[:-PLACES_KEPT]
+    return plan.places[-1][1]
+
+
+PLACES_KEPT = 8
+"""Types whose places a plan remembers."""
+
+
+def _find_places(
+    group: pa.StructType, number: int, index: int, plan: Plan, found: list[tuple[int, int, int]]
+) -> bool:
+    """Fills in the places of a group and of all below it; whether all of that is plain."""
+    node = plan.nodes[index]
+    value, typed = group.get_field_index("value"), group.get_field_index("typed_value")
+    found[index] = (number, value, typed)
+    plain: bool = (
+        value < 0 or pa.types.is_string(group.field(value).type) or group.field(value).type == pa.binary()
+    )
+    if typed < 0:
+        return plain
+    type_ = group.field(typed).type
+    match node.kind:
+        case Kind.OBJECT:
+            for name, child in node.fields:
+                place = type_.get_field_index(plan.names[name].decode())
+                plain &= _find_places(type_.field(place).type, place, child, plan, found)
+            return plain
+        case Kind.ARRAY:
+            below = _find_places(type_.value_type, 0, node.element, plan, found)
+            return bool(plain and below and pa.types.is_list(type_))
+    assert isinstance(node.node, Scalar)
+    return plain and _is_plain_scalar(type_, node.node)
 
 
 def bytes_part(array: pa.Array) -> Part:
@@ -77,64 +123,54 @@ def _extended(metadata: bytes, names: tuple[bytes, ...]) -> bytes:
     return encode_metadata([*known, *missing]) if missing else metadata
 
 
-class _Sources:
-    """Walks a schema and its arrays together."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.parts: dict[int, tuple[int, Part | None, Part | None, Part | None]] = {}
-        self.alive: list[pa.Array] = []
-
-    def group(
-        self, index: int, group: pa.Array | None, value: pa.Array | None, typed: pa.Array | None
-    ) -> None:
-        """A field's or an element's group; `group` only if it can be null itself."""
-        self.parts[index] = (
-            max(len(column) for column in (value, typed) if column is not None),
-            self.validity(group) if group is not None and group.null_count else None,
-            self.bytes(value) if value is not None and value.null_count < len(value) else None,
-            self.typed(index, typed) if typed is not None and typed.null_count < len(typed) else None,
-        )
-
-    def typed(self, index: int, typed: pa.Array) -> Part:
-        node = self.plan.nodes[index]
-        match node.kind:
-            case Kind.OBJECT:
-                for number, child in node.fields:
-                    group = part(typed, self.plan.names[number].decode())
-                    self.group(child, group, part(group, "value"), part(group, "typed_value"))
-                return self.validity(typed)
-            case Kind.ARRAY:
-                typed = as_list(typed)
-                group = typed.values
-                self.group(node.element, group, part(group, "value"), part(group, "typed_value"))
-                valid, start, _, _, _ = self.validity(typed)
-                return valid, start, address(typed.buffers()[1]), 0, len(group)
-        assert isinstance(node.node, Scalar)
-        typed = plain_scalar(typed, node.node)
-        if pa.types.is_string(typed.type) or pa.types.is_binary(typed.type):
-            return self.bytes(typed)
-        valid, start, _, _, _ = self.validity(typed)
-        data = typed.buffers()[1]
-        return valid, start, 0, address(data), size_of(data)
-
-    def bytes(self, array: pa.Array) -> Part:
-        array = array if pa.types.is_string(array.type) else as_binary(array)
-        self.alive.append(array)
-        return bytes_part(array)
-
-    def validity(self, array: pa.Array) -> Part:
-        self.alive.append(array)
-        return address(array.buffers()[0]) if array.null_count else 0, array.offset, 0, 0, 0
+def _plain_group(group: pa.StructArray, node: Node, others: tuple[str, ...] = ()) -> pa.StructArray:
+    """The group of a node with its columns in plain layouts."""
+    parts = {name: part(group, name) for name in others}
+    value, typed = part(group, "value"), part(group, "typed_value")
+    if value is not None:
+        parts["value"] = value if pa.types.is_string(value.type) else as_binary(value)
+    if typed is not None:
+        parts["typed_value"] = _plain_typed(typed, node)
+    return _struct(group, parts)
 
 
-def plain_scalar(typed: pa.Array, node: Scalar) -> pa.Array:
-    """A scalar column in the layout that `shredded_type` gives it; an extension type as its storage."""
+def _plain_typed(typed: pa.Array, node: Node) -> pa.Array:
+    match node:
+        case Object(fields):
+            return _struct(typed, {name: _plain_group(part(typed, name), child) for name, child in fields})
+        case Array(element):
+            typed = as_list(typed)
+            values = _plain_group(typed.values, element)
+            type_ = pa.list_(pa.field("element", values.type, nullable=False))
+            offsets = pa.concat_arrays([typed.offsets]).buffers()[1]
+            return pa.Array.from_buffers(type_, len(typed), [_bitmap(typed), offsets], children=[values])
+    assert isinstance(node, Scalar)
+    return _plain_scalar(typed, node)
+
+
+def _struct(like: pa.StructArray, parts: dict[str, pa.Array]) -> pa.StructArray:
+    """A struct of other parts, null where another one is."""
+    type_ = pa.struct([pa.field(name, array.type) for name, array in parts.items()])
+    return pa.Array.from_buffers(type_, len(like), [_bitmap(like)], children=list(parts.values()))
+
+
+def _bitmap(array: pa.Array) -> pa.Buffer | None:
+    """The validity of an array from bit 0 on."""
+    validity = validity_of(array)
+    return None if validity is None else validity.buffers()[1]
+
+
+def _is_plain_scalar(type_: pa.DataType, node: Scalar) -> bool:
+    """Whether a scalar column has the layout that `shredded_type` gives it."""
+    wanted = typed_value_type(node)
+    # Whichever zone a timestamp is shown in, it is stored in UTC.
+    return bool(type_ == wanted or (pa.types.is_timestamp(type_) and pa.types.is_timestamp(wanted)))
+
+
+def _plain_scalar(typed: pa.Array, node: Scalar) -> pa.Array:
+    """A scalar column in that layout; an extension type stands for its storage."""
     if pa.types.is_dictionary(typed.type):
         typed = typed.dictionary_decode()
-    if isinstance(typed.type, pa.BaseExtensionType):
-        return typed.storage
-    wanted = typed_value_type(node)
-    if pa.types.is_timestamp(wanted) or typed.type == wanted:
-        return typed  # whichever zone a timestamp is shown in, it is stored in UTC
-    return typed.cast(wanted)
+    if isinstance(typed.type, pa.BaseExtensionType) or _is_plain_scalar(typed.type, node):
+        return typed
+    return typed.cast(typed_value_type(node))
