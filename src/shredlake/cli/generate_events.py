@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b32encode
+from binascii import b2a_base64
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
@@ -45,18 +45,39 @@ def skewed(random: Random, count: int) -> int:
     return int(count * random.random() ** 3)
 
 
+BASE32 = "234567abcdefghijklmnopqrstuvwxyz"
+TO_BASE32 = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 2 * BASE32.encode()
+)
+
+
+def random_base32(random: Random, size: int) -> str:
+    """So many random characters, a multiple of four."""
+    return b2a_base64(random.randbytes(size // 4 * 3), newline=False).translate(TO_BASE32).decode()
+
+
 @lru_cache(maxsize=USERS)
 def did(user: int) -> str:
-    return "did:plc:" + b32encode(Random(user).randbytes(15)).decode().lower()
+    return "did:plc:" + random_base32(Random(user), 24)
 
 
 def content_id(random: Random) -> str:
-    return "bafyrei" + b32encode(random.randbytes(33)).decode()[:52].lower()
+    return "bafyrei" + random_base32(random, 52)
+
+
+@cache
+def triples() -> list[str]:
+    """15 bits in base 32."""
+    return [BASE32[bits >> 10] + BASE32[bits >> 5 & 31] + BASE32[bits & 31] for bits in range(1 << 15)]
 
 
 def record_key(micros: int) -> str:
     """The sortable id of a record: the time in base 32, 13 characters."""
-    return "".join("234567abcdefghijklmnopqrstuvwxyz"[micros >> shift & 31] for shift in range(60, -1, -5))
+    three, low = triples(), 32767
+    return (
+        f"{BASE32[micros >> 60 & 31]}{three[micros >> 45 & low]}{three[micros >> 30 & low]}"
+        f"{three[micros >> 15 & low]}{three[micros & low]}"
+    )
 
 
 # The share of each collection among commits, as running totals.
