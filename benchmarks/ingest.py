@@ -124,7 +124,7 @@ def compare(spark: SparkSession, folder: Path, shapes: list[str], size: int, gri
 def level(spark: SparkSession, folder: Path, shape: str, sizes: list[float], grid: Grid) -> None:
     """Throughput over the size of the input."""
     warm = folder / "warm.ndjson"
-    write_ndjson(shape, warm, rows=2000)
+    write_ndjson(shape, warm, size=WARM)
     for gigabytes in sizes:
         source = folder / f"{shape}.ndjson"
         write_ndjson(shape, source, size=int(gigabytes * 1e9))

@@ -170,12 +170,13 @@ def try_out(job: WriteJob) -> None:
 
 
 def task_size(total: int, parallelism: int) -> int:
-    """Small enough that all cores work, large enough for good files.
+    """As many tasks as can run at once, or a multiple of that: all cores work until the end.
 
-    >>> task_size(10 << 30, 8) >> 20, task_size(100 << 20, 2) >> 20, task_size(1000, 8) >> 20
-    (128, 25, 8)
+    >>> [task_size(total << 20, 2) >> 20 for total in (1, 100, 300, 1000, 10_000)]
+    [8, 50, 75, 125, 125]
     """
-    return max(SMALLEST_TASK, min(LARGEST_TASK, -(-total // (2 * parallelism))))
+    rounds = -(-total // (LARGEST_TASK * parallelism)) or 1
+    return max(SMALLEST_TASK, -(-total // (rounds * parallelism)))
 
 
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
