@@ -7,6 +7,7 @@ row group of one file.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -209,3 +210,22 @@ def test_pages_are_skipped_too(spark: Any, tmp_path_factory: pytest.TempPathFact
     spark.conf.unset("parquet.filter.columnindex.enabled")
     frame = sql(spark, "select v:ts::bigint from t where v:ts::bigint = 1234", t=place)
     assert what_was_read(frame).rows == 100
+
+
+def test_a_bloom_filter_skips_row_groups_by_keys_in_no_order(
+    spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("bloom") / "t"
+    table = sl.Table.create(
+        place, pa.schema([("v", sl.variant())]), properties={"delta.enableVariantShredding": "true"}
+    )
+    keys = [sha256(str(n).encode()).hexdigest() for n in range(400)]
+    options = WriteOptions(row_group_rows=100, bloom_filters=("v:key",), bloom_filter_fpp=0.001)
+    table.append(
+        pa.table({"v": variants([{"key": key} for key in keys])}),
+        shredding={"v": "struct<key string>"},
+        options=options,
+    )
+    frame = sql(spark, f"select v:key::string k from t where v:key::string = '{keys[234]}'", t=place)
+    assert what_was_read(frame).rows == 100
+    assert [row["k"] for row in frame.collect()] == [keys[234]]

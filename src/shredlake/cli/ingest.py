@@ -14,6 +14,7 @@ from rich.console import Console
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.delta.table import Table
 from shredlake.errors import PipelineError, UnsupportedExpression
+from shredlake.parquet.write import WriteOptions
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
 from shredlake.spark.ingest_arrow import ingest_batches
@@ -39,6 +40,7 @@ def ingest_source(
     computed: list[str] = typer.Option([], "--with", help='Another column: "day: v:ts::date".'),
     partition_by: str = typer.Option("", help="Columns of a new table to partition by, with commas."),
     sort_by: list[str] = typer.Option([], help='Sort the rows of each file, by "v:ts::bigint" say.'),
+    bloom_filter: list[str] = typer.Option([], help='Skip by equality on a path in no order, "v:id" say.'),
     range_partition: bool = typer.Option(False, help="Sort over all files: they hardly overlap then."),
     rejects: str | None = typer.Option(None, help="The table of bad documents; TABLE_rejects by default."),
     max_rejects: str | None = typer.Option(None, help="Fail beyond this many bad documents: 100, or 2%."),
@@ -67,6 +69,7 @@ def ingest_source(
         job_id=job_id,
         file_bytes=file_size << 20,
         parsing=Parsing(duplicate_keys=duplicate_keys),
+        writing=WriteOptions(bloom_filters=tuple(bloom_filter)),
         show_progress=sys.stderr.isatty(),
     )
     size = sum(file.size for file in find_files(sources)) if format_ == "json" else 0

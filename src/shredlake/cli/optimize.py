@@ -8,6 +8,7 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.delta.table import Table
+from shredlake.parquet.write import WriteOptions
 from shredlake.spark.optimize import optimize_table
 
 
@@ -15,6 +16,7 @@ def optimize_files(
     table: str = typer.Argument(help="The table."),
     where: str | None = typer.Option(None, help="Only files that may hold rows of this predicate."),
     sort_by: list[str] = typer.Option([], help='Sort all rows, by "v:ts::bigint" say.'),
+    bloom_filter: list[str] = typer.Option([], help='Skip by equality on a path in no order, "v:id" say.'),
     shredding: str = typer.Option("infer", help='A layout such as "struct<id bigint>", "infer", or "none".'),
     column: str | None = typer.Option(None, help="The Variant column that --shredding is for; all of them."),
     file_size: int = typer.Option(128, help="How large files should become, in MB."),
@@ -33,6 +35,7 @@ def optimize_files(
             column=column,
             shredding=None if shredding == "none" else shredding,
             file_bytes=file_size << 20,
+            writing=WriteOptions(bloom_filters=tuple(bloom_filter)),
             show_progress=sys.stderr.isatty(),
         )
     typer.echo(str(report))

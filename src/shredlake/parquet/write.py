@@ -9,7 +9,7 @@ batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -17,14 +17,16 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
+from shredlake.expr import Get
+from shredlake.expr.parse import parse_columns
 from shredlake.parquet.arrange import arrange, plan_shredding
 from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.infer import infer_plan
 from shredlake.parquet.layout import ColumnLayout, VariantColumn, layout_json, variant_columns
-from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, nan_leaves
+from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
 from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
 from shredlake.shredding.schema import ShreddingSchema
@@ -52,7 +54,8 @@ class WriteOptions:
     1.3% to 2.2% of a file's size, 20,000 save as much."""
     page_bytes: int = 1 << 20
     bloom_filters: tuple[str, ...] = ()
-    """Leaf columns that get a Bloom filter, by dotted name: `id`, `v.typed_value.user_id.typed_value`."""
+    """What gets a Bloom filter, for lookups by keys in no order: a path, `v:user.id`, or a leaf column by its
+    dotted name. A path that the file does not hold as a column gets none."""
     bloom_filter_fpp: float = 0.05
     encodings: Mapping[str, str] = field(default_factory=dict)
     """Encodings of leaf columns by dotted name, where the choice made from the data is not wanted."""
@@ -203,7 +206,7 @@ class ParquetWriter:
             store_decimal_as_integer=True,
             bloom_filter_options={
                 name: {"ndv": options.row_group_rows, "fpp": options.bloom_filter_fpp}
-                for name in options.bloom_filters
+                for name in _with_bloom_filters(options.bloom_filters, first.schema)
             }
             or None,
         )
@@ -285,6 +288,24 @@ def write_parquet(
     with writer:
         writer.write(table)
     return writer.facts
+
+
+def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[str]:
+    """The leaf columns that get one; names of columns must be there, paths need not."""
+    there = {name for name, _ in leaves(schema)}
+    for name in asked:
+        if ":" not in name:
+            if name not in there:
+                raise InvalidSchema(f"a Bloom filter on {name}: the file has no such leaf column")
+            yield name
+            continue
+        [projection] = parse_columns([name])
+        if not isinstance(projection.expr, Get):
+            raise InvalidExpression(f"a Bloom filter is for a path, such as v:user.id: found {name}")
+        column, path = projection.expr.column, projection.expr.path
+        leaf = ".".join([column, *(f"typed_value.{step}" for step in path.steps), "typed_value"])
+        if leaf in there:
+            yield leaf
 
 
 def _annotate_file(draft: Any, groups: list[Names]) -> SchemaNode:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from file_cases import BY_TYPE, NESTED, nested_table, unwrapped
-from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant
+from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant, ShredlakeError
 from shredlake.kernels import shred, shredded_type, variant
 from shredlake.parquet.check import check
 from shredlake.parquet.inspect import inspect
@@ -271,13 +271,27 @@ def test_pages_and_indexes(tmp_path: Path) -> None:
 
 def test_bloom_filters_on_chosen_paths(tmp_path: Path) -> None:
     table = pa.table({"v": column_of([{"id": f"user-{i}"} for i in range(1000)])})
-    leaf = "v.typed_value.id.typed_value"
     schema = {"v": "struct<id string>"}
     plain = write_parquet(table, tmp_path / "plain.parquet", shredding=schema)
-    options = WriteOptions(bloom_filters=(leaf,), row_group_rows=1024)
-    bloom = write_parquet(table, tmp_path / "bloom.parquet", shredding=schema, options=options)
-    assert 500 < bloom.size - plain.size < 4000
-    assert read_rows(tmp_path / "bloom.parquet") == read_rows(tmp_path / "plain.parquet")
+    sizes = set()
+    for asked in (("v.typed_value.id.typed_value",), ("v:id", "v:other.id")):
+        options = WriteOptions(bloom_filters=asked, row_group_rows=1024)
+        bloom = write_parquet(table, tmp_path / "bloom.parquet", shredding=schema, options=options)
+        assert 500 < bloom.size - plain.size < 4000
+        assert read_rows(tmp_path / "bloom.parquet") == read_rows(tmp_path / "plain.parquet")
+        sizes.add(bloom.size)
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [("v.id", "a Bloom filter on v.id: the file has no such leaf column"), ("v:id = 1", "is for a path")],
+)
+def test_a_bloom_filter_on_nothing(asked: str, message: str, tmp_path: Path) -> None:
+    options = WriteOptions(bloom_filters=(asked,))
+    with pytest.raises(ShredlakeError, match=message):
+        write_parquet(pa.table({"v": column_of([{"id": 1}])}), tmp_path / "f.parquet", options=options)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_encodings_are_chosen_by_the_data_and_can_be_set(tmp_path: Path) -> None:
