@@ -47,7 +47,7 @@ UNIQUE: Final = 0.98
 """With this share of different values among a few, there are too many among all of them as well."""
 WORTHWHILE: Final = 0.98
 """A candidate must be this much smaller than the one before it in its list, which decodes faster."""
-SMALL: Final = 1 << 14
+SMALL: Final = 1 << 16
 """Bytes of a sample below which a column is too small for a trial to pay."""
 LEVELS: Final = (1, 2, 3)
 """Levels of zstd, from the fastest. Hashes and keys come out 2% to 3% smaller at 1 than at 3, and in half the
