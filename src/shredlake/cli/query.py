@@ -23,7 +23,7 @@ from shredlake.expr.select_list import split_columns
 from shredlake.kernels import to_json
 from shredlake.kernels.layout import is_variant
 from shredlake.parquet.write import write_parquet
-from shredlake.spark.frames import from_spark
+from shredlake.spark.frames import collected
 
 LARGE_TABLE = 20 << 30
 """Bytes to read from which Spark is worth its start, where there is a choice."""
@@ -58,9 +58,7 @@ def query(
     rows = limit if limit is not None else (20 if form == "table" else None)
     if on_spark:
         frame = _spark_scan(opened, wanted, where, strict).frame()
-        arrow = (frame if rows is None else frame.limit(rows + 1)).toArrow()
-        columns_of = [from_spark(column.combine_chunks()) for column in arrow.columns]
-        found = pa.table(columns_of, names=arrow.column_names)
+        found = collected(frame if rows is None else frame.limit(rows + 1))
     else:
         found = _first(local.to_batches(), local.schema, None if rows is None else rows + 1)
     _print(found, form, rows, output, more=limit is None)
@@ -70,7 +68,9 @@ def _spark_scan(opened: Table, columns: list[str] | None, where: str | None, str
     from shredlake.spark.scan import SparkScan
     from shredlake.spark.session import session
 
-    return SparkScan(session(), opened.snapshot, columns, where, strict=strict)
+    spark = session()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")  # as without Spark
+    return SparkScan(spark, opened.snapshot, columns, where, strict=strict)
 
 
 def _first(batches: Iterator[pa.RecordBatch], schema: pa.Schema, rows: int | None) -> pa.Table:

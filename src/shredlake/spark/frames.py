@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -16,6 +16,7 @@ from shredlake.expr.types import DataType
 from shredlake.kernels.layout import is_variant
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType as SparkType
 
 NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
@@ -63,12 +64,18 @@ def _for_spark(column: pa.Array) -> pa.Array:
         # Under a NULL both parts are there, empty: the fields themselves may not be null.
         value, metadata = (column.field(name).fill_null(b"") for name in ("value", "metadata"))
         return pa.StructArray.from_arrays([value, metadata], fields=fields, mask=column.is_null())
+    return _rebuilt(column, _for_spark)
+
+
+def _rebuilt(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """The column with its parts changed, if it has any."""
+    kind = column.type
     if pa.types.is_struct(kind):
-        children = [_for_spark(child) for child in column.flatten()]
+        children = [change(child) for child in column.flatten()]
         fields = [pa.field(old.name, new.type) for old, new in zip(kind, children, strict=True)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=column.is_null())
     if pa.types.is_list(kind):
-        values = _for_spark(column.values)
+        values = change(column.values)
         return pa.ListArray.from_arrays(
             column.offsets,
             values,
@@ -76,7 +83,7 @@ def _for_spark(column: pa.Array) -> pa.Array:
             mask=column.is_null() if column.null_count else None,
         )
     if pa.types.is_map(kind):
-        keys, items = _for_spark(column.keys), _for_spark(column.items)
+        keys, items = change(column.keys), change(column.items)
         return pa.MapArray.from_arrays(
             column.offsets, keys, items, mask=column.is_null() if column.null_count else None
         )
@@ -86,11 +93,45 @@ def _for_spark(column: pa.Array) -> pa.Array:
 def from_spark(column: pa.Array) -> pa.Array:
     """A column as Spark hands it to a worker, with its Variants in our order."""
     kind = column.type
-    if pa.types.is_struct(kind) and {field.name for field in kind} == {"value", "metadata"}:
+    if is_variant(kind):
         fields = [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary())]
-        parts = [column.field(field.name) for field in fields]
+        parts = [column.field(field.name).fill_null(b"") for field in fields]
         return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
-    return column
+    return _rebuilt(column, from_spark) if _holds_variant(kind) else column
+
+
+def _holds_variant(kind: pa.DataType) -> bool:
+    inner = (kind.field(index).type for index in range(kind.num_fields))
+    return is_variant(kind) or any(_holds_variant(one) for one in inner)
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """All rows of a frame as an Arrow table. Spark's own `toArrow` refuses Variants that are NULL."""
+    from pyspark.sql.types import BinaryType, StructField, StructType, VariantType
+
+    plain = StructType([StructField("metadata", BinaryType()), StructField("value", BinaryType())])
+
+    def without_variants(kind: SparkType) -> SparkType:
+        text = kind.json().replace(VariantType().json(), plain.json())
+        return StructType.fromJson({"type": "struct", "fields": [
+            {"name": "c", "type": json.loads(text), "nullable": True, "metadata": {}}
+        ]}).fields[0].dataType  # fmt: skip
+
+    schema = StructType(
+        [StructField(item.name, without_variants(item.dataType)) for item in frame.schema.fields]
+    )
+    if [item.dataType for item in schema] != [item.dataType for item in frame.schema]:
+
+        def convert(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                columns = [from_spark(column) for column in batch.columns]
+                yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+        frame = frame.mapInArrow(convert, schema)
+    found = frame.toArrow()
+    return pa.table(
+        [from_spark(column.combine_chunks()) for column in found.columns], names=found.column_names
+    )
 
 
 def hadoop_path(storage: Storage, path: str) -> str:
