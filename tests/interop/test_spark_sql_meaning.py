@@ -145,6 +145,19 @@ QUERIES = {
     "values joined": "select k.x, t.id from t join values (2), (7) k(x) on try_cast(t.v:ts as int) = k.x",
     "order by a path": "select id from t order by try_cast(v:ts as int) desc nulls last, id limit 4",
     "lateral columns": "select try_cast(v:ts as int) as a, a + 1 as b from t",
+    "a struct of paths": "select to_json(struct(v:kind::string, id)) from t",
+    "a row of paths": "select to_json(array((v:kind::string, id))) from t",
+    "all columns as a struct": "select to_json(struct(*)) from (select v:kind::string, id from t)",
+    "all columns as a struct, unnamed": "select to_json(struct(*)) from (select upper(v:kind::string), id from t)",
+    "a column named by Spark": "select kind, ts from (select id, v:kind::string, try_cast(w:ts as int) from t)",
+    "a column named by Spark, of another meaning": "select id, (select max(p0) from (select try_cast(v:p0 as bigint) from t)) from t",
+    "ordered by the name that Spark gives": "select try_cast(v:p0 as int) from t order by p0 nulls last, id limit 3",
+    "named by Spark in quotes": "select `upper(CAST(variant_get(v, $.kind) AS kind AS STRING))` from (select upper(v:kind::string) from t)",
+    "a natural join": "select count(*), max(ts) from (select try_cast(v:ts as int), id from t) natural join "
+    "(select try_cast(w:ts as int), id + 10 as other from t)",
+    "joined using a name": "select count(*) from (select v:kind::string from t) join (select w:kind::string from t) using (kind)",
+    "pipes": "from t |> select id, v:kind::string |> where kind = 'a'",
+    "not null": "select count(id), count(p0), count(try_cast(v:ts as int)) from t",
     "strict, and it casts": "select v:kind::string, cast(v:d as string), variant_get(v, '$.when', 'string') from t",
 }  # fmt: skip
 

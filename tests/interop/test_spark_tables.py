@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import shredlake as sl
 from delta_tables import add, metadata, rows_of, variants, write_commit
 from random_tables import delete_by_vectors
+from shredlake.delta.last_used import LastUsed
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark import layouts
 from shredlake.spark.paths import Service
@@ -67,6 +69,7 @@ def test_layouts_of_others_are_read_from_footers_and_remembered(
     spark: Any, foreign: str, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layouts, "_remembered", {})
+    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LastUsed(9))
     if many:
         monkeypatch.setattr(layouts, "ENOUGH_FOR_SPARK", 1)
     planned = scan(spark, foreign, ["id"], where="v:a::bigint = 250")

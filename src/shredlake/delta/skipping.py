@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +19,14 @@ import pyarrow.compute as pc
 
 from shredlake.delta import partitions
 from shredlake.delta.checkpoint_read import Mask
+from shredlake.delta.last_used import LastUsed
+from shredlake.delta.log import LogSegment
 from shredlake.delta.rebind import resolve
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats import Leaf, clashing, leaf_columns
 from shredlake.delta.stats_read import Piece, pieces_of, widened
+from shredlake.delta.storage import Storage
 from shredlake.delta.type_widening import TYPE_CHANGES
 from shredlake.delta.write import LAYOUT_TAG
 from shredlake.expr import Column, Expr, Get, conjuncts, join_name, may_match, name_parts, references
@@ -50,6 +54,10 @@ _CLASSES: dict[int, pa.DataType] = {
     14: pa.float32(),
     16: pa.string(),
 }
+
+
+FEW_FILES: Final = 10_000
+"""Up to so many files, statistics that were read once are kept: a few MB a table."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,13 @@ class FileStatistics:
 
     @staticmethod
     def of(snapshot: Snapshot) -> FileStatistics:
-        return FileStatistics(snapshot, list(pieces_of(snapshot.files)))
+        """The statistics of a version; of a table that is not large, the same again for the next query."""
+        if snapshot.files.places > FEW_FILES:
+            return FileStatistics(snapshot, list(pieces_of(snapshot.files)))
+        return _remembered.get(
+            (snapshot.storage, snapshot.segment),
+            lambda: FileStatistics(snapshot, list(pieces_of(snapshot.files))),
+        )
 
     @property
     def length(self) -> int:
@@ -236,6 +250,9 @@ class FileStatistics:
             # How many rows lack a path is not recorded.
             found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
         return found
+
+
+_remembered: LastUsed[tuple[Storage, LogSegment], FileStatistics] = LastUsed(8)
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:

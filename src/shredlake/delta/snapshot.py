@@ -180,6 +180,22 @@ def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
     return replay(storage, find_segment(storage, version))
 
 
+def newest(snapshot: Snapshot) -> Snapshot:
+    """The latest version of a table that was opened before: the same object as long as its log is the same.
+
+    >>> from shredlake.delta.example import example_table
+    >>> table = example_table("newest")
+    >>> opened = table.snapshot
+    >>> newest(opened) is opened
+    True
+    >>> _ = table.delete("id = 1")
+    >>> newest(opened).version
+    2
+    """
+    segment = find_segment(snapshot.storage)
+    return snapshot if segment == snapshot.segment else replay(snapshot.storage, segment)
+
+
 def replay(storage: Storage, segment: LogSegment) -> Snapshot:
     """Builds the snapshot that the files of a segment describe."""
     state = _Replay(storage.uri)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Callable
 from decimal import Decimal
 
 from shredlake.errors import UnsupportedExpression
@@ -32,21 +33,26 @@ from shredlake.variant.path import Path
 _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", BIGINT: "L", FLOAT: "F", DOUBLE: "D"}
 
 
-def to_sql(expr: Expr, *, strict: bool = False) -> str:
+def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], str] | None = None) -> str:
     """The expression as Spark SQL that any Spark with Variants takes: paths become (try_)variant_get.
 
-    `strict` decides for casts that leave it open, as `v:a::int` does.
+    `strict` decides for casts that leave it open, as `v:a::int` does. `refs` says columns and paths in
+    other words.
 
     >>> from shredlake.expr import parse_predicate
     >>> print(to_sql(parse_predicate("v:user.id::bigint > 5 and s.a in ('x', null)")))
     (try_variant_get(v, '$.user.id', 'bigint') > 5) AND (s.a IN ('x', NULL))
+    >>> print(to_sql(parse_predicate("v:user.id::bigint > 5"), refs=lambda ref: "c0"))
+    c0 > 5
     """
 
     def part(inner: Expr) -> str:
-        text = to_sql(inner, strict=strict)
+        text = to_sql(inner, strict=strict, refs=refs)
         return text if isinstance(inner, Column | Get | Literal | Cast) else f"({text})"
 
     match expr:
+        case Column() | Get() if refs is not None:
+            return refs(expr)
         case Column(name):
             return column_sql(name)
         case Get(column, path, kind, own_strict):
@@ -57,7 +63,7 @@ def to_sql(expr: Expr, *, strict: bool = False) -> str:
             return literal_sql(expr)
         case Cast(value, kind, own_strict):
             function = "cast" if (strict if own_strict is None else own_strict) else "try_cast"
-            return f"{function}({to_sql(value, strict=strict)} AS {kind})"
+            return f"{function}({to_sql(value, strict=strict, refs=refs)} AS {kind})"
         case Compare(op, left, right) | Arithmetic(op, left, right):
             return f"{part(left)} {op} {part(right)}"
         case In(value, options):
@@ -68,9 +74,9 @@ def to_sql(expr: Expr, *, strict: bool = False) -> str:
         case IsNull(value):
             return f"{part(value)} IS NULL"
         case IsVariantNull(value):
-            return f"is_variant_null({to_sql(value, strict=strict)})"
+            return f"is_variant_null({to_sql(value, strict=strict, refs=refs)})"
         case IsNan(value):
-            return f"isnan({to_sql(value, strict=strict)})"
+            return f"isnan({to_sql(value, strict=strict, refs=refs)})"
         case Not(IsNull(value)):
             return f"{part(value)} IS NOT NULL"
         case Not(value):

@@ -1,11 +1,12 @@
 """The pipeline on Spark: JSON to shredded Delta tables, and queries over them."""
 
 from shredlake.spark.pipeline import ingest, migrate_draft, optimize, stream, unshred
-from shredlake.spark.query import read, register, scan, sql
+from shredlake.spark.query import explain, read, register, scan, sql
 from shredlake.spark.session import configure, session
 
 __all__ = [
     "configure",
+    "explain",
     "ingest",
     "migrate_draft",
     "optimize",

@@ -68,6 +68,41 @@ class SparkExplain:
         return "\n".join([*lines, *self.predicates, *self.notes])
 
 
+@dataclass(frozen=True)
+class SqlExplain:
+    """The plan of a query in SQL, table by table.
+
+    >>> one = SparkExplain(1, 4, 0, 3, 2, 2, 5_000, 100_000)
+    >>> print(SqlExplain({"t": one}, {"t": ("contains(v:k::string, 'x')",)}))
+    t is answered from its paths
+    files              1 of 4   (pruned by partition values 0, by statistics 3)
+    row groups         2 of 2   in the files read
+    bytes         5.0 kB of 100.0 kB   5.0% of the table
+    contains(v:k::string, 'x') rules out nothing: only Spark understands it
+    """
+
+    tables: Mapping[str, SparkExplain]
+    left_to_spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Per table, the conditions that only Spark can judge."""
+    reason: str = ""
+    """Why Spark reads Variants as such, rather than their paths as plain columns; empty: it does not."""
+
+    def __str__(self) -> str:
+        parts = []
+        for name, found in self.tables.items():
+            how = (
+                f"is read by Spark with its Variants: {self.reason}"
+                if self.reason
+                else ("is answered from its paths")
+            )
+            others = (
+                f"{condition} rules out nothing: only Spark understands it"
+                for condition in self.left_to_spark.get(name, ())
+            )
+            parts.append("\n".join([f"{name} {how}", str(found), *others]))
+        return "\n\n".join(parts)
+
+
 def explain(scan: SparkScan) -> SparkExplain:
     """Counts files by the log, row groups and bytes by the footers of the files that are left."""
     groups = scan.groups

@@ -7,18 +7,19 @@ the number of children at each node. Filters that are not understood are left ou
 from __future__ import annotations
 
 import json
+import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from shredlake.errors import ShredlakeError
 from shredlake.expr import And, Column, Compare, Expr, Get, In, IsNull, Like, Literal, Not, Or, join_name
-from shredlake.expr.types import parse_type
+from shredlake.expr.types import DataType, parse_type
 from shredlake.variant.path import Path
 
 if TYPE_CHECKING:
@@ -28,6 +29,18 @@ Json = dict[str, Any]
 
 MARK: Final = "__shredlake_table"
 """What columns carry as metadata, to tell the tables of a query apart."""
+
+LEAF: Final = "LogicalRDD"
+"""The class of the stubs that stand in for tables."""
+
+WITH_ONE_CHILD: Final = frozenset({
+    "Aggregate", "Distinct", "Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias",
+    "View", "Window",
+})  # fmt: skip
+WITHOUT_EXPRESSIONS: Final = frozenset({
+    "Distinct", "GlobalLimit", "LocalLimit", LEAF, "SubqueryAlias", "View",
+})  # fmt: skip
+"""Plans of which this is known, and no call needed; limits are constants."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +71,21 @@ def parse_tree(flat: Sequence[Json]) -> Node:
 
 
 class Plan:
-    """A node of a logical plan in the JVM, read with few calls: each costs a fraction of a millisecond.
+    """A node of a logical plan in the JVM, read with few calls: each takes a tenth of a millisecond.
 
-    The plan's own JSON would not do: it leaves out lists of lists, and the plans of subqueries.
+    The plan's own JSON would not do: it leaves out lists of lists, and the plans of subqueries. Nor would it
+    be faster: an answer of more than 8 kB waits 40 ms for the network's acknowledgement.
     """
 
     def __init__(self, plan: Any, array: Any) -> None:
         """`array` is Spark's expression of that name: it makes one tree of many."""
         self._plan, self._array = plan, array
-        self.name: str = plan.getClass().getSimpleName()
+        self.name: str = plan.nodeName()
 
     @classmethod
     def of(cls, spark: SparkSession, plan: Any) -> Plan:
         """The root of a plan."""
-        return cls(plan, spark._jvm.org.apache.spark.sql.catalyst.expressions.CreateArray)
+        return cls(plan, _array_class(spark._jvm))
 
     @cached_property
     def output(self) -> tuple[Node, ...]:
@@ -79,10 +93,14 @@ class Plan:
 
     @cached_property
     def expressions(self) -> tuple[Node, ...]:
-        return self._trees(self._plan.expressions())
+        return () if self.name in WITHOUT_EXPRESSIONS else self._trees(self._plan.expressions())
 
     @cached_property
     def children(self) -> tuple[Plan, ...]:
+        if self.name == LEAF:
+            return ()
+        if self.name in WITH_ONE_CHILD:
+            return (Plan(self._plan.child(), self._array),)
         return tuple(Plan(child, self._array) for child in _items(self._plan.children()))
 
     @cached_property
@@ -92,29 +110,51 @@ class Plan:
             return ()
         return tuple(Plan(inner, self._array) for inner in _items(self._plan.subqueries()))
 
-    def table(self) -> str:
-        """The name that a stub carries on its columns, or nothing; their JSON leaves metadata out."""
-        columns = self._plan.output()
-        return str(json.loads(columns.head().metadata().json()).get(MARK, "")) if columns.size() else ""
+    def table(self) -> tuple[str, dict[int, str]]:
+        """Of a stub, the name that its columns carry, and their names by identity."""
+        fields = json.loads(self._plan.schema().json())["fields"]
+        if not fields or MARK not in fields[0]["metadata"]:
+            return "", {}
+        names = {}
+        rest = self._plan.output().mkString(",")
+        for item in fields:  # `id#7L,v#8`: JSON would say the same at ten times the length
+            found = re.match(r"#(\d+)\w*(,|$)", rest.removeprefix(item["name"]))
+            if found is None:
+                return fields[0]["metadata"][MARK], {
+                    _identity(one): one.fields["name"] for one in self.output
+                }
+            names[int(found[1])] = item["name"]
+            rest = rest[len(item["name"]) + found.end() :]
+        return fields[0]["metadata"][MARK], names
 
     def walk(self) -> Iterator[Plan]:
         yield self
         for child in (*self.children, *self.subqueries):
             yield from child.walk()
 
+    def holds(self, name: str) -> bool:
+        """Whether an expression of this name occurs anywhere."""
+        return any(_holds(tree, name) for node in self.walk() for tree in node.expressions)
+
     def views(self) -> dict[str, tuple[list[str], str]]:
         """The temporary views that the query uses, inner ones first: their columns and their text."""
         found: dict[str, tuple[list[str], str]] = {}
         for child in (*self.children, *self.subqueries):
             found.update(child.views())
-        if self.name == "View" and self._plan.isTempView():
+        if self.name == "View":
             view = self._plan.desc()
-            if view.viewText().isDefined() and not view.identifier().database().isDefined():
-                found[view.identifier().table()] = (list(view.schema().fieldNames()), view.viewText().get())
+            text = view.viewText()
+            if text.isDefined() and self._plan.isTempView() and not view.identifier().database().isDefined():
+                found[view.identifier().table()] = (list(view.schema().fieldNames()), text.get())
         return found
 
     def _trees(self, found: Any) -> tuple[Node, ...]:
         return parse_tree(json.loads(self._array(found, False).toJSON())).children
+
+
+@lru_cache(maxsize=4)
+def _array_class(jvm: Any) -> Any:
+    return jvm.org.apache.spark.sql.catalyst.expressions.CreateArray
 
 
 def _items(found: Any) -> Iterator[Any]:
@@ -129,6 +169,10 @@ def _holds_plan(tree: Node) -> bool:
     return _is_subquery(tree) or any(map(_holds_plan, tree.children))
 
 
+def _holds(tree: Node, name: str) -> bool:
+    return tree.name == name or any(_holds(child, name) for child in tree.children)
+
+
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -141,16 +185,29 @@ class Relation:
     filters: list[Node] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     """Columns that the query needs."""
-    taken: dict[str, set[int]] = field(default_factory=dict)
-    """Per column, the fields of its struct that are read by themselves."""
+    taken: dict[str, set[tuple[Path, DataType]]] = field(default_factory=dict)
+    """Per Variant column, the paths that are read by themselves, as what."""
     whole: set[str] = field(default_factory=set)
-    """Columns that are used, or passed on, as they are: all their fields count as read."""
-    names: dict[str, str] = field(default_factory=dict)
+    """Columns that are used, or passed on, as they are: all their paths count as read."""
+    names: dict[int, str] = field(default_factory=dict)
     """The names of the relation's columns, by the optimiser's identity of them."""
 
+    @property
+    def not_understood(self) -> Iterator[str]:
+        """Its filters that `predicate` leaves out, but for those that Spark adds by itself."""
+        for condition in self.filters:
+            for conjunct in _conjuncts(condition):
+                if conjunct.name == "IsNotNull":
+                    continue
+                try:
+                    _Translator(self, self.taken, lambda: "UTC").expr(conjunct)
+                except (_NotUnderstood, ShredlakeError):
+                    yield shown(conjunct)
 
-LEAF: Final = "LogicalRDD"
-"""The class of the stubs that stand in for tables."""
+    def takes(self, column: str, get: Get) -> bool:
+        """Whether the query may read a path of a Variant column."""
+        return column in self.whole or (get.path, get.type) in self.taken.get(column, ())
+
 
 BY_IDENTITY: Final = frozenset({
     "Aggregate", "Expand", "Filter", "Generate", "GlobalLimit", "Join", "LocalLimit", "Offset", "Project",
@@ -161,27 +218,24 @@ BY_IDENTITY: Final = frozenset({
 
 
 def relations(plan: Plan) -> list[Relation]:
-    """The tables of an optimised plan, with their filters and the columns asked of them."""
+    """The tables of an optimised plan, with their filters and the columns and paths asked of them."""
     found: list[Relation] = []
     _visit(plan, [], found)
     by_id = {identity: relation for relation in found for identity in relation.names}
     for node in plan.walk():
-        if node.name == LEAF:
-            continue
         for tree in node.expressions:
             _mark(tree, by_id)
         by_position = node.subqueries if node.name in BY_IDENTITY else (*node.subqueries, *node.children)
-        for attribute in (attribute for child in by_position for attribute in child.output):
-            _mark(attribute, by_id)
-    for attribute in plan.output:
-        _mark(attribute, by_id)
+        for child in by_position:
+            _mark_output(child, by_id)
+    _mark_output(plan, by_id)
     return found
 
 
 def _visit(node: Plan, filters: list[Node], found: list[Relation]) -> None:
     if node.name == LEAF:
-        names = {_identity(one): one.fields["name"] for one in node.output}
-        found.append(Relation(node.table(), filters, names=names))
+        table, names = node.table()
+        found.append(Relation(table, filters, names=names))
         return
     if node.name == "Filter":
         filters = [*filters, *node.expressions]
@@ -193,21 +247,51 @@ def _visit(node: Plan, filters: list[Node], found: list[Relation]) -> None:
         _visit(subquery, [], found)
 
 
-def _mark(tree: Node, by_id: Mapping[str, Relation], parent: Node | None = None) -> None:
+def _mark_output(plan: Plan, by_id: Mapping[int, Relation]) -> None:
+    """Everything that a plan gives; what an expression of its own makes is marked with that."""
+    while plan.name in ("GlobalLimit", "LocalLimit", "Sort"):
+        [plan] = plan.children
+    if plan.name not in ("Aggregate", "Project"):
+        for attribute in plan.output:
+            _mark(attribute, by_id)
+
+
+def _mark(tree: Node, by_id: Mapping[int, Relation], above: tuple[Node, ...] = ()) -> None:
     if tree.name == "AttributeReference" and (relation := by_id.get(_identity(tree))) is not None:
         name = relation.names[_identity(tree)]
         relation.used.add(name)
-        if parent is not None and parent.name == "GetStructField":
-            relation.taken.setdefault(name, set()).add(int(parent.fields["ordinal"]))
-        elif parent is None or parent.name not in ("IsNotNull", "IsNull"):
+        path = _path_of(above)
+        if path is not None:
+            relation.taken.setdefault(name, set()).add(path)
+        elif not above or above[-1].name not in ("IsNotNull", "IsNull"):
             relation.whole.add(name)
     for child in tree.children:
-        _mark(child, by_id, tree)
+        _mark(child, by_id, (*above, tree))
 
 
-def _identity(attribute: Node) -> str:
-    identity = attribute.fields["exprId"]
-    return f"{identity['id']}-{identity['jvmId']}"
+def _path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
+    """Which path of the Variant below these expressions is read, and as what.
+
+    That is `variant_get(v, 'path', 'type')` or a cast of `v:path`; None for anything else.
+    """
+    if not above or above[-1].name != "VariantGet":
+        return None
+    getter = above[-1]
+    kind = getter.fields.get("targetType")
+    if kind == "variant" and len(above) > 1 and above[-2].name == "Cast":
+        kind = above[-2].fields.get("dataType")
+    path = getter.children[1]
+    if not isinstance(kind, str) or kind == "variant" or path.name != "Literal":
+        return None
+    try:
+        return Path.parse(str(path.fields["value"])), parse_type(SQL_NAMES.get(kind, kind))
+    except ShredlakeError:
+        return None
+
+
+def _identity(attribute: Node) -> int:
+    """Within one JVM, the number is enough."""
+    return int(attribute.fields["exprId"]["id"])
 
 
 # ── Variants as a whole ─────────────────────────────────────────────────────────────────────────────────
@@ -215,7 +299,7 @@ def _identity(attribute: Node) -> str:
 
 def takes_variants_whole(plan: Plan) -> bool:
     """Whether an analysed query does anything with a Variant but pass it on and take paths from it."""
-    return any(_takes_whole(tree) for node in plan.walk() for tree in node.expressions if node.name != LEAF)
+    return any(_takes_whole(tree) for node in plan.walk() for tree in node.expressions)
 
 
 def _takes_whole(tree: Node) -> bool:
@@ -224,6 +308,21 @@ def _takes_whole(tree: Node) -> bool:
         return False
     passes = tree.name in ("Alias", "VariantGet") or _is_subquery(tree)
     return any(_takes_whole(child) or (_is_variant_column(child) and not passes) for child in tree.children)
+
+
+def names_paths(plan: Plan) -> bool:
+    """Whether an analysed query makes structs whose fields are named after paths: `struct(v:a::int)`."""
+    return any(_names_path(tree) for node in plan.walk() for tree in node.expressions)
+
+
+def _names_path(tree: Node) -> bool:
+    if tree.name == "CreateNamedStruct":
+        names, values = tree.children[::2], tree.children[1::2]
+        if any("variant_get(" in str(name.fields.get("value")) for name in names):
+            return True
+        if any(value.name in ("Cast", "VariantGet") and _holds(value, "VariantGet") for value in values):
+            return True
+    return any(map(_names_path, tree.children))
 
 
 def _is_variant_column(tree: Node) -> bool:
@@ -242,20 +341,16 @@ class _NotUnderstood(Exception):
     """A part of a filter that only Spark can judge."""
 
 
-Resolve = Callable[[str, int | None], Column | Get | None]
-"""A column of a relation by name, or a field of its struct by position, as a reference."""
-
-
-def predicate(relation: Relation, resolve: Resolve, zone: str) -> Expr | None:
+def predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
     """The filters over a relation as one expression; parts that are not understood are left out.
 
-    `zone` is the default time zone of the JVM, in which plans print timestamps.
+    `zone` gives the default time zone of the JVM, in which plans print timestamps.
     """
     parts: list[Expr] = []
     for condition in relation.filters:
         for conjunct in _conjuncts(condition):
             try:
-                parts.append(_Translator(relation, resolve, zone).expr(conjunct))
+                parts.append(_Translator(relation, variants, zone).expr(conjunct))
             except (_NotUnderstood, ShredlakeError):
                 continue
     if not parts:
@@ -281,11 +376,39 @@ COMPARISONS: Final = {
 }
 
 
+SYMBOLS: Final = {**COMPARISONS, "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Or": "OR"}
+
+
+def shown(node: Node) -> str:
+    """A condition as people write it, more or less: functions have Spark's own names for them.
+
+    >>> shown(Node("Upper", {}, (Node("AttributeReference", {"name": "k"}),)))
+    'upper(k)'
+    """
+    parts = [shown(child) for child in node.children]
+    path = _path_of([node, *node.children[:1]] if node.name == "Cast" else [node])
+    match node.name:
+        case "AttributeReference":
+            return str(node.fields["name"])
+        case "Literal":
+            text, kind = node.fields.get("value"), node.fields.get("dataType")
+            return f"'{text}'" if kind == "string" else str(text)
+        case "Cast" | "VariantGet" if path is not None:
+            variant = node.children[0].children[0] if node.name == "Cast" else node.children[0]
+            return f"{shown(variant)}:{str(path[0]).removeprefix('$').removeprefix('.')}::{path[1]}"
+        case "Cast":
+            return f"cast({parts[0]} AS {node.fields.get('dataType')})"
+        case name if name in SYMBOLS and len(parts) == 2:
+            return f"({parts[0]} {SYMBOLS[name]} {parts[1]})"
+        case name:
+            return f"{name[0].lower()}{name[1:]}({', '.join(parts)})"
+
+
 class _Translator:
     """Catalyst's expressions to ours."""
 
-    def __init__(self, relation: Relation, resolve: Resolve, zone: str) -> None:
-        self._relation, self._resolve, self._zone = relation, resolve, zone
+    def __init__(self, relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> None:
+        self._relation, self._variants, self._zone = relation, variants, zone
 
     def expr(self, node: Node) -> Expr:
         match node.name:
@@ -317,30 +440,17 @@ class _Translator:
         return self.literal(node) if node.name == "Literal" else self.reference(node)
 
     def reference(self, node: Node) -> Column | Get:
-        found = None
-        if node.name == "GetStructField" and (name := self._name(node.children[0])):
-            found = self._resolve(name, int(node.fields["ordinal"]))
-        elif name := self._name(node):
-            found = self._resolve(name, None)
-        elif node.name in ("VariantGet", "Cast"):
-            found = self.path(node)
-        if not found:
+        name = self._name(node)
+        if name and name not in self._variants:
+            return Column(join_name((name,)))
+        chain = [node, *node.children[:1]] if node.name == "Cast" else [node]
+        path = _path_of(chain)
+        if len(chain) > 1 and chain[1].fields.get("targetType") != "variant":
+            path = None  # a cast of what was cast already
+        name = self._name(chain[-1].children[0]) if path else None
+        if path is None or name is None:
             raise _NotUnderstood(node.name)
-        return found
-
-    def path(self, node: Node) -> Get | None:
-        """`variant_get(v, 'path', 'type')`, or a cast of `v:path`."""
-        kind, getter = node.fields.get("targetType"), node
-        if node.name == "Cast":
-            kind, getter = node.fields["dataType"], node.children[0]
-            if getter.name != "VariantGet" or getter.fields["targetType"] != "variant":
-                return None
-        column, path = getter.children
-        name = self._name(column)
-        if not name or not isinstance(kind, str) or kind == "variant":
-            return None
-        steps = Path.parse(str(self.literal(path).value))
-        return Get(join_name((name,)), steps, parse_type(SQL_NAMES.get(kind, kind)), strict=False)
+        return Get(join_name((name,)), *path, strict=False)
 
     def _name(self, node: Node) -> str | None:
         return self._relation.names.get(_identity(node)) if node.name == "AttributeReference" else None
@@ -362,16 +472,16 @@ CALENDARS_AGREE: Final = 1900
 """Plans print dates and times by Java's old classes, whose calendar and zones differ from ours before."""
 
 
-def _date(text: str, _: str) -> date:
+def _date(text: str, _: Callable[[], str]) -> date:
     found = date.fromisoformat(text)
     if found.year < CALENDARS_AGREE:
         raise _NotUnderstood(text)
     return found
 
 
-def _timestamp(text: str, zone: str) -> datetime:
+def _timestamp(text: str, zone: Callable[[], str]) -> datetime:
     local = datetime.fromisoformat(text)
-    found = local.replace(tzinfo=ZoneInfo(zone))
+    found = local.replace(tzinfo=ZoneInfo(zone()))
     twice = found.utcoffset() != found.replace(fold=1).utcoffset()  # or never: clocks were put forward
     if local.year < CALENDARS_AGREE or twice:
         raise _NotUnderstood(text)
@@ -382,7 +492,7 @@ def _float32(text: str) -> float:
     return float(struct.unpack("<f", struct.pack("<f", float(text)))[0])
 
 
-LITERALS: Final[Mapping[str, Callable[[str, str], Any]]] = {
+LITERALS: Final[Mapping[str, Callable[[str, Callable[[], str]], Any]]] = {
     **dict.fromkeys(SQL_NAMES, lambda text, _: int(text)),
     "boolean": lambda text, _: text == "true",
     "date": _date,

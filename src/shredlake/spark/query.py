@@ -1,40 +1,43 @@
-"""`read`, `sql` and `register`: queries over shredded tables as ordinary DataFrames."""
+"""`read`, `sql`, `explain` and `register`: queries over shredded tables as ordinary DataFrames."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.delta.files import as_adds
+from shredlake.delta.last_used import LastUsed
+from shredlake.delta.rebind import rewrite as spelled
 from shredlake.delta.scan import TableScan
 from shredlake.delta.schema import Struct
-from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.storage import Storage
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidExpression
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.spark import plan
 from shredlake.spark.engine import is_connect
+from shredlake.spark.explain import SqlExplain
 from shredlake.spark.frames import spark_type
-from shredlake.spark.relations import parquet_files
-from shredlake.spark.rewrite import Rewritten, is_query, may_take_whole, rewrite, with_views
+from shredlake.spark.relations import parquet_files, remembered
+from shredlake.spark.rewrite import Rewritten, goes_by_names, is_query, may_take_whole, rewrite, with_views
 from shredlake.spark.scan import SparkScan, is_hidden
 from shredlake.spark.session import fit
+from shredlake.spark.views import views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 Address = str | os.PathLike[str]
 
-INNER = "__shredlake_"
-"""Begins the names of the columns that paths have before they become fields of a struct."""
-
 LONG_LISTS = "spark.sql.optimizer.inSetConversionThreshold"
 """From how many constants on the optimiser turns an IN into a set that it does not show."""
+
+_snapshots: Final[LastUsed[Storage, Snapshot]] = LastUsed(16)
+"""The tables of the last queries, at the version that was the newest then."""
 
 
 def read(
@@ -78,8 +81,11 @@ def scan(
 ) -> SparkScan:
     """The plan behind `read`: `.frame()` is the DataFrame, `.groups` says how each file is read."""
     fit(spark)
-    opened = Table(table, version, timestamp, storage_options=storage_options)
-    return SparkScan(spark, opened.snapshot, columns, where, strict=strict)
+    if version is None and timestamp is None:
+        snapshot = _latest(table, storage_options)
+    else:
+        snapshot = Table(table, version, timestamp, storage_options=storage_options).snapshot
+    return SparkScan(spark, snapshot, columns, where, strict=strict)
 
 
 def sql(
@@ -95,21 +101,38 @@ def sql(
     Spark analyses the query. The paths that it asks for are answered from plain columns wherever they can be;
     a query that needs Variants as a whole is answered by Spark's own reading of the files.
     """
-    fit(spark)
-    if not is_query(query):
-        raise InvalidExpression("sql takes a query, no command: write what it gives with DataFrame.write")
-    snapshots = {
-        name: Table(address, storage_options=storage_options).snapshot for name, address in tables.items()
-    }
-    stubs = {name: _stub(spark, _marked(_native_type(one.schema), name)) for name, one in snapshots.items()}
-    with _views(spark, stubs):
-        original = spark.sql(query)
-    answered = _from_paths(spark, query, snapshots, original)
-    if answered is not None:
-        return answered
-    pruning = _native_pruning(original, snapshots)
-    with _views(spark, {name: native(spark, one, pruning.get(name)) for name, one in snapshots.items()}):
-        return spark.sql(query)
+    return _answer(spark, query, tables, storage_options).frame
+
+
+def explain(
+    spark: SparkSession,
+    query: str,
+    /,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    **tables: Address,
+) -> SqlExplain:
+    """What `sql` will read of each table, of how much, and why anything is not a plain column.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.spark import explain, session
+    >>> place, shredded = tempfile.mkdtemp(), {"delta.enableVariantShredding": "true"}
+    >>> table = sl.Table.create(place, pa.schema([("v", sl.variant())]), properties=shredded)
+    >>> table.append(pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))}))
+    1
+    >>> found = explain(session(), "select count(*) from t where v:a::bigint > 7", t=place)
+    >>> found.tables["t"].files, found.tables["t"].files_total
+    (0, 1)
+    >>> lines = str(found).splitlines()
+    >>> lines[0], lines[-1]
+    ('t is answered from its paths', 'v:a::bigint > 7 rules out 1 of 1 files')
+    """
+    found = _answer(spark, query, tables, storage_options)
+    return SqlExplain(
+        {name: one.explain() for name, one in found.scans.items()},
+        {name: tuple(found.asked.not_understood(name)) for name in tables},
+        found.reason,
+    )
 
 
 def register(
@@ -121,225 +144,238 @@ def register(
     and no row group. Use `sql` for that.
     """
     fit(spark)
-    native(spark, Table(table, storage_options=storage_options).snapshot).createOrReplaceTempView(name)
+    native(spark, _latest(table, storage_options)).createOrReplaceTempView(name)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A query that is planned: what it was found to ask for, and how each table is read."""
+
+    frame: DataFrame
+    asked: Asked
+    scans: Mapping[str, SparkScan]
+    reason: str = ""
+    """Why Spark reads Variants by itself, if it does."""
+
+
+def _answer(
+    spark: SparkSession,
+    query: str,
+    tables: Mapping[str, Address],
+    storage_options: Mapping[str, Any] | None,
+) -> Answer:
+    fit(spark)
+    if not is_query(query):
+        raise InvalidExpression("sql takes a query, no command: write what it gives with DataFrame.write")
+    snapshots = {name: _latest(address, storage_options) for name, address in tables.items()}
+    with views(spark, {name: _stub(spark, one, name) for name, one in snapshots.items()}):
+        original = _analysed(spark, query)
+    asked = _asked(original)
+    answered = _from_paths(query, snapshots, original, asked)
+    if isinstance(answered, Answer):
+        return answered
+    pruning = {name: _pruning(spark, one, asked.of(name)) for name, one in snapshots.items()}
+    scans = {
+        name: SparkScan(spark, one, None, pruning[name], prune_only=True, native=True)
+        for name, one in snapshots.items()
+    }
+    with views(spark, {name: native(spark, one, pruning[name]) for name, one in snapshots.items()}):
+        return Answer(_analysed(spark, query), asked, scans, answered)
+
+
+# ── what is asked ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What Spark says of a query. Over Connect there is no plan to ask for, and so less to say."""
+
+    whole: str | None = None
+    """Why it needs Variants as a whole, if it does; None: unknown."""
+    views: Mapping[str, tuple[list[str], str]] = field(default_factory=dict)
+    """The temporary views that it uses."""
+    relations: Sequence[plan.Relation] = ()
+
+    def of(self, table: str) -> list[plan.Relation]:
+        """The occurrences of a table. One that the optimiser did away with may be needed after all."""
+        return [one for one in self.relations if one.table == table]
+
+    def not_understood(self, table: str) -> Iterator[str]:
+        """The conditions on a table that only Spark can judge."""
+        for relation in self.of(table):
+            yield from relation.not_understood
+
+
+def _asked(original: DataFrame) -> Asked:
+    spark = original.sparkSession
+    if is_connect(spark):
+        return Asked()
+    execution = original._jdf.queryExecution()
+    analysed = plan.Plan.of(spark, execution.analyzed())
+    # The optimiser turns a long IN into a set that it does not show.
+    before = spark.conf.get(LONG_LISTS) if analysed.holds("In") else None
+    if before is not None:
+        spark.conf.set(LONG_LISTS, 10_000)
+    try:
+        optimised = plan.Plan.of(spark, execution.optimizedPlan())
+    finally:
+        if before is not None:
+            spark.conf.set(LONG_LISTS, before)
+    whole = ""
+    if plan.takes_variants_whole(analysed):
+        whole = "the query needs a Variant as a whole"
+    elif plan.names_paths(analysed):
+        whole = "the query names fields of a struct after paths"
+    return Asked(whole, analysed.views(), plan.relations(optimised))
+
+
+def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
+    """What every row that matters satisfies: the filters of the table's occurrences, any of them."""
+    variants = _variants(snapshot.schema)
+    predicates = [plan.predicate(one, variants, lambda: _java_zone(spark)) for one in found]
+    kept = [one for one in predicates if one is not None]
+    if not kept or len(kept) < len(predicates):
+        return None
+    return kept[0] if len(kept) == 1 else Or(tuple(kept))
+
+
+def _java_zone(spark: SparkSession) -> str:
+    return str(spark._jvm.java.util.TimeZone.getDefault().getID())
 
 
 # ── answering from paths ────────────────────────────────────────────────────────────────────────────────
 
 
 def _from_paths(
-    spark: SparkSession, query: str, snapshots: Mapping[str, Snapshot], original: DataFrame
-) -> DataFrame | None:
-    """The query over structs of paths, or None where it would not mean the same."""
+    query: str, snapshots: Mapping[str, Snapshot], original: DataFrame, asked: Asked
+) -> Answer | str:
+    """The query over structs of paths, or the reason why it would not mean the same."""
     from pyspark.errors import AnalysisException
 
-    connect = is_connect(spark)
-    wanted = original.schema
-    variants = {name for one in snapshots.values() for name in _variants(one.schema)}
-    if not connect:
-        analysed = plan.Plan.of(spark, original._jdf.queryExecution().analyzed())
-        if plan.takes_variants_whole(analysed):
-            return None
-        query = with_views(query, analysed.views())
+    if asked.whole:
+        return asked.whole
+    spark = original.sparkSession
+    variants = frozenset(name for one in snapshots.values() for name in _variants(one.schema))
+    query = with_views(query, asked.views)
     for names in (None, variants):  # all paths; if some are not of our tables, those that may be
         rewritten = rewrite(query, names)
-        if not rewritten.fields or (connect and may_take_whole(rewritten, variants)):
-            return None
-        stubs = {name: _stub(spark, _struct_type(one, rewritten, name)) for name, one in snapshots.items()}
+        if not rewritten.fields:
+            return "the query reads no path with a type"
+        if goes_by_names(rewritten):
+            return "the query may depend on names that Spark makes of paths"
+        if asked.whole is None and may_take_whole(rewritten, variants):
+            return "the query may need a Variant as a whole"
+        found = {name: _paths_view(spark, one, rewritten, asked.of(name)) for name, one in snapshots.items()}
         try:
-            with _views(spark, stubs):
-                frame = spark.sql(rewritten.sql)
-                kinds = [field.dataType for field in frame.schema]
+            with views(spark, {name: frame for name, (frame, _) in found.items()}):
+                frame = _analysed(spark, rewritten.sql)
+                types = [field.dataType for field in frame.schema]
         except AnalysisException:
             continue
-        if kinds != [field.dataType for field in wanted]:
-            return None
-        found = _relations(frame)
-        frames = {}
-        for name, snapshot in snapshots.items():
-            # A table that the optimiser did away with may be needed after all: then all of it is.
-            mine = [one for one in found or () if one.table == name] or None
-            frames[name] = _paths_view(spark, snapshot, rewritten, mine)
-        with _views(spark, frames):
-            return spark.sql(rewritten.sql).toDF(*wanted.names)
-    return None
-
-
-def _native_pruning(original: DataFrame, snapshots: Mapping[str, Snapshot]) -> dict[str, Expr | None]:
-    """Which rows of each table matter to a query that reads its Variants as such."""
-    found = _relations(original) or []
-    return {
-        name: _pruning(original.sparkSession, snapshot, {}, [one for one in found if one.table == name])
-        for name, snapshot in snapshots.items()
-    }
-
-
-def _relations(frame: DataFrame) -> list[plan.Relation] | None:
-    """What the optimiser says of the tables in a query; None where there is no JVM to ask."""
-    if is_connect(frame.sparkSession):
-        return None
-    spark = frame.sparkSession
-    before = spark.conf.get(LONG_LISTS)
-    spark.conf.set(LONG_LISTS, 10_000)
-    try:
-        optimised = frame._jdf.queryExecution().optimizedPlan()
-    finally:
-        spark.conf.set(LONG_LISTS, before)
-    return plan.relations(plan.Plan.of(spark, optimised))
+        if types != [field.dataType for field in original.schema]:
+            return "the query gives a Variant, or names fields of a struct after paths"
+        # Columns of their own: those of the view are the same for every query that it serves.
+        named = frame.toDF(*original.columns)
+        return Answer(named, asked, {name: scan for name, (_, scan) in found.items()})
+    return "Spark does not take the query with plain columns in place of its paths"
 
 
 def _paths_view(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    rewritten: Rewritten,
-    found: list[plan.Relation] | None,
-) -> DataFrame:
+    spark: SparkSession, snapshot: Snapshot, rewritten: Rewritten, found: Sequence[plan.Relation]
+) -> tuple[DataFrame, SparkScan]:
     """One table with a struct of paths in place of each Variant, its files pruned by what the query keeps."""
-    fields = _fields(snapshot.schema, rewritten)
-    used = None if found is None else {column for one in found for column in one.used}
-    plain = [
-        item
+    paths = {
+        item.name: {
+            name: replace(get, column=join_name((item.name,))) for get, name in rewritten.fields.items()
+        }
         for item in snapshot.schema.fields
-        if item.type != "variant" and (used is None or item.name in used)
-    ]
-    projections = [Projection(item.name, Column(join_name((item.name,)))) for item in plain]
-    structs: dict[str, list[tuple[str, str]]] = {}
-    for column, parts in fields.items():
-        for position, (field, get) in enumerate(parts):
-            unused = found is not None and not any(
-                column in one.whole or position in one.taken.get(column, ()) for one in found
-            )
-            if not unused:
-                projections.append(Projection(f"{INNER}{column}.{field}", get))
-            structs.setdefault(column, []).append((field, "" if unused else f"{INNER}{column}.{field}"))
-    where = _pruning(spark, snapshot, fields, found)
-    rows = SparkScan(spark, snapshot, projections, where, prune_only=True).frame()
-    columns: list[str] = []
-    for item in snapshot.schema.fields:  # in this order: a query may go by position
-        if item.name in structs:
-            kinds = dict(fields[item.name])
-            values = [
-                f"'{field}', {_quoted(source) if source else _null(_kind(kinds[field]))}"
-                for field, source in structs[item.name]
+        if item.type == "variant"
+    }
+    # In the order of the table: a query may go by position. What it does not need is null.
+    used: list[Projection] = []
+    for item in snapshot.schema.fields:
+        if item.name in paths:
+            used += [
+                Projection(f"{item.name}.{name}", get)
+                for name, get in paths[item.name].items()
+                if not found or any(one.takes(item.name, get) for one in found)
             ]
-            columns.append(f"named_struct({', '.join(values)}) AS {_quoted(item.name)}")
-        else:
-            value = _quoted(item.name) if item in plain else _null(item.type)
-            columns.append(f"{value} AS {_quoted(item.name)}")
-    return rows.selectExpr(*columns)
+        elif not found or any(item.name in one.used for one in found):
+            used.append(Projection(item.name, Column(join_name((item.name,)))))
+    where = _pruning(spark, snapshot, found)
+    if where is not None:
+        same = {(get.column, get.path, get.type): get for gets in paths.values() for get in gets.values()}
+        where = spelled(
+            where,
+            lambda ref: same.get((ref.column, ref.path, ref.type), ref) if isinstance(ref, Get) else ref,
+        )
+
+    def columns(values: Sequence[str]) -> list[str]:
+        by_name = {projection.name: value for projection, value in zip(used, values, strict=True)}
+        made = []
+        for item in snapshot.schema.fields:
+            if item.name in paths:
+                parts = (
+                    f"'{name}', {by_name.get(f'{item.name}.{name}') or _null(get.type)}"
+                    for name, get in paths[item.name].items()
+                )
+                value = f"named_struct({', '.join(parts)})"
+            else:
+                value = by_name.get(item.name) or _null(item.type)
+            made.append(f"{value} AS {_quoted(item.name)}")
+        return made
+
+    scan = SparkScan(spark, snapshot, used, where, prune_only=True)
+    key = ("paths", tuple(used), *scan.frame_identity)
+    return remembered(spark, key, lambda: scan.frame(columns)), scan
 
 
 def _null(kind: Any) -> str:
     return f"CAST(NULL AS {spark_type(kind).simpleString()})"
 
 
-def _kind(get: Get) -> Any:
-    return get.type
-
-
-def _pruning(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    fields: Mapping[str, list[tuple[str, Get]]],
-    found: list[plan.Relation] | None,
-) -> Expr | None:
-    """What every row that matters satisfies: the filters of the table's occurrences, any of them."""
-    if not found:
-        return None
-    zone = str(spark._jvm.java.util.TimeZone.getDefault().getID())
-    plain = {item.name for item in snapshot.schema.fields if item.type != "variant"}
-
-    def resolve(name: str, position: int | None) -> Column | Get | None:
-        if position is not None:
-            return fields[name][position][1] if name in fields else None
-        return Column(join_name((name,))) if name in plain else None
-
-    predicates = [plan.predicate(one, resolve, zone) for one in found]
-    kept = [one for one in predicates if one is not None]
-    if len(kept) < len(predicates):
-        return None
-    return kept[0] if len(kept) == 1 else Or(tuple(kept))
-
-
-def _fields(schema: Struct, rewritten: Rewritten) -> dict[str, list[tuple[str, Get]]]:
-    """Per Variant column, the fields of the struct that stands in for it: the same for all of them."""
-    return {
-        name: [(field, replace(get, column=join_name((name,)))) for get, field in rewritten.fields.items()]
-        for name in _variants(schema)
-    }
-
-
 def _variants(schema: Struct) -> list[str]:
     return [item.name for item in schema.fields if item.type == "variant"]
 
 
-# ── views ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextmanager
-def _views(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Iterator[None]:
-    """Makes frames known by name while a query is analysed; the user's own views of these names come back."""
-    before = {name: spark.table(name) for name in frames if _is_view(spark, name)}
-    for name, frame in frames.items():
-        frame.createOrReplaceTempView(name)
-    try:
-        yield
-    finally:
-        # Connect looks names up when the query runs, so there they have to stay.
-        if not is_connect(spark):
-            for name in frames:
-                spark.catalog.dropTempView(name)
-            for name, frame in before.items():
-                frame.createOrReplaceTempView(name)
+def _latest(address: Address, storage_options: Mapping[str, Any] | None) -> Snapshot:
+    """The newest version of a table, read only where it is not the one that was read before."""
+    storage = Storage(os.fspath(address), storage_options or {})
+    known = _snapshots.find(storage)
+    return _snapshots.put(storage, load_snapshot(storage) if known is None else newest(known))
 
 
-def _is_view(spark: SparkSession, name: str) -> bool:
-    if not is_connect(spark):
-        # Listing all tables takes a third of a second.
-        catalog = spark._jsparkSession.sessionState().catalog()
-        return bool(catalog.getRawTempView(name).isDefined())
-    return any(one.name == name.lower() and one.isTemporary for one in spark.catalog.listTables())
-
-
-def _stub(spark: SparkSession, schema: StructType) -> DataFrame:
-    """A table of this schema that the optimiser knows nothing else about."""
+def _analysed(spark: SparkSession, query: str) -> DataFrame:
     from pyspark.sql import DataFrame
 
     if is_connect(spark):
-        return spark.createDataFrame([], schema)
-    # An empty RDD of the JVM's own: one of Python's takes ten times as long to set up.
-    java = spark._jsparkSession
-    found = java.createDataFrame(spark.sparkContext._jsc.emptyRDD(), java.parseDataType(schema.json()))
-    return DataFrame(found, spark)
+        return spark.sql(query)
+    return DataFrame(spark._jsparkSession.sql(query), spark)  # past what PySpark does for parameters
 
 
-def _native_type(schema: Struct) -> StructType:
-    found: Any = spark_type(schema)
-    return found
-
-
-def _struct_type(snapshot: Snapshot, rewritten: Rewritten, name: str) -> StructType:
-    """The table's columns with a struct of paths for each Variant, and a mark that says which table it is."""
+def _stub(spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
+    """An empty table that the optimiser knows nothing else about, with its name on every column, where plans
+    show it and queries don't. All columns may be null, as they are in a view where they are not needed.
+    """
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
 
-    fields = _fields(snapshot.schema, rewritten)
-    columns = []
-    for item in snapshot.schema.fields:
-        kind: Any = spark_type(item.type)
-        if item.name in fields:
-            parts = [StructField(field, spark_type(_kind(get))) for field, get in fields[item.name]]
-            kind = StructType(parts)
-        columns.append(StructField(item.name, kind))
-    return _marked(StructType(columns), name)
+    def make() -> DataFrame:
+        fields = [
+            StructField(item.name, spark_type(item.type), True, {plan.MARK: name})
+            for item in snapshot.schema.fields
+        ]
+        if is_connect(spark):
+            return spark.createDataFrame([], StructType(fields))
+        # An empty RDD of the JVM's own: one of Python's takes ten times as long to set up.
+        java = spark._jsparkSession
+        empty = spark.sparkContext._jsc.emptyRDD()
+        return DataFrame(java.createDataFrame(empty, java.parseDataType(StructType(fields).json())), spark)
 
-
-def _marked(schema: StructType, name: str) -> StructType:
-    """The schema with the name of its table on every column, where plans show it and queries don't."""
-    from pyspark.sql.types import StructField, StructType
-
-    return StructType(
-        [StructField(item.name, item.dataType, item.nullable, {plan.MARK: name}) for item in schema.fields]
-    )
+    return remembered(spark, ("stub", name, snapshot.metadata.schema_string), make)
 
 
 def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -> DataFrame:
@@ -350,7 +386,8 @@ def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -
     )
     adds = as_adds(TableScan(snapshot, [], where).files()) if simple else []
     if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
-        return parquet_files(spark, _native_type(snapshot.schema), snapshot.storage, adds)
+        found: Any = spark_type(snapshot.schema)
+        return parquet_files(spark, found, snapshot.storage, adds)
     return SparkScan(spark, snapshot, None, where, prune_only=True, native=True).frame()
 
 

@@ -1,27 +1,42 @@
-"""Files as Spark's own relations, remembered.
+"""Frames that serve the next query as well, remembered.
 
-Spark looks at every path again for every relation, from 33 paths on with a job of its own. Data files never
-change, so a relation over the same files serves the next query as well.
+Spark looks at every path again for every relation, from 33 paths on with a job of its own, and analyses every
+step from a relation to a view. Data files never change, so a frame over the same files is the same frame.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.delta.actions import Add
+from shredlake.delta.last_used import LastUsed
 from shredlake.delta.storage import Storage
+from shredlake.spark.engine import is_connect
 from shredlake.spark.frames import hadoop_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-KEPT: Final = 128
-"""Relations in all; the one that was not asked for the longest goes first."""
+_known: Final[LastUsed[Hashable, DataFrame]] = LastUsed(128)
 
-_known: OrderedDict[tuple[object, ...], DataFrame] = OrderedDict()
+
+def remembered(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[], DataFrame]) -> DataFrame:
+    """The frame that was made under this key, in this session with the settings that it has now."""
+    return _known.get((spark, "" if is_connect(spark) else settings(spark), *key), make)
+
+
+def settings(spark: SparkSession) -> str:
+    """All settings of a session, as text: what Spark makes of an expression may depend on any of them."""
+    return str(_settings_of(spark).toString())
+
+
+@lru_cache(maxsize=4)
+def _settings_of(spark: SparkSession) -> Any:
+    """The map in the JVM that holds them: the same as long as the session lives."""
+    return spark._jsparkSession.sessionState().conf().settings()
 
 
 def parquet_files(
@@ -31,11 +46,5 @@ def parquet_files(
     paths = [hadoop_path(storage, add.path) for add in adds]
     # Size and time tell the files of a table that was made again, by others under the same names.
     stamps = [(add.size, add.modification_time) for add in adds]
-    key = (spark, schema if isinstance(schema, str) else schema.json(), *zip(paths, stamps, strict=True))
-    frame = _known.get(key)
-    if frame is None:
-        frame = _known[key] = spark.read.schema(schema).parquet(*paths)
-        if len(_known) > KEPT:
-            _known.popitem(last=False)
-    _known.move_to_end(key)
-    return frame
+    key = (schema if isinstance(schema, str) else schema.json(), *zip(paths, stamps, strict=True))
+    return remembered(spark, key, lambda: spark.read.schema(schema).parquet(*paths))

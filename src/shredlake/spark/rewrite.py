@@ -9,6 +9,8 @@ variant_get(e.v, '$.user.id', 'bigint') ──▶  e.v.__path0
 try_cast(v:kind as string)              ──▶  v.__path1
 ```
 
+A path that is a column of a SELECT by itself keeps the name that Spark gives it, here `id`.
+
 Behind the new text, every Variant is a struct with one field per path, the same for all Variants: whatever
 name one travels under, and with which others it is united, the field means the same. The struct goes through
 joins, subqueries, common table expressions and views exactly as the Variant did, and Spark's optimiser takes
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -41,6 +44,13 @@ CASTS: Final = {"cast": True, "try_cast": False}
 QUERIES: Final = ("select", "from", "values", "table")
 CHANGES: Final = ("insert", "update", "delete", "merge")
 INSERTS: Final = (("insert", "into"), ("insert", "overwrite"))
+BEFORE_COLUMNS: Final = (TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.HINT, TokenType.COMMA)
+BEHIND_COLUMNS: Final = (
+    None, TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.WHERE,
+    TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.LIMIT,
+    TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LATERAL,
+)  # fmt: skip
+"""What stands around a column of a SELECT that has no name of its own."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
 
 ANY: Final = "v"
@@ -52,7 +62,7 @@ class Rewritten:
     """A query that asks for fields of structs, and what each field stands for."""
 
     sql: str
-    fields: dict[Get, str]
+    fields: Mapping[Get, str]
     """The name of the field that holds each path: `__path0`, `__path1`, ..."""
     rest: tuple[Token, ...]
     """The words of the query that were left as they are."""
@@ -66,12 +76,13 @@ def tokenize(sql: str) -> list[Token]:
         raise InvalidExpression(f"not SQL: {error}") from None
 
 
-def rewrite(sql: str, variants: Collection[str] | None = None) -> Rewritten:
+@lru_cache(maxsize=64)
+def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
     """Replaces every typed path, or only those into columns of the given names.
 
     >>> found = rewrite("select v:a.b::bigint from t where cast(t.v:k as int) > 1")
     >>> found.sql
-    'select v.__path0 from t where t.v.__path1 > 1'
+    'select v.__path0 AS `b` from t where t.v.__path1 > 1'
     >>> [(field, str(get.path), str(get.type), get.strict) for get, field in found.fields.items()]
     [('__path0', '$.a.b', 'bigint', True), ('__path1', '$.k', 'int', True)]
     """
@@ -81,19 +92,50 @@ def rewrite(sql: str, variants: Collection[str] | None = None) -> Rewritten:
     pieces: list[str] = []
     rest: list[Token] = []
     copied = index = 0
+    selecting = [False]  # per open bracket, whether the columns of a SELECT stand here
     while index < len(tokens):
         match = _Matcher(sql, tokens, index, names).match()
         if match is None:
+            _follow(tokens[index].token_type, selecting)
             rest.append(tokens[index])
             index += 1
             continue
         field = fields.setdefault(match.get, f"__path{len(fields)}")
         pieces += [sql[copied : tokens[index].start], f"{match.column}.{field}"]
+        around = [tokens[at].token_type if 0 <= at < len(tokens) else None for at in (index - 1, match.end)]
+        if match.name and selecting[-1] and around[0] in BEFORE_COLUMNS and around[1] in BEHIND_COLUMNS:
+            pieces.append(f" AS {_quoted(match.name)}")
         index = match.end
         copied = tokens[index - 1].end + 1
     return Rewritten("".join([*pieces, sql[copied:]]), fields, tuple(rest))
 
 
+def _follow(kind: TokenType, selecting: list[bool]) -> None:
+    """Keeps track of where the columns of a SELECT stand, one token on."""
+    if kind == TokenType.L_PAREN:
+        selecting.append(False)
+    elif kind == TokenType.R_PAREN and len(selecting) > 1:
+        selecting.pop()
+    elif kind in (TokenType.SELECT, TokenType.FROM):
+        selecting[-1] = kind == TokenType.SELECT
+
+
+def goes_by_names(rewritten: Rewritten) -> bool:
+    """Whether the query may depend on names that Spark makes up for columns with a path in them.
+
+    >>> goes_by_names(rewrite("select v:a::int + 1 from t"))
+    False
+    >>> goes_by_names(rewrite("select * from (select v:a::int + 1 from t) natural join s"))
+    True
+    """
+    return any(
+        token.token_type in (TokenType.NATURAL, TokenType.PIPE_GT)
+        or (token.token_type == TokenType.IDENTIFIER and "variant_get" in token.text)
+        for token in rewritten.rest
+    )
+
+
+@lru_cache(maxsize=64)
 def is_query(sql: str) -> bool:
     """Whether the text asks for rows, and changes nothing: Spark runs commands as soon as it analyses them.
 
@@ -157,6 +199,8 @@ def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
         before = [word for _, word in words[max(0, index - 2) : index]]
         if kind == TokenType.STAR and before != ["count", "("]:
             return True
+        if kind == TokenType.L_PAREN and before[-1:] == ["struct"]:
+            return True  # its fields are named by what they are made of
         named = [kind in NAMES for kind, _ in words[max(0, index - 2) : index]]
         if kind == TokenType.L_PAREN and named == [True, True]:
             return True  # `events AS e(x, y)`: under another name
@@ -170,6 +214,8 @@ class _Match:
     get: Get
     end: int
     """The index of the first token behind the match."""
+    name: str = ""
+    """What Spark calls a column of it, if that is simple: a call of a function is named by its text."""
 
 
 class _Matcher:
@@ -214,7 +260,8 @@ class _Matcher:
         ]  # fmt: skip
         if not column or [self._kind(column + n) for n in range(5)] != wanted:
             return None
-        return self._found(column, column + 5, strict, first=self._start + 2)
+        found = self._found(column, column + 5, strict, first=self._start + 2)
+        return found and replace(found, name="")
 
     def _column(self, index: int) -> int | None:
         """The index behind `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
@@ -269,7 +316,8 @@ class _Matcher:
         if not isinstance(projection.expr, Get) or projection.expr.type in (None, VARIANT):
             return None
         spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
-        return _Match(spelled, replace(projection.expr, strict=strict), end)
+        keys = [step for step in projection.expr.path.steps if isinstance(step, str)]
+        return _Match(spelled, replace(projection.expr, strict=strict), end, keys[-1] if keys else "")
 
     def _kind(self, index: int) -> TokenType | None:
         return self._tokens[index].token_type if 0 <= index < len(self._tokens) else None

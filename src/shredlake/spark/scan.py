@@ -13,8 +13,9 @@ they are all rows. The predicate is applied again above the union, so pruning ca
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ import pyarrow.compute as pc
 from shredlake.delta.actions import Add
 from shredlake.delta.deletion_vectors import read_vector
 from shredlake.delta.files import FILE_SCHEMA, Files, as_adds
+from shredlake.delta.last_used import LastUsed
 from shredlake.delta.read_file import DataFile, Query, partition_values
 from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.scan import TableScan
@@ -69,6 +71,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
+_groups: LastUsed[Hashable, list[Group]] = LastUsed(128)
+"""The plans of the last queries: data files never change, so the next query like one of them has its plan."""
+
 WORKER_TASK_BYTES = 64 << 20
 """How much of its files a worker task reads, at most, unless one file is larger."""
 
@@ -86,6 +91,10 @@ class Group:
     @property
     def mixed(self) -> list[Served]:
         return [one for one in self.served.values() if one.service is Service.MIXED]
+
+
+Part = tuple["DataFrame", Mapping[str, str]]
+"""Rows, and SQL over them for each column that the query reads."""
 
 
 class SparkScan:
@@ -141,8 +150,24 @@ class SparkScan:
         return found
 
     @cached_property
+    def identity(self) -> tuple[Hashable, ...]:
+        """What decides which files are read, and how: the same for a query that asks for the same again."""
+        kept = hashlib.blake2b(self.local.verdict.keep.tobytes()).digest()
+        asked = tuple(self.references)
+        return self.snapshot.storage, self.snapshot.segment, kept, asked, self.strict, self.native
+
+    @property
+    def frame_identity(self) -> tuple[Hashable, ...]:
+        """The same of the frame: the predicate counts only where the reading of files depends on it."""
+        matters = any(group.worker or self._implied(group) is not None for group in self.groups)
+        return *self.identity, self.local.query.predicate if matters else None, self.timezone
+
+    @cached_property
     def groups(self) -> list[Group]:
         """The files that the log can't rule out, by how they are read."""
+        return _groups.get(self.identity, self._grouped)
+
+    def _grouped(self) -> list[Group]:
         layouts = FileLayouts(self.spark, self.snapshot)
         adds = as_adds(self.local.files())
         gathered: dict[tuple[Any, ...], tuple[Group, list[Add]]] = {}
@@ -187,37 +212,47 @@ class SparkScan:
     def _physical(self, name: str) -> str:
         return join_name(tuple(field.physical_name for field in resolve(self.snapshot.schema, name)))
 
-    def frame(self) -> DataFrame:
-        """The query as a DataFrame."""
-        parts = [part for group in self.groups for part in self._group(group)]
-        if parts:
-            rows = reduce(lambda left, right: left.unionAll(right), parts)
-        else:
-            rows = self.spark.createDataFrame([], self._row_type)
-
-        if self.strict_paths:
-            rows = rows.selectExpr(*self._raising())
-
-        def named(ref: Column | Get) -> Expr:
-            return Column(self.references[ref])
-
+    def frame(self, select: Callable[[Sequence[str]], Sequence[str]] | None = None) -> DataFrame:
+        """The query as a DataFrame. `select` makes other columns of the SQL of its projections."""
         query = self.local.query
-        if query.predicate is not None and not self.prune_only:
-            rows = rows.where(to_sql(rewrite(query.predicate, named)))
-        columns = [
-            f"{to_sql(rewrite(projection.expr, named))} AS `{projection.name.replace('`', '``')}`"
-            for projection in query.projections
-        ]
-        return rows.selectExpr(*columns)
+        parts = [part for group in self.groups for part in self._group(group)]
+        columns: Mapping[str, str] = {name: name for name in self._row_type.names}
+        if len(parts) == 1:  # in one step: every one takes Spark milliseconds to analyse
+            [(rows, columns)] = parts
+        else:
+            rows = self._united(parts)
+        if any(columns[failed] != "false" for failed in self.strict_paths.values()):
+            # A step of its own: with others, Spark would raise the errors of rows that a CASE passes over.
+            rows = rows.selectExpr(*self._raising(columns))
+            columns = {name: name for name in self._row_type.names}
 
-    def _raising(self) -> Iterator[str]:
+        def sql_over(expr: Expr) -> str:
+            return to_sql(expr, refs=lambda ref: columns[self.references[ref]])
+
+        if query.predicate is not None and not self.prune_only:
+            rows = rows.where(sql_over(query.predicate))
+        values = [sql_over(projection.expr) for projection in query.projections]
+        if select is not None:
+            return rows.selectExpr(*select(values))
+        names = [projection.name.replace("`", "``") for projection in query.projections]
+        return rows.selectExpr(*(f"{value} AS `{name}`" for value, name in zip(values, names, strict=True)))
+
+    def _united(self, parts: Sequence[Part]) -> DataFrame:
+        if not parts:
+            return self.spark.createDataFrame([], self._row_type)
+        frames = [
+            rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())) for rows, columns in parts
+        ]
+        return reduce(lambda left, right: left.unionAll(right), frames)
+
+    def _raising(self, columns: Mapping[str, str]) -> Iterator[str]:
         """Every column, those that must cast guarded by an error for the rows where one did not."""
         for ref, name in self.references.items():
+            value = columns[name]
             if isinstance(ref, Get) and ref in self.strict_paths:
                 problem = string_sql(f"{ref.column}:{ref.path}: the value does not cast to {ref.type}")
-                yield f"if({self.strict_paths[ref]}, raise_error({problem}), {name}) AS {name}"
-            else:
-                yield name
+                value = f"if({columns[self.strict_paths[ref]]}, raise_error({problem}), {value})"
+            yield f"{value} AS {name}"
 
     def explain(self) -> SparkExplain:
         """What the query will read, of how much, and why anything is not a plain column."""
@@ -225,9 +260,10 @@ class SparkScan:
 
     # ── one group ───────────────────────────────────────────────────────────────────────────────────────
 
-    def _group(self, group: Group) -> Iterator[DataFrame]:
+    def _group(self, group: Group) -> Iterator[Part]:
+        names = {name: name for name in self._row_type.names}
         if group.worker:
-            yield self._worker_read(group)
+            yield self._worker_read(group), names
             return
         columns: dict[Names, str] = {}
         for ref in self.references:
@@ -245,15 +281,15 @@ class SparkScan:
             plain = plain.where(to_sql(implied))
         mixed = group.mixed
         if not mixed:
-            yield plain.selectExpr(*self._typed_columns(group))
+            yield plain, self._typed_columns(group)
             return
         tests = [f"{sql_of(one.residual)} IS NULL" for one in mixed]
-        yield plain.where(" AND ".join(tests)).selectExpr(*self._typed_columns(group))
+        yield plain.where(" AND ".join(tests)), self._typed_columns(group)
         for ref, served in group.served.items():
             if served.service is Service.MIXED:
                 columns[*_variant_names(self._physical(ref.column)), "metadata"] = "binary"
         raw = self._plain_read(group, columns)
-        yield self._mixed_read(group, raw.where(f"NOT ({' AND '.join(tests)})"))
+        yield self._mixed_read(group, raw.where(f"NOT ({' AND '.join(tests)})")), names
 
     def _implied(self, group: Group) -> Expr | None:
         """What the predicate says of integer leaves that are read as narrower integers.
@@ -308,23 +344,24 @@ class SparkScan:
         table = pa.table({"\u0000file": files, "\u0000row": pa.array(numbers, pa.int64())})
         return self.spark.createDataFrame(table)
 
-    def _typed_columns(self, group: Group) -> Iterator[str]:
+    def _typed_columns(self, group: Group) -> dict[str, str]:
+        """The columns of `_row_type` as SQL over the columns of the files."""
+        found: dict[str, str] = {}
         for ref, name in self.references.items():
             if isinstance(ref, Get):
                 kind = spark_type(self._kind(ref)).simpleString()
                 sql = group.served[ref].sql
-                yield f"{sql} AS {name}" if sql != "NULL" else f"CAST(NULL AS {kind}) AS {name}"
+                found[name] = sql if sql != "NULL" else f"CAST(NULL AS {kind})"
             elif self._is_partition(ref):
-                yield f"{self._partition_sql(ref, group)} AS {name}"
+                found[name] = self._partition_sql(ref, group)
             else:
-                yield f"{sql_of(tuple(self._physical_names(ref)))} AS {name}"
-        for ref, name in self.strict_paths.items():
-            yield f"{group.served[ref].fails} AS {name}"
+                found[name] = sql_of(tuple(self._physical_names(ref)))
+        return found | {name: group.served[ref].fails for ref, name in self.strict_paths.items()}
 
     def _mixed_read(self, group: Group, rows: DataFrame) -> DataFrame:
         """Rows with something in `value`: the kernels decide what it is, on the same narrow columns."""
         # Columns that need no kernel go along as they are.
-        typed = dict(zip(self._row_type.names, self._typed_columns(group), strict=True))
+        typed = self._typed_columns(group)
         asked: dict[str, tuple[str, Get]] = {}
         for ref, name in self.references.items():
             if isinstance(ref, Get) and group.served[ref].service is Service.MIXED:
@@ -332,7 +369,9 @@ class SparkScan:
         failing = {
             self.strict_paths[ref]: name for name, (_, ref) in asked.items() if ref in self.strict_paths
         }
-        plain = [column for name, column in typed.items() if name not in asked and name not in failing]
+        plain = [
+            f"{sql} AS {name}" for name, sql in typed.items() if name not in asked and name not in failing
+        ]
         variants = {
             physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for p, _ in asked.values()))
         }
