@@ -1,4 +1,7 @@
-"""What a job says of itself: progress while it runs, a summary at its end."""
+"""What a job says of itself: progress while it runs, a summary at its end.
+
+Workers import this with the rest and never print: `rich`, a tenth of a second, is left until it is used.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table as Grid
+from typing import TYPE_CHECKING
 
 from shredlake.spark.engine import Watch, unwatched
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class IngestReport:
     """The same job had been committed before: nothing was added."""
 
     def __str__(self) -> str:
+        from rich.console import Console
+
         console = Console(width=100, highlight=False)
         with console.capture() as captured:
             console.print(self.grid())
@@ -42,6 +47,8 @@ class IngestReport:
 
     def grid(self) -> Grid:
         """The summary as a table."""
+        from rich.table import Table as Grid
+
         grid = Grid(show_header=False, box=None, padding=(0, 2))
         if self.already_done:
             grid.add_row("ingest", f"already committed as part of version {self.version}: nothing to do")
@@ -78,6 +85,9 @@ def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[
     if not shown:
         yield unwatched
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     started = time.monotonic()
     bar = Progress(
         TextColumn("{task.description}"),

@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import zstandard
-from rich.console import Console
 
 import shredlake as sl
 from shredlake.errors import (
@@ -370,8 +369,9 @@ def test_nothing_but_rejects_and_nothing_at_all(tmp_path: Path, ingest: Ingest) 
 
 def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=120)
-    monkeypatch.setattr("shredlake.spark.report.Console", lambda stderr: console)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
     with progress("ingest", 4, 8_000_000, True) as watch:
         watch(2, 1000, 3)
         time.sleep(0.2)
