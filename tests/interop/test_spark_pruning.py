@@ -70,6 +70,7 @@ ONE_ROW_GROUP = Read(scans=1, files=1, rows=ROWS, workers=0)
 
 ONE = {
     "a filter": "select id from events where v:ts::bigint = 160",
+    "bounds": "select id from events where v:ts::bigint < 176 and v:ts::bigint >= 175",
     "a range": "select id from events where v:ts::bigint between 160 and 170",
     "a narrower type": "select id from events where v:ts::int = 160",
     "a wider type": "select id from events where v:ts::decimal(20,0) = 160",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.spark import query
-from shredlake.spark.query import sql
+from shredlake.spark.query import explain, sql
 
 pytestmark = pytest.mark.spark
 
@@ -51,6 +52,8 @@ def native(spark: Any, events: str) -> str:
 
 
 QUERIES = [
+    "select id, v:ts::bigint ts from {t} where v:ts::bigint < 60 and v:user.id::int <= 3",
+    "select id, variant_get(v, '$.tags', 'array<string>') from {t} where v:ts::bigint < 60",
     "select v:kind::string, count(*) from {t} where v:ts::bigint between 10 and 120 group by 1",
     "select v:user.id::bigint u, sum(v:ts::bigint) s, max(id) from {t} group by all order by u",
     "with e as (select v, id from {t} where v:ts::bigint < 60) "
@@ -133,3 +136,94 @@ def test_a_query_that_is_wrong_is_sparks_error(spark: Any, events: str) -> None:
 
     with pytest.raises(AnalysisException, match="nothing"):
         sql(spark, "select nothing from events", events=events)
+
+
+def test_what_is_remembered_is_never_old(spark: Any, tmp_path: Path) -> None:
+    """New versions, other settings and other views are seen by the next query."""
+    schema = pa.schema([("v", sl.variant())])
+    table = sl.Table.create(tmp_path / "t", schema, properties={"delta.enableVariantShredding": "true"})
+
+    def append(*texts: str) -> None:
+        rows = pa.table({"v": sl.from_json(pa.array(texts))})
+        table.append(rows, shredding={"v": "struct<n bigint, at string>"})
+
+    def ask(text: str) -> list[Any]:
+        return [tuple(row) for row in sql(spark, text, t=tmp_path / "t").collect()]
+
+    append('{"n": 1, "at": "2024-07-01 00:00:00"}')
+    counted = "select count(*), max(v:n::bigint) from t where v:n::bigint > 0"
+    assert ask(counted) == ask(counted) == [(1, 1)]
+    append('{"n": 2, "at": "2024-07-01 12:00:00"}')
+    assert ask(counted) == [(2, 2)]
+    table.delete("v:n::bigint = 1")
+    assert ask(counted) == [(1, 2)]
+
+    zoned = "select unix_seconds(v:at::timestamp) from t"
+    [(before,)] = ask(zoned)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        assert ask(zoned) == [(before - 9 * 3600,)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert ask(zoned) == [(before,)]
+
+    over_view = "select count(*) from t join chosen on v:n::bigint = chosen.n"
+    for number, found in ((2, 1), (3, 0), (2, 1)):
+        spark.sql(f"create or replace temporary view chosen as select {number} as n")
+        assert ask(over_view) == [(found,)]
+    spark.catalog.dropTempView("chosen")
+
+
+def test_two_answers_can_be_joined(spark: Any, events: str) -> None:
+    """They come from one frame over the files, and yet have columns of their own."""
+    text = "select id, v:ts::bigint ts from events where v:ts::bigint < 60"
+    one, two = (sql(spark, text, events=events) for _ in range(2))
+    joined = one.join(two, (one["id"] == two["id"] + 1) & (one["ts"] > two["ts"]))
+    assert joined.count() == 59
+
+
+def test_a_cached_view_of_the_same_name_stays_cached(spark: Any, events: str) -> None:
+    spark.range(3).createOrReplaceTempView("events")
+    try:
+        spark.catalog.cacheTable("events")
+        sql(spark, "select v:kind::string from events", events=events)
+        assert spark.catalog.isCached("events")
+        spark.catalog.uncacheTable("events")
+    finally:
+        spark.catalog.dropTempView("events")
+
+
+def test_explain_says_what_is_read_and_why(spark: Any, events: str) -> None:
+    text = (
+        "select v:kind::string, count(*) from events "
+        "where v:ts::bigint between 160 and 170 and v:kind::string like '%1%' group by 1"
+    )
+    found = explain(spark, text, events=events)
+    assert not found.reason
+    assert (found.tables["events"].files, found.tables["events"].files_total) == (1, FILES)
+    lines = str(found).splitlines()
+    assert lines[0] == "events is answered from its paths"
+    assert "v:ts::bigint >= 160 rules out 3 of 4 files" in lines
+    assert "contains(v:kind::string, '1') rules out nothing: only Spark understands it" in lines
+    assert any(line.startswith("v:kind is mixed in 1 of 1 files") for line in lines)
+
+
+def test_explain_says_why_variants_are_read_as_such(spark: Any, events: str) -> None:
+    texts = {
+        "select v from events where v:ts::bigint = 7": "the query needs a Variant as a whole",
+        "select max(v is null) from events where v:ts::bigint = 7": "the query needs a Variant as a whole",
+        "select to_json(struct(v:kind::string)) from events where v:ts::bigint = 7": "the query names fields",
+    }
+    for text, reason in texts.items():
+        found = explain(spark, text, events=events)
+        assert found.reason.startswith(reason) or "gives a Variant" in found.reason
+        assert str(found).startswith("events is read by Spark with its Variants: the query ")
+        assert found.tables["events"].files == 1
+
+
+def test_explain_of_two_tables(spark: Any, events: str) -> None:
+    text = "select count(*) from a join b on a.id = b.v:user.id::bigint where a.v:ts::bigint = 7"
+    found = explain(spark, text, a=events, b=events)
+    assert (found.tables["a"].files, found.tables["b"].files) == (1, FILES)
+    assert str(found).count("is answered from its paths") == 2

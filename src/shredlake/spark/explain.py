@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from shredlake.delta.actions import Add
 from shredlake.delta.read_file import DataFile
 from shredlake.delta.rebind import rewrite
 from shredlake.delta.skipping import FileStatistics, prune
-from shredlake.expr import Column, Expr, Get, conjuncts, references
+from shredlake.expr import Column, Expr, Get, In, Literal, conjuncts, references
 from shredlake.expr.sql import to_sql
+from shredlake.expr.types import INT
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.skipping import matching_row_groups
 from shredlake.spark.paths import Service
@@ -209,14 +210,25 @@ def shown(expr: Expr) -> str:
     """An expression as people write it.
 
     >>> from shredlake.expr import parse_predicate
-    >>> shown(parse_predicate("variant_get(v, '$.a.b', 'int') > 5"))
-    'v:a.b::int > 5'
+    >>> shown(parse_predicate("variant_get(v, '$.a.b', 'int') > 5L and id in (1L, 2L)"))
+    '(v:a.b::int > 5) AND (id IN (1, 2))'
     """
-    paths = {ref: f"__path{number}" for number, ref in enumerate(references(expr)) if isinstance(ref, Get)}
-    text = to_sql(rewrite(expr, lambda ref: Column(paths[ref]) if isinstance(ref, Get) else ref))
-    for ref, name in reversed(paths.items()):
-        text = text.replace(name, f"{_spelled(ref)}{'' if ref.type is None else f'::{ref.type}'}")
-    return text
+
+    def plain(node: Expr) -> Expr | None:
+        """Whole numbers without the letter that says how wide they are."""
+        if isinstance(node, In):
+            return replace(node, options=tuple(_without_width(option) for option in node.options))
+        return _without_width(node) if isinstance(node, Literal) else None
+
+    def spelled(ref: Column | Get) -> str:
+        return _spelled(ref) + (f"::{ref.type}" if isinstance(ref, Get) and ref.type is not None else "")
+
+    return to_sql(rewrite(expr, lambda ref: ref, plain), refs=spelled)
+
+
+def _without_width(literal: Literal) -> Literal:
+    whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
+    return replace(literal, type=INT) if whole else literal
 
 
 def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:

@@ -180,7 +180,16 @@ def _answer(
         for name, one in snapshots.items()
     }
     with views(spark, {name: native(spark, one, pruning[name]) for name, one in snapshots.items()}):
-        return Answer(_analysed(spark, query), asked, scans, answered)
+        frame = _analysed(spark, query)
+    return Answer(_own_columns(frame, original), asked, scans, answered)
+
+
+def _own_columns(frame: DataFrame, original: DataFrame) -> DataFrame:
+    """The frame with the names that Spark gives, and columns that no other answer has.
+
+    Frames over files are the same for all queries.
+    """
+    return frame.toDF(*original.columns)
 
 
 # ── what is asked ───────────────────────────────────────────────────────────────────────────────────────
@@ -274,9 +283,8 @@ def _from_paths(
             continue
         if types != [field.dataType for field in original.schema]:
             return "the query gives a Variant, or names fields of a struct after paths"
-        # Columns of their own: those of the view are the same for every query that it serves.
-        named = frame.toDF(*original.columns)
-        return Answer(named, asked, {name: scan for name, (_, scan) in found.items()})
+        scans = {name: scan for name, (_, scan) in found.items()}
+        return Answer(_own_columns(frame, original), asked, scans)
     return "Spark does not take the query with plain columns in place of its paths"
 
 

@@ -53,6 +53,8 @@ BEHIND_COLUMNS: Final = (
 """What stands around a column of a SELECT that has no name of its own."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
 
+NESTED: Final = ("array", "map", "struct")
+
 ANY: Final = "v"
 """The column of the paths found: it says nothing, for a path is asked of every Variant."""
 
@@ -85,6 +87,8 @@ def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
     'select v.__path0 AS `b` from t where t.v.__path1 > 1'
     >>> [(field, str(get.path), str(get.type), get.strict) for get, field in found.fields.items()]
     [('__path0', '$.a.b', 'bigint', True), ('__path1', '$.k', 'int', True)]
+    >>> rewrite("select v:l::array<int> from t where v:k::int < 1").sql
+    'select v:l::array<int> from t where v.__path0 < 1'
     """
     tokens = tokenize(sql)
     names = None if variants is None else {name.casefold() for name in variants}
@@ -296,7 +300,7 @@ class _Matcher:
 
     def _type(self, index: int) -> int | None:
         """The index behind a scalar type; nested types stay with Spark."""
-        if not self._is_name(index) or self._kind(index + 1) == TokenType.LT:
+        if not self._is_name(index) or self._tokens[index].text.casefold() in NESTED:
             return None
         if self._kind(index + 1) != TokenType.L_PAREN:
             return index + 1
