@@ -230,3 +230,12 @@ def test_a_bloom_filter_skips_row_groups_by_keys_in_no_order(
     frame = sql(spark, f"select v:key::string k from t where v:key::string = '{keys[234]}'", t=place)
     assert what_was_read(frame).rows == 100
     assert [row["k"] for row in frame.collect()] == [keys[234]]
+
+
+def test_the_time_of_planning_prunes_nothing(spark: Any, events: str) -> None:
+    """A frame may run later than it is planned, and then `now()` is another one."""
+    query = "select count(*) from events where v:at::timestamp {} timestampadd(year, {}, now())"
+    later = sql(spark, query.format(">", 100), events=events)
+    assert what_was_read(later).files == FILES
+    assert later.collect()[0][0] == 0
+    assert sql(spark, query.format("<", 100), events=events).collect()[0][0] == FILES * GROUPS * ROWS

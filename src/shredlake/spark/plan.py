@@ -30,6 +30,9 @@ Json = dict[str, Any]
 MARK: Final = "__shredlake_table"
 """What columns carry as metadata, to tell the tables of a query apart."""
 
+CLOCK: Final = ("CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime")
+"""What the optimiser turns into constants: those of the moment of planning, and a frame may run later."""
+
 LEAF: Final = "LogicalRDD"
 """The class of the stubs that stand in for tables."""
 
@@ -132,9 +135,9 @@ class Plan:
         for child in (*self.children, *self.subqueries):
             yield from child.walk()
 
-    def holds(self, name: str) -> bool:
-        """Whether an expression of this name occurs anywhere."""
-        return any(_holds(tree, name) for node in self.walk() for tree in node.expressions)
+    def holds(self, *names: str) -> bool:
+        """Whether an expression of one of these names occurs anywhere."""
+        return any(_holds(tree, name) for node in self.walk() for tree in node.expressions for name in names)
 
     def views(self) -> dict[str, tuple[list[str], str]]:
         """The temporary views that the query uses, inner ones first: their columns and their text."""

@@ -235,7 +235,10 @@ def _asked(original: DataFrame) -> Asked:
         whole = "the query needs a Variant as a whole"
     elif plan.names_paths(analysed):
         whole = "the query names fields of a struct after paths"
-    return Asked(whole, analysed.views(), plan.relations(optimised))
+    relations = plan.relations(optimised)
+    if analysed.holds(*plan.CLOCK):
+        relations = [replace(one, filters=[]) for one in relations]
+    return Asked(whole, analysed.views(), relations)
 
 
 def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
