@@ -44,7 +44,7 @@ MOST_LEAVES = 5000
 Query = tuple[list[str], str | None]
 QUERIES: dict[str, list[Query]] = {
     "bluesky": [
-        (["v:commit.collection::string"], None),
+        (["v:commit.record.subject.uri::string"], "v:commit.collection::string = 'app.bsky.feed.like'"),
         (["v:commit.collection::string", "v:did::string"], "v:commit.operation::string = 'create'"),
         (["v:commit.collection::string", "v:time_us::bigint"], "v:kind::string = 'commit'"),
         (["v:did::string", "v:time_us::bigint"], "v:commit.collection::string = 'app.bsky.feed.post'"),

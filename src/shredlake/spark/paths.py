@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shredlake.expr.ast import Get, name_parts
+from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or, name_parts
 from shredlake.parquet.layout import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
 from shredlake.variant.types import VariantType
@@ -244,3 +244,24 @@ def read_schema(columns: Mapping[Names, str]) -> str:
             yield "`" + str(name).replace("`", "``") + "`" + between + render(child)
 
     return ", ".join(fields(tree, " "))
+
+
+def is_false_of_null(node: Expr) -> bool:
+    """Whether an expression of such nodes alone is never true of a null."""
+    if isinstance(node, Compare):
+        return node.op != "<=>"
+    return isinstance(node, And | Or | In | Column | Get | Literal)
+
+
+def is_narrowed(ref: Column | Get, group: Mapping[Get, Served]) -> bool:
+    """Whether the path is a whole column of integers, read as narrower ones."""
+    served = group.get(ref) if isinstance(ref, Get) else None
+    return (
+        isinstance(ref, Get)
+        and served is not None
+        and ref.type is not None
+        and served.typed_ddl in INTEGERS
+        and ref.type.name in INTEGERS
+        and not always_casts(served.typed_ddl, ref.type.name)
+        and not any(isinstance(name, int) for name in served.typed)
+    )

@@ -35,14 +35,11 @@ from shredlake.delta.storage import decode_path
 from shredlake.expr import (
     And,
     Column,
-    Compare,
     Expr,
     Get,
-    In,
     IsNull,
     Literal,
     Not,
-    Or,
     Projection,
     conjuncts,
     join_name,
@@ -55,11 +52,11 @@ from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import (
-    INTEGERS,
     Names,
     Served,
     Service,
-    always_casts,
+    is_false_of_null,
+    is_narrowed,
     read_schema,
     serve,
     sql_of,
@@ -450,27 +447,6 @@ class SparkScan:
 
     def _physical_names(self, ref: Column) -> list[str]:
         return [field.physical_name for field in resolve(self.snapshot.schema, ref.name)]
-
-
-def is_false_of_null(node: Expr) -> bool:
-    """Whether an expression of such nodes alone is never true of a null."""
-    if isinstance(node, Compare):
-        return node.op != "<=>"
-    return isinstance(node, And | Or | In | Column | Get | Literal)
-
-
-def is_narrowed(ref: Column | Get, group: Mapping[Get, Served]) -> bool:
-    """Whether the path is a whole column of integers, read as narrower ones."""
-    served = group.get(ref) if isinstance(ref, Get) else None
-    return (
-        isinstance(ref, Get)
-        and served is not None
-        and ref.type is not None
-        and served.typed_ddl in INTEGERS
-        and ref.type.name in INTEGERS
-        and not always_casts(served.typed_ddl, ref.type.name)
-        and not any(isinstance(name, int) for name in served.typed)
-    )
 
 
 def file_name(add: Add) -> str:
