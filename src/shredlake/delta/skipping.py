@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from shredlake.delta import partitions
 from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.last_used import LastUsed
-from shredlake.delta.log import LogSegment
 from shredlake.delta.rebind import resolve
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
@@ -97,12 +96,12 @@ class FileStatistics:
     @staticmethod
     def of(snapshot: Snapshot) -> FileStatistics:
         """The statistics of a version; of a table that is not large, the same again for the next query."""
-        if snapshot.files.places > FEW_FILES:
-            return FileStatistics(snapshot, list(pieces_of(snapshot.files)))
-        return _remembered.get(
-            (snapshot.storage, snapshot.segment),
-            lambda: FileStatistics(snapshot, list(pieces_of(snapshot.files))),
-        )
+        found = _remembered.find(snapshot.storage)
+        if found is not None and found.snapshot is snapshot:
+            return found
+        found = FileStatistics(snapshot, list(pieces_of(snapshot.files)))
+        # What one object holds does not change; another one of the same version may hold fewer files.
+        return _remembered.put(snapshot.storage, found) if snapshot.files.places <= FEW_FILES else found
 
     @property
     def length(self) -> int:
@@ -252,7 +251,7 @@ class FileStatistics:
         return found
 
 
-_remembered: LastUsed[tuple[Storage, LogSegment], FileStatistics] = LastUsed(8)
+_remembered: LastUsed[Storage, FileStatistics] = LastUsed(8)
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:

@@ -26,13 +26,14 @@ class ColumnBuilder:
     def __init__(self, plan: Plan, gathered: Gathered) -> None:
         self.plan = plan
         self.gathered = gathered
-        self.empty: dict[tuple[pa.DataType, int], pa.Array] = {}
+        self.empty: dict[tuple[int, ...], pa.Array] = {}
 
     def group(self, index: int, rows: int) -> list[pa.Array]:
         """The `value` of a node, and its `typed_value` if it has one."""
         value, typed, elements = self.gathered(index, rows)
-        arrays = [self.nulls(pa.binary(), rows)]
-        if value is not None:
+        if value is None:
+            arrays = [self.nulls(pa.binary(), rows)]
+        else:
             validity, nulls, offsets, data = value
             arrays = [pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls)]
         if self.plan.nodes[index].kind is not Kind.UNTYPED:
@@ -44,7 +45,7 @@ class ColumnBuilder:
         node = self.plan.nodes[index]
         type_ = node.typed_type
         if buffers is None and node.kind is Kind.SCALAR:
-            return self.nulls(type_, rows)
+            return self.nulls(type_, rows, node.type_id, node.precision, node.scale)
         validity, nulls, offsets, data = buffers or (self.zeros(rows), rows, None, None)
         match node.node:
             case Object(fields):
@@ -53,7 +54,7 @@ class ColumnBuilder:
                 return pa.Array.from_buffers(type_, rows, [validity], nulls, children=groups)
             case Array():
                 element = self.struct(node.element, elements)
-                offsets = offsets or self.nulls(pa.int32(), rows + 1).buffers()[1]
+                offsets = offsets or pa.nulls(rows + 1, pa.int32()).buffers()[1]
                 return pa.Array.from_buffers(type_, rows, [validity, offsets], nulls, children=[element])
         storage = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
         parts = [validity, data] if offsets is None else [validity, offsets, data]
@@ -65,15 +66,15 @@ class ColumnBuilder:
         type_ = self.plan.nodes[index].group_type
         return pa.Array.from_buffers(type_, rows, [None], 0, children=self.group(index, rows))
 
-    def nulls(self, type_: pa.DataType, rows: int) -> pa.Array:
-        """All null; columns without a value share one such array."""
-        if (type_, rows) not in self.empty:
-            self.empty[type_, rows] = pa.nulls(rows, type_)
-        return self.empty[type_, rows]
+    def nulls(self, type_: pa.DataType, rows: int, *kind: int) -> pa.Array:
+        """All null; columns of one kind, in numbers, share one such array. Arrow's types are slow as keys."""
+        if (rows, *kind) not in self.empty:
+            self.empty[rows, *kind] = pa.nulls(rows, type_)
+        return self.empty[rows, *kind]
 
     def zeros(self, rows: int) -> pa.Buffer | None:
         """A bitmap without a bit set."""
-        return self.nulls(pa.int8(), rows).buffers()[0] or (
+        return self.nulls(pa.binary(), rows).buffers()[0] or (
             pa.py_buffer(bytes(rows + 7 >> 3)) if rows else None
         )
 

@@ -363,7 +363,9 @@ def _analysed(spark: SparkSession, query: str) -> DataFrame:
     from pyspark.sql import DataFrame
 
     if is_connect(spark):
-        return spark.sql(query)
+        frame = spark.sql(query)
+        _ = frame.schema  # asked for while the names mean what they mean now
+        return frame
     return DataFrame(spark._jsparkSession.sql(query), spark)  # past what PySpark does for parameters
 
 
