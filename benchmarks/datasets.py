@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from shredlake.cli.generate import SHAPES, generate, write_ndjson
+from shredlake.cli.generate import SHAPES, generate, rows_of_size, write_ndjson
 
-__all__ = ["SHAPES", "batches", "column", "generate", "write_ndjson"]
+__all__ = ["SHAPES", "batches", "column", "generate", "rows_of_size", "write_ndjson"]
 
 
 def column(shape: str, rows: int, seed: int = 0) -> pa.Array:

@@ -38,6 +38,9 @@ ROWS = {"bluesky": 200_000, "github": 60_000, "logs": 200_000, "telemetry": 8_00
 DUCKDB_SECONDS = 120
 """DuckDB makes a column of every path it ever saw; for maps that takes longer than anyone waits."""
 
+PROFILED = 120_000_000
+"""Bytes of text that are profiled, or a million rows."""
+
 MOST_LEAVES = 5000
 """Layouts with more are not written again."""
 
@@ -245,8 +248,9 @@ def profiles(console: Console, scale: float) -> None:
     table = Table(title="profile next to from_json, MB of JSON per second, one thread", title_justify="left")
     for name in ("shape", "MB", "from_json", "profile", "ratio"):
         table.add_column(name, justify="left" if name == "shape" else "right")
-    for shape, rows in ROWS.items():
-        texts = datasets.column(shape, max(int(rows * scale / 4), 500))
+    for shape in ROWS:
+        rows = min(1_000_000, datasets.rows_of_size(shape, PROFILED))
+        texts = datasets.column(shape, max(int(rows * scale), 500))
         column = sl.from_json(texts)
         parse, profile = best_of(
             5, partial(sl.from_json, texts, threads=1), partial(profile_bytes, column, threads=1)
