@@ -33,6 +33,7 @@ import datasets
 import shredlake as sl
 from shredlake.kernels import merge_profiles, profile_bytes
 from shredlake.shredding.rivals import with_decimals
+from timing import best_of
 
 ROWS = {"bluesky": 200_000, "github": 60_000, "logs": 200_000, "telemetry": 8_000, "map_by_id": 20_000}
 DUCKDB_SECONDS = 120
@@ -253,7 +254,10 @@ def profiles(console: Console, scale: float) -> None:
         texts = datasets.column(shape, max(int(rows * scale), 500))
         column = sl.from_json(texts)
         parse, profile = best_of(
-            5, partial(sl.from_json, texts, threads=1), partial(profile_bytes, column, threads=1)
+            5,
+            partial(sl.from_json, texts, threads=1),
+            partial(profile_bytes, column, threads=1),
+            clock=time.process_time,
         )
         size = texts.nbytes / 1e6
         table.add_row(
@@ -294,17 +298,6 @@ def many_paths(queue: multiprocessing.Queue[tuple[float, float, float]], paths: 
     status = Path("/proc/self/status").read_text()
     peak = int(status.partition("VmHWM:")[2].split()[0]) / 1e3
     queue.put((found.root.distinct_keys, peak, time.perf_counter() - start))
-
-
-def best_of(runs: int, *functions: Callable[[], object]) -> list[float]:
-    """The best CPU time of each, taken in turns."""
-    best = [float("inf")] * len(functions)
-    for _ in range(runs):
-        for index, function in enumerate(functions):
-            start = time.process_time()
-            function()
-            best[index] = min(best[index], time.process_time() - start)
-    return best
 
 
 # ── Stability ───────────────────────────────────────────────────────────────────────────────────────────

@@ -12,8 +12,6 @@ import argparse
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from rich.table import Table
 
 import datasets
 import shredlake as sl
+from timing import best_of
 
 SHREDDING = {
     "bluesky": """struct<did string, time_us bigint, kind string, commit struct<rev string, operation string,
@@ -58,17 +57,6 @@ class Result:
     @property
     def holds(self) -> bool:
         return self.ratio <= self.limit if self.at_most else self.ratio >= self.limit
-
-
-def best_of(runs: int, *functions: Callable[[], object]) -> list[float]:
-    """The fastest run of each function, in seconds; they take turns, so that a slow moment hits all."""
-    best = [float("inf")] * len(functions)
-    for _ in range(runs):
-        for number, function in enumerate(functions):
-            start = time.perf_counter()
-            function()
-            best[number] = min(best[number], time.perf_counter() - start)
-    return best
 
 
 def main() -> None:
