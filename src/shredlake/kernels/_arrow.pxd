@@ -29,8 +29,12 @@ cdef extern from *:
         int64_t length
         int64_t null_count      # -1: not counted
         int64_t offset          # of a child: on top of its parent's
+        int64_t n_buffers
+        int64_t n_children
         const void** buffers
         ArrowArray** children
+        void (*release)(ArrowArray*) noexcept nogil
+        void* private_data
 
 cdef struct BinaryColumn:
     const uint8_t* valid    # NULL: no nulls

@@ -45,6 +45,26 @@ from shredlake.kernels._names cimport (
     release_names,
     start_cache,
 )
+from shredlake.kernels._shred_columns cimport (
+    ARRAYS,
+    BUFFERS,
+    WIDTH_BITS,
+    WIDTH_NONE,
+    WIDTH_OFFSETS,
+    ArrowArray,
+    Column,
+    Exported,
+    Node,
+    catch_up,
+    export_group,
+    fill_offsets,
+    make_room,
+    most_zeros,
+    release_column,
+    release_exported,
+    release_tree,
+    set_bit,
+)
 from shredlake.kernels._shredded cimport ELEMENTS, FIELDS, LARGEST, MICROS_PER_DAY, SCALAR, TOO_LARGE, extent
 from shredlake.kernels._utf8 cimport is_utf8
 from shredlake.kernels._variant cimport (
@@ -89,45 +109,21 @@ from shredlake.kernels._variant cimport (
     write_uint,
 )
 
-from shredlake.kernels.columns import ColumnBuilder, address, size_of
+import pyarrow as pa
+
+from shredlake.kernels.columns import address, size_of
 from shredlake.kernels.explain import explain_shredding
+from shredlake.kernels.fallback.shred import shred as shred_slowly
+
+# Arrow takes trees of 64 arrays inside each other; a level of a schema is two of them.
+DEEPEST = 30
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t alignment, size_t size)
 
-cdef enum:
-    WIDTH_NONE = 0
-    WIDTH_BITS = -1
-    WIDTH_OFFSETS = -2
-
 cdef enum Outcome:
     RESIDUAL = 0        # the type can't represent the value: it goes to `value`
     TYPED = 1
-
-cdef struct Column:
-    int64_t room        # rows that offsets or data have room for
-    int64_t filled
-    int64_t run
-    Bytes data
-    Bytes offsets
-    Bytes valid
-    int64_t count       # bits set in the validity so far
-
-# Four cache lines, the first of them all that a number needs: schemas have thousands of nodes, caches few lines.
-# Aligned, so that no two threads share a line.
-cdef struct Node:
-    int8_t kind
-    int8_t type         # primitive id of a scalar; true stands for boolean
-    int8_t width        # bytes per row of a scalar; 0: variable or bits
-    int8_t precision
-    int8_t scale
-    int32_t element     # node of an array's elements
-    int32_t shape       # number of an object among the objects
-    Column typed
-    int64_t elements    # an array's elements so far: rows of its element node
-    Column value
-    int64_t expected    # rows, where known beforehand
-    int64_t padding[2]
 
 # A field that stays in `value`.
 cdef struct Rest:
@@ -148,73 +144,7 @@ cdef struct Shredding:
     int64_t rest_room
     int64_t rest_used
 
-# ---------------------------------------------------------------- buffers addressed by row
-
-cdef int grow_zeroed(Bytes* buffer, int64_t wanted) noexcept nogil:
-    """Room for `wanted` bytes; those behind what was written are zero."""
-    cdef int64_t known = buffer.capacity
-    if wanted <= known:
-        return OK
-    # These buffers are written by position: all of the old room counts as written.
-    buffer.size = known
-    if resize(buffer, wanted) != OK:
-        return NO_MEMORY
-    memset(buffer.data + known, 0, <size_t> (buffer.capacity - known))
-    return OK
-
-
-cdef int make_room(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
-    """Room for a row and, in columns that will be that long anyway, for all of them. `width` bytes per row of data,
-    or WIDTH_BITS, WIDTH_OFFSETS, WIDTH_NONE."""
-    cdef int64_t rows = row + 1
-    cdef int code = OK
-    if rows < 2 * column.room:
-        rows = 2 * column.room
-    if rows < node.expected:
-        rows = node.expected
-    if rows < 64:
-        rows = 64
-    if width == WIDTH_OFFSETS:
-        code = grow_zeroed(&column.offsets, 4 * (rows + 1))
-    elif width == WIDTH_BITS:
-        code = grow_zeroed(&column.data, (rows >> 3) + 1)
-    elif width > 0:
-        code = grow_zeroed(&column.data, rows * width)
-    column.room = rows
-    return code
-
-
-cdef int catch_up(Column* column, int64_t row) noexcept nogil:
-    """Sets the validity bits of the run that has ended; the next one starts at `row`."""
-    cdef int64_t index = column.run
-    if grow_zeroed(&column.valid, (column.room >> 3) + 1) != OK:
-        return NO_MEMORY
-    while index < column.filled and index & 7:
-        set_bit(&column.valid, index)
-        index += 1
-    if index + 8 <= column.filled:
-        memset(column.valid.data + (index >> 3), 0xFF, <size_t> ((column.filled - index) >> 3))
-        index += (column.filled - index) & ~7
-    while index < column.filled:
-        set_bit(&column.valid, index)
-        index += 1
-    column.count += column.filled - column.run
-    column.run = row
-    return OK
-
-
-cdef inline void set_bit(Bytes* bits, int64_t index) noexcept nogil:
-    bits.data[index >> 3] |= <uint8_t> (1 << (index & 7))
-
-
-cdef inline void fill_offsets(Column* column, int64_t row, int64_t end) noexcept nogil:
-    """The rows from the last one written up to `row` are empty: they end where the data ends."""
-    cdef int32_t* offsets = <int32_t*> column.offsets.data
-    cdef int64_t filled = column.filled
-    while filled < row:
-        filled += 1
-        offsets[filled] = <int32_t> end
-
+# ---------------------------------------------------------------- values by row
 
 cdef inline int reach(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
     """Makes `row` the next to be written."""
@@ -543,14 +473,8 @@ cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, 
 
 # ---------------------------------------------------------------- columns
 
-cdef void release_column(Column* column) noexcept nogil:
-    release(&column.data)
-    release(&column.offsets)
-    release(&column.valid)
-
-
 cdef class Shredder:
-    """The state of shredding one contiguous column by one schema; `run`, then `columns` of each node."""
+    """The state of shredding one contiguous column by one schema: `run`, then `export`."""
 
     cdef Shredding work
     cdef int64_t rows
@@ -672,47 +596,49 @@ cdef class Shredder:
                 row += 1
         return (code if code < 0 else 0), row
 
-    def columns(self, int index, int64_t rows):
-        """What a node has gathered: its rows' (validity, nulls, offsets, data) of value, then of typed_value,
-        and how many elements an array has. None stands for a column that holds nothing but nulls."""
-        cdef Node* node = &self.work.nodes[index]
-        cdef int64_t end = node.typed.data.size
-        if node.kind == ELEMENTS:
-            end = node.elements
-        elif node.kind == SCALAR and node.typed.filled and node.typed.offsets.data == NULL:
-            end = rows * node.width if node.width else (rows + 7) >> 3
-            if grow_zeroed(&node.typed.data, end) != OK:
-                raise MemoryError
-            node.typed.data.size = end
-        return (
-            finish(&node.value, rows, node.value.data.size) if node.value.filled else None,
-            finish(&node.typed, rows, end) if node.typed.filled else None,
-            node.elements,
-        )
+    def export(self, list children, list first_children, type):
+        """The root's group of `value` and `typed_value` as an Arrow array of this type; nothing is left here.
 
-
-cdef finish(Column* column, int64_t rows, int64_t end):
-    """Catches up to the last row and gives the buffers away."""
-    cdef int64_t nulls
-    validity = offsets = None
-    if column.offsets.data != NULL:
-        if grow_zeroed(&column.offsets, 4 * (rows + 1)) != OK:
+        children: of all objects, those of a node side by side from its number in first_children on."""
+        cdef int32_t* fields = <int32_t*> malloc((len(children) + 1) * sizeof(int32_t))
+        cdef int32_t* starts = <int32_t*> malloc(len(first_children) * sizeof(int32_t))
+        cdef Exported* tree = <Exported*> calloc(1, sizeof(Exported))
+        cdef size_t count = <size_t> self.work.count
+        cdef ArrowArray** free_child
+        cdef int index, code = NO_MEMORY
+        if tree != NULL:
+            tree.count = self.work.count
+            tree.nodes = self.work.nodes
+            self.work.nodes = NULL
+            tree.arrays = <ArrowArray*> calloc(ARRAYS * count, sizeof(ArrowArray))
+            tree.buffers = <const void**> calloc(BUFFERS * count, sizeof(void*))
+            tree.children = <ArrowArray**> calloc(ARRAYS * count, sizeof(ArrowArray*))
+            tree.zeros = <uint8_t*> calloc(<size_t> most_zeros(tree, self.rows), 1)
+        if (
+            fields != NULL and starts != NULL and tree != NULL and tree.arrays != NULL
+            and tree.buffers != NULL and tree.children != NULL and tree.zeros != NULL
+        ):
+            for index in range(len(children)):
+                fields[index] = children[index]
+            for index in range(len(first_children)):
+                starts[index] = first_children[index]
+            free_child = tree.children
+            with nogil:
+                code = export_group(tree, fields, starts, 0, self.rows, &free_child)
+        free(fields)
+        free(starts)
+        if code != OK:
+            release_exported(tree)
             raise MemoryError
-        fill_offsets(column, rows, end)
-        column.offsets.size = 4 * (rows + 1)
-        offsets = to_arrow(&column.offsets)
-    nulls = rows - column.count - (column.filled - column.run)
-    if nulls:
-        column.room = rows
-        if catch_up(column, column.filled) != OK:
-            raise MemoryError
-        column.valid.size = (rows + 7) >> 3
-        validity = to_arrow(&column.valid)
-    return validity, nulls, offsets, to_arrow(&column.data)
+        tree.arrays[0].release = release_tree
+        tree.arrays[0].private_data = tree
+        return pa.Array._import_from_c(<uintptr_t> &tree.arrays[0], type)
 
 
 def shred(metadata, value, validity, plan, bint exact_types, int64_t first_row):
     """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
+    if plan.depth > DEEPEST:
+        return shred_slowly(metadata, value, validity, plan, exact_types, first_row)
     nodes = [
         (node.kind, node.type_id, node.width, node.precision, node.scale, node.element, node.below_array)
         for node in plan.nodes
@@ -733,5 +659,5 @@ def shred(metadata, value, validity, plan, bint exact_types, int64_t first_row):
         raise MemoryError
     if code != OK:
         explain_shredding(metadata[row].as_py(), value[row].as_py(), plan.root, first_row + row)
-    arrays = ColumnBuilder(plan, shredder.columns).group(0, len(metadata))
-    return arrays[0], arrays[1] if len(arrays) > 1 else None
+    group = shredder.export(plan.children, plan.first_children, plan.nodes[0].group_type)
+    return group.field(0), group.field(1) if group.type.num_fields > 1 else None

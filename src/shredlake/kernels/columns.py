@@ -2,81 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.layout import is_variant
-from shredlake.kernels.plan import Kind, Plan
+from shredlake.kernels.plan import Plan
 from shredlake.shredding.schema import Array, Object, ShreddingSchema
 
-Buffers: TypeAlias = tuple[pa.Buffer | None, int, pa.Buffer | None, pa.Buffer | None]
-"""Validity, number of nulls, offsets, data."""
 
-Gathered: TypeAlias = Callable[[int, int], tuple[Buffers | None, Buffers | None, int]]
-"""(node, rows) to what was gathered for value and typed_value, and how many elements an array has."""
+def no_values(plan: Plan, rows: int, index: int = 0) -> list[pa.Array]:
+    """The `value` of a node where nothing is, and its `typed_value` if it has one."""
+    node = plan.nodes[index]
+    value = pa.nulls(rows, pa.binary())
+    zeros = value.buffers()[0] or (pa.py_buffer(bytes(rows + 7 >> 3)) if rows else None)
+    match node.node:
+        case Object():
+            fields = sorted(child for _, child in node.fields)
+            children = [_empty_group(plan, rows, child) for child in fields]
+            return [value, pa.Array.from_buffers(node.typed_type, rows, [zeros], rows, children=children)]
+        case Array():
+            buffers = [zeros, pa.nulls(rows + 1, pa.int32()).buffers()[1]]
+            children = [_empty_group(plan, 0, node.element)]
+            return [value, pa.Array.from_buffers(node.typed_type, rows, buffers, rows, children=children)]
+    return [value] if node.typed_type is None else [value, pa.nulls(rows, node.typed_type)]
 
 
-class ColumnBuilder:
-    """Puts the buffers that a kernel filled together as the Arrow column of a shredding schema."""
-
-    def __init__(self, plan: Plan, gathered: Gathered) -> None:
-        self.plan = plan
-        self.gathered = gathered
-        self.empty: dict[tuple[int, ...], pa.Array] = {}
-
-    def group(self, index: int, rows: int) -> list[pa.Array]:
-        """The `value` of a node, and its `typed_value` if it has one."""
-        value, typed, elements = self.gathered(index, rows)
-        if value is None:
-            arrays = [self.nulls(pa.binary(), rows)]
-        else:
-            validity, nulls, offsets, data = value
-            arrays = [pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls)]
-        if self.plan.nodes[index].kind is not Kind.UNTYPED:
-            arrays.append(self.typed(index, rows, typed, elements))
-        return arrays
-
-    def typed(self, index: int, rows: int, buffers: Buffers | None, elements: int) -> pa.Array:
-        """The `typed_value` of a node; no buffers, no values."""
-        node = self.plan.nodes[index]
-        type_ = node.typed_type
-        if buffers is None and node.kind is Kind.SCALAR:
-            return self.nulls(type_, rows, node.type_id, node.precision, node.scale)
-        validity, nulls, offsets, data = buffers or (self.zeros(rows), rows, None, None)
-        match node.node:
-            case Object(fields):
-                nodes = {self.plan.names[number].decode(): child for number, child in node.fields}
-                groups = [self.struct(nodes[name], rows) for name, _ in fields]
-                return pa.Array.from_buffers(type_, rows, [validity], nulls, children=groups)
-            case Array():
-                element = self.struct(node.element, elements)
-                offsets = offsets or pa.nulls(rows + 1, pa.int32()).buffers()[1]
-                return pa.Array.from_buffers(type_, rows, [validity, offsets], nulls, children=[element])
-        storage = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
-        parts = [validity, data] if offsets is None else [validity, offsets, data]
-        array = pa.Array.from_buffers(storage, rows, parts, nulls)
-        return array if storage is type_ else pa.ExtensionArray.from_storage(type_, array)
-
-    def struct(self, index: int, rows: int) -> pa.StructArray:
-        """The required group of a field or an element."""
-        type_ = self.plan.nodes[index].group_type
-        return pa.Array.from_buffers(type_, rows, [None], 0, children=self.group(index, rows))
-
-    def nulls(self, type_: pa.DataType, rows: int, *kind: int) -> pa.Array:
-        """All null; columns of one kind, in numbers, share one such array. Arrow's types are slow as keys."""
-        if (rows, *kind) not in self.empty:
-            self.empty[rows, *kind] = pa.nulls(rows, type_)
-        return self.empty[rows, *kind]
-
-    def zeros(self, rows: int) -> pa.Buffer | None:
-        """A bitmap without a bit set."""
-        return self.nulls(pa.binary(), rows).buffers()[0] or (
-            pa.py_buffer(bytes(rows + 7 >> 3)) if rows else None
-        )
+def _empty_group(plan: Plan, rows: int, index: int) -> pa.StructArray:
+    """The required group of a field or an element that is missing."""
+    type_ = plan.nodes[index].group_type
+    return pa.Array.from_buffers(type_, rows, [None], 0, children=no_values(plan, rows, index))
 
 
 def group_of(value: pa.Array | None, typed: pa.Array | None) -> pa.StructArray:

@@ -96,14 +96,33 @@ class Plan:
     @cached_property
     def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int]]:
         """Kind, type, width, precision, scale, element, first field, fields of each node."""
-        starts = accumulate((len(node.fields) for node in self.nodes), initial=0)
         return [
             (
                 node.kind, node.type_id, node.width, node.precision, node.scale, node.element,
                 start, len(node.fields),
             )
-            for node, start in zip(self.nodes, starts, strict=False)
+            for node, start in zip(self.nodes, self.first_children, strict=False)
         ]  # fmt: skip
+
+    @cached_property
+    def depth(self) -> int:
+        """How many objects and arrays are inside each other at most."""
+        depths = [0] * len(self.nodes)
+        for index, node in enumerate(self.nodes):
+            below = [node.element] if node.kind is Kind.ARRAY else [child for _, child in node.fields]
+            for child in below:
+                depths[child] = depths[index] + 1
+        return max(depths)
+
+    @cached_property
+    def children(self) -> list[int]:
+        """The nodes of all objects' fields, node by node, in the order of the schema."""
+        return [child for node in self.nodes for child in sorted(child for _, child in node.fields)]
+
+    @cached_property
+    def first_children(self) -> list[int]:
+        """Where each node's stand among the children, and where the last one's end."""
+        return list(accumulate((len(node.fields) for node in self.nodes), initial=0))
 
     @cached_property
     def fields(self) -> list[tuple[int, int]]:

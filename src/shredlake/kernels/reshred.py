@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from shredlake.kernels import compiled
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.columns import (
-    ColumnBuilder,
     as_binary,
     as_list,
     check_column,
@@ -27,6 +26,7 @@ from shredlake.kernels.columns import (
     column_of,
     group_of,
     metadata_of,
+    no_values,
     part,
     validity_of,
 )
@@ -234,7 +234,7 @@ def _parts(group: pa.StructArray, exists: pa.Array | None) -> Parts:
 
 def _required(group: Parts, node: Node, rows: int) -> pa.StructArray:
     """The required group of a field: both parts are there."""
-    nothing = ColumnBuilder(plan_of(node), lambda index, rows: (None, None, 0)).group(0, rows)
+    nothing = no_values(plan_of(node), rows)
     value = nothing[0] if group.value is None else as_binary(group.value)
     if len(nothing) == 1:
         return group_of(value, None)
