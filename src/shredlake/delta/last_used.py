@@ -17,17 +17,14 @@ class LastUsed(Generic[Key, Value]):
     >>> squares = LastUsed[int, int](2)
     >>> [squares.get(n, lambda: n * n) for n in (2, 3, 2, 4)]
     [4, 9, 4, 16]
-    >>> 2 in squares, 3 in squares
-    (True, False)
+    >>> squares.find(2), squares.find(3)
+    (4, None)
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._known: OrderedDict[Key, Value] = OrderedDict()
         self._lock = Lock()
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._known
 
     def find(self, key: Key) -> Value | None:
         """What is remembered under this key."""

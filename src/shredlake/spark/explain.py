@@ -91,11 +91,9 @@ class SqlExplain:
     def __str__(self) -> str:
         parts = []
         for name, found in self.tables.items():
-            how = (
-                f"is read by Spark with its Variants: {self.reason}"
-                if self.reason
-                else ("is answered from its paths")
-            )
+            how = "is answered from its paths"
+            if self.reason:
+                how = f"is read by Spark with its Variants: {self.reason}"
             others = (
                 f"{condition} rules out nothing: only Spark understands it"
                 for condition in self.left_to_spark.get(name, ())
