@@ -95,7 +95,7 @@ class Window:
         """What is to come out, for the rows that are left."""
         self._load(reference for output in self.task.outputs for reference in output.references)
         arrays = [
-            _cast(_one_array(self.evaluate(output)), field.type)
+            _cast(_one_array(self.evaluate(output)), field.type, f"{self.task.file.name}, {field.name}: ")
             for output, field in zip(self.task.outputs, self.task.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.task.schema)
@@ -206,12 +206,13 @@ def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+def _cast(array: pa.Array, type_: pa.DataType, place: str = "") -> pa.Array:
+    """The array in the type of the scan; `place` leads the error where `value` does not add one."""
     if array.type == type_:
         return array
     try:
         return array.cast(type_)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InvalidFile(
-            f"{array.type} can't be read as {type_}, the type in other files: {error}"
+            f"{place}{array.type} can't be read as {type_}, the type in other files: {error}"
         ) from error
