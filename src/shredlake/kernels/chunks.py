@@ -48,29 +48,36 @@ def chunks_of(column: Column) -> list[pa.Array]:
 
 def pieces(column: Column, threads: int) -> list[tuple[int, pa.Array]]:
     """Cuts the column into (number of the first row, array), in order."""
-    total = sum(chunk.nbytes for chunk in chunks_of(column))
-    largest = LARGEST_PIECE_BYTES
-    if threads > 1:
-        # Four pieces per thread, so that one slow piece does not keep the others waiting at the end.
-        largest = min(largest, max(SMALL_BYTES, total // (4 * threads)))
+    chunks = [(chunk, chunk.nbytes) for chunk in chunks_of(column)]
+    left = sum(size for _, size in chunks)
     cut: list[tuple[int, pa.Array]] = []
     row = 0
-    for chunk in chunks_of(column):
-        for piece in _split(chunk, largest):
+    for chunk, whole in chunks:
+        for piece, size in _split(chunk, whole, left, threads):
             cut.append((row, piece))
             row += len(piece)
+            left -= size
     return cut
 
 
-def _split(array: pa.Array, largest: int) -> Iterator[pa.Array]:
-    """Halves until each part is small enough, so that a few huge rows among small ones are met as well."""
-    if array.nbytes <= largest * 3 // 2 or len(array) < 2:
-        yield array
+def _split(array: pa.Array, size: int, left: int, threads: int) -> Iterator[tuple[pa.Array, int]]:
+    """Pieces and their bytes, each a share of the `left` bytes that are still to do.
+
+    Shares shrink towards the end: large pieces cost least, and small ones let the threads end together.
+    """
+    largest = LARGEST_PIECE_BYTES
+    if threads > 1:
+        largest = min(largest, max(SMALL_BYTES, left // (2 * threads)))
+    if size <= largest * 3 // 2 or len(array) < 2:
+        yield array, size
         return
-    parts = min(len(array), -(-array.nbytes // largest))
-    rows = -(-len(array) // parts)
-    for start in range(0, len(array), rows):
-        yield from _split(array.slice(start, rows), largest)
+    rows = max(1, len(array) * largest // size)
+    for part in (array.slice(0, rows), array.slice(rows)):
+        # Counting a wide column's bytes takes long: only where a few huge rows could be too much for a piece.
+        counted = part.nbytes if size > LARGEST_PIECE_BYTES else size * len(part) // len(array)
+        for piece, bytes_ in _split(part, counted, left, threads):
+            yield piece, bytes_
+            left -= bytes_
 
 
 def run(

@@ -34,6 +34,17 @@ def test_one_huge_row_among_small_ones_is_a_piece_of_its_own(monkeypatch: pytest
     assert sum(len(piece) for _, piece in cut) == 201
 
 
+def test_the_last_pieces_for_two_threads_are_small_whatever_the_chunks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chunks, "SMALL_BYTES", 1000)
+    thirteen = pa.chunked_array([pa.array(range(1000))] * 13)
+    for column in (thirteen, thirteen.combine_chunks()):
+        sizes = [piece.nbytes for _, piece in pieces(column, 2)]
+        assert sum(sizes) == column.nbytes
+        assert sizes[-1] <= 1500 < sizes[0]
+
+
 def test_a_second_thread_works_on_large_columns_only() -> None:
     seen: set[str] = set()
 
