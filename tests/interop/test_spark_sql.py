@@ -122,6 +122,26 @@ def test_a_value_that_does_not_cast_raises_as_in_spark(spark: Any, events: str, 
         sql(spark, f"select {path} from events", events=events).collect()
 
 
+def test_a_path_is_compared_without_asking_whether_it_is_null(spark: Any, events: str) -> None:
+    name = "spark.sql.constraintPropagation.enabled"
+
+    def plan(text: str) -> str:
+        return str(sql(spark, text, events=events)._jdf.queryExecution().executedPlan().toString())
+
+    alone = "select count(*) from events where v:ts::bigint = 7"
+    assert "isnotnull" not in plan(alone)
+    assert "PushedFilters: [EqualTo(" in plan(alone)
+    assert sql(spark, alone, events=events).collect()[0][0] == 1
+    joined = "select count(*) from events a join events b on a.id = b.id where a.v:ts::bigint = 7"
+    assert "isnotnull" in plan(joined)  # there, what is known of one side serves the other
+    settings = spark._jsparkSession.sessionState().conf()
+    assert not settings.settings().containsKey(name)
+    spark.conf.set(name, "true")
+    assert "isnotnull" not in plan(alone)
+    assert spark.conf.get(name) == "true"
+    spark.conf.unset(name)
+
+
 def test_a_users_own_view_comes_back(spark: Any, events: str) -> None:
     spark.range(3).createOrReplaceTempView("events")
     try:

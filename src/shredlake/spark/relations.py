@@ -7,14 +7,14 @@ step from a relation to a view. Data files never change, so a frame over the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from shredlake.delta.actions import Add
 from shredlake.delta.last_used import LastUsed
 from shredlake.delta.storage import Storage
 from shredlake.spark.engine import is_connect
 from shredlake.spark.frames import hadoop_path
+from shredlake.spark.settings import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,17 +26,6 @@ _known: Final[LastUsed[Hashable, DataFrame]] = LastUsed(128)
 def remembered(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[], DataFrame]) -> DataFrame:
     """The frame that was made under this key, in this session with the settings that it has now."""
     return _known.get((spark, "" if is_connect(spark) else settings(spark), *key), make)
-
-
-def settings(spark: SparkSession) -> str:
-    """All settings of a session, as text: what Spark makes of an expression may depend on any of them."""
-    return str(_settings_of(spark).toString())
-
-
-@lru_cache(maxsize=4)
-def _settings_of(spark: SparkSession) -> Any:
-    """The map in the JVM that holds them: the same as long as the session lives."""
-    return spark._jsparkSession.sessionState().conf().settings()
 
 
 def parquet_files(

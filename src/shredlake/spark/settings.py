@@ -1,0 +1,38 @@
+"""The settings that a session has now: all of them as one text, and others for a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def settings(spark: SparkSession) -> str:
+    """All settings of a session, as text: what Spark makes of an expression may depend on any of them."""
+    return str(_settings_of(spark).toString())
+
+
+@contextmanager
+def set_meanwhile(spark: SparkSession, others: Mapping[str, str]) -> Iterator[None]:
+    """Other settings for what is planned inside; afterwards all is as it was, also what was not set."""
+    known = {name: _settings_of(spark).get(name) for name in others}
+    try:
+        for name, value in others.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in known.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
+@lru_cache(maxsize=4)
+def _settings_of(spark: SparkSession) -> Any:
+    """The map in the JVM that holds them: the same as long as the session lives."""
+    return spark._jsparkSession.sessionState().conf().settings()
