@@ -68,17 +68,23 @@ def foreign(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_layouts_of_others_are_read_from_footers_and_remembered(
     spark: Any, foreign: str, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layouts, "_remembered", {})
+    monkeypatch.setattr(layouts, "_remembered", LastUsed(3))
     monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LastUsed(9))
     if many:
         monkeypatch.setattr(layouts, "ENOUGH_FOR_SPARK", 1)
     planned = scan(spark, foreign, ["id"], where="v:a::bigint = 250")
     [group] = planned.groups
     assert {served.service for served in group.served.values()} == {Service.MIXED}
-    assert len(layouts._remembered) == 3
     assert ids(planned.frame()) == [250]
     monkeypatch.setattr(layouts, "footer_layout", None)  # so that opening one again would fail
     assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
+
+
+def test_more_layouts_than_are_remembered(spark: Any, foreign: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layouts, "_remembered", LastUsed(1))
+    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LastUsed(9))
+    assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
+    assert ids(read(spark, foreign, ["id"], where="v:a::bigint = 250")) == [250]
 
 
 def test_others_tables_answer_alike(spark: Any, foreign: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import TYPE_CHECKING, Final
 
 from shredlake.delta.actions import Add
+from shredlake.delta.last_used import LastUsed
 from shredlake.delta.layouts import variant_places
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import Storage, decode_path
@@ -23,7 +25,7 @@ Layout = dict[str, ColumnLayout]
 ENOUGH_FOR_SPARK = 200
 """From this many footers on, Spark's workers read them; below, threads of the driver are faster."""
 
-_remembered: dict[tuple[str, str, int, int], str] = {}
+_remembered: Final[LastUsed[tuple[str, str, int, int], str]] = LastUsed(100_000)
 """Layouts that were read from footers, as text, by table and file. A data file never changes."""
 
 
@@ -39,11 +41,11 @@ class FileLayouts:
         uri = self._snapshot.storage.uri
         # Size and time tell the files of a table that was made again, by others under the same names.
         keys = [(uri, add.path, add.size, add.modification_time) for add in adds]
-        unknown = [
-            key
+        texts = [
+            (add.tags or {}).get(LAYOUT_TAG) or _remembered.find(key)
             for key, add in zip(keys, adds, strict=True)
-            if LAYOUT_TAG not in (add.tags or {}) and key not in _remembered
         ]
+        unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
         if unknown:
             variants = tuple(place.physical for place in variant_places(self._snapshot.schema))
             storage = self._snapshot.storage
@@ -52,12 +54,13 @@ class FileLayouts:
                 if self._spark is not None and len(unknown) >= ENOUGH_FOR_SPARK
                 else LocalEngine()
             )
-            found = engine.run(unknown, lambda key: footer_layout(storage, key[1], variants))
-            _remembered.update(zip(unknown, found, strict=True))
-        return [
-            self._parse((add.tags or {}).get(LAYOUT_TAG) or _remembered[key])
-            for key, add in zip(keys, adds, strict=True)
-        ]
+            found = iter(engine.run(unknown, lambda key: footer_layout(storage, key[1], variants)))
+            # Most files have the same text: one copy of it is kept.
+            texts = [
+                _remembered.put(key, intern(next(found))) if text is None else text
+                for key, text in zip(keys, texts, strict=True)
+            ]
+        return [self._parse(text) for text in texts if text is not None]
 
     def _parse(self, text: str) -> Layout:
         """Files of one job have one description, so it is parsed once."""
