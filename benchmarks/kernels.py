@@ -54,7 +54,7 @@ SAMPLE_ROWS = 2000
 BATCH_BYTES = 8e6
 SPUN = bytes(100_000)
 TWO_CORES = 1.85
-WHOLE_TURNS = 8
+WHOLE_TURNS = 20
 
 
 @dataclass
@@ -154,7 +154,7 @@ def in_turns(alone: Callable[[], object], beside: Callable[[], object]) -> tuple
     """Seconds on one thread and on two, and what a second thread gave a loop without memory meanwhile."""
     turns: list[tuple[float, float, float]] = []
     whole: list[tuple[float, float, float]] = []
-    while len(whole) < WHOLE_TURNS and len(turns) < 5 * WHOLE_TURNS:
+    while len(whole) < WHOLE_TURNS and len(turns) < 3 * WHOLE_TURNS:
         spun_alone, spun_beside = best_of(1, partial(_spin, 1), partial(_spin, 2))
         turns.append((*best_of(1, alone, beside), spun_alone / spun_beside))
         whole = [turn for turn in turns if turn[-1] >= TWO_CORES]
