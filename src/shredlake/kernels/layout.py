@@ -123,7 +123,11 @@ def typed_value_type(node: Node) -> pa.DataType | None:
             return None
 
 
-@lru_cache(maxsize=64)
+_recent: tuple[tuple[pa.DataType, ShreddingSchema | None], ...] = ()
+"""The last types and their schemas: to compare types is cheap, to hash a type is to spell it out."""
+RECENT: Final = 8
+
+
 def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     """The schema behind the Arrow type of a Variant column; None for an unshredded one.
 
@@ -136,6 +140,17 @@ def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     >>> shredding_schema(variant()) is None
     True
     """
+    global _recent
+    for known, schema in _recent:
+        if known.equals(type_):
+            return schema
+    schema = _shredding_schema(type_)
+    _recent = ((type_, schema), *_recent[: RECENT - 1])
+    return schema
+
+
+@lru_cache(maxsize=64)
+def _shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     if not is_variant(type_):
         raise InvalidSchema(
             f"not a Variant column: {type_}; expected a struct of metadata (binary) and value (binary), "

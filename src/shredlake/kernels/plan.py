@@ -130,7 +130,11 @@ class Plan:
         return [field for node in self.nodes for field in node.fields]
 
 
-@lru_cache(maxsize=64)
+_recent: tuple[tuple[Node, Plan], ...] = ()
+"""The last schemas and their plans: to hash a wide one takes longer than a small kernel."""
+RECENT: Final = 8
+
+
 def plan_of(root: Node) -> Plan:
     """Flattens a schema.
 
@@ -139,6 +143,17 @@ def plan_of(root: Node) -> Plan:
     >>> plan.names, plan.nodes[0].fields
     ((b'a', b'b'), ((0, 2), (1, 1)))
     """
+    global _recent
+    for known, plan in _recent:
+        if known is root:
+            return plan
+    plan = _plan_of(root)
+    _recent = ((root, plan), *_recent[: RECENT - 1])
+    return plan
+
+
+@lru_cache(maxsize=64)
+def _plan_of(root: Node) -> Plan:
     found: set[bytes] = set()
     _collect_names(root, found)
     names = tuple(sorted(found))
