@@ -9,15 +9,11 @@ from collections.abc import Callable
 def best_of(
     runs: int, *works: Callable[[], object], clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Seconds of the fastest run of each; they take turns, so that a slow moment hits all alike.
-
-    A turn is two runs: the first one finds memory as the others left it.
-    """
+    """Seconds of the fastest run of each; they take turns, so that a slow moment hits all alike."""
     best = [float("inf")] * len(works)
     for _ in range(runs):
         for index, work in enumerate(works):
-            for _ in range(2):
-                started = clock()
-                work()
-                best[index] = min(best[index], clock() - started)
+            started = clock()
+            work()
+            best[index] = min(best[index], clock() - started)
     return best

@@ -22,6 +22,7 @@ from typing import Final
 import pyarrow as pa
 
 from shredlake.errors import InvalidSchema
+from shredlake.kernels.recent import Recent
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
     DECIMAL_PRECISION,
@@ -123,9 +124,7 @@ def typed_value_type(node: Node) -> pa.DataType | None:
             return None
 
 
-_recent: tuple[tuple[pa.DataType, ShreddingSchema | None], ...] = ()
-"""The last types and their schemas: to compare types is cheap, to hash a type is to spell it out."""
-RECENT: Final = 8
+_recent: Final[Recent[pa.DataType, ShreddingSchema | None]] = Recent(pa.DataType.equals)
 
 
 def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
@@ -140,13 +139,7 @@ def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     >>> shredding_schema(variant()) is None
     True
     """
-    global _recent
-    for known, schema in _recent:
-        if known.equals(type_):
-            return schema
-    schema = _shredding_schema(type_)
-    _recent = ((type_, schema), *_recent[: RECENT - 1])
-    return schema
+    return _recent.get(type_, _shredding_schema)
 
 
 @lru_cache(maxsize=64)

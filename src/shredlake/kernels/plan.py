@@ -12,6 +12,7 @@ struct<b bigint, a array<string>>
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
@@ -21,6 +22,7 @@ from typing import Final
 import pyarrow as pa
 
 from shredlake.kernels.layout import group_type, typed_value_type
+from shredlake.kernels.recent import Recent
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar
 from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, TRUE_ID, VariantType
 
@@ -89,9 +91,9 @@ class Plan:
         return starts
 
     @cached_property
-    def places(self) -> list[tuple[pa.StructType, list[tuple[int, int, int]] | None]]:
-        """What `sources.places_in` found in the types of columns, the latest last."""
-        return []
+    def places(self) -> Recent[pa.StructType, list[tuple[int, int, int]] | None]:
+        """What `sources.places_in` found in the types of columns."""
+        return Recent(pa.DataType.equals)
 
     @cached_property
     def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int]]:
@@ -130,9 +132,7 @@ class Plan:
         return [field for node in self.nodes for field in node.fields]
 
 
-_recent: tuple[tuple[Node, Plan], ...] = ()
-"""The last schemas and their plans: to hash a wide one takes longer than a small kernel."""
-RECENT: Final = 8
+_recent: Final[Recent[Node, Plan]] = Recent(operator.is_)
 
 
 def plan_of(root: Node) -> Plan:
@@ -143,13 +143,7 @@ def plan_of(root: Node) -> Plan:
     >>> plan.names, plan.nodes[0].fields
     ((b'a', b'b'), ((0, 2), (1, 1)))
     """
-    global _recent
-    for known, plan in _recent:
-        if known is root:
-            return plan
-    plan = _plan_of(root)
-    _recent = ((root, plan), *_recent[: RECENT - 1])
-    return plan
+    return _recent.get(root, _plan_of)
 
 
 @lru_cache(maxsize=64)

@@ -52,18 +52,12 @@ def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
 
 def places_in(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
     """Where the columns of a plan's nodes stand; None if some are not plain. Remembered with the plan."""
-    for known, places in plan.places:
-        if known == type_:
-            return places
+    return plan.places.get(type_, lambda _: _places(type_, plan))
+
+
+def _places(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
     found = [(-1, -1, -1)] * len(plan.nodes)
-    plain = _find_places(type_, 0, 0, plan, found)
-    plan.places.append((type_, found if plain else None))
-    del plan.places[:-PLACES_KEPT]
-    return plan.places[-1][1]
-
-
-PLACES_KEPT = 8
-"""Types whose places a plan remembers."""
+    return found if _find_places(type_, 0, 0, plan, found) else None
 
 
 def _find_places(

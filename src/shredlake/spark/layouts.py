@@ -46,6 +46,7 @@ class FileLayouts:
             for key, add in zip(keys, adds, strict=True)
         ]
         unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
+        found: dict[tuple[str, str, int, int], str] = {}
         if unknown:
             variants = tuple(place.physical for place in variant_places(self._snapshot.schema))
             storage = self._snapshot.storage
@@ -54,13 +55,11 @@ class FileLayouts:
                 if self._spark is not None and len(unknown) >= ENOUGH_FOR_SPARK
                 else LocalEngine()
             )
-            found = iter(engine.run(unknown, lambda key: footer_layout(storage, key[1], variants)))
-            # Most files have the same text: one copy of it is kept.
-            texts = [
-                _remembered.put(key, intern(next(found))) if text is None else text
-                for key, text in zip(keys, texts, strict=True)
-            ]
-        return [self._parse(text) for text in texts if text is not None]
+            read = engine.run(unknown, lambda key: footer_layout(storage, key[1], variants))
+            for key, text in zip(unknown, read, strict=True):
+                # Most files have the same text: one copy of it is kept.
+                found[key] = _remembered.put(key, intern(text))
+        return [self._parse(text or found[key]) for key, text in zip(keys, texts, strict=True)]
 
     def _parse(self, text: str) -> Layout:
         """Files of one job have one description, so it is parsed once."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_changing: Final = Lock()
 
 
 def settings(spark: SparkSession) -> str:
@@ -19,17 +22,18 @@ def settings(spark: SparkSession) -> str:
 @contextmanager
 def set_meanwhile(spark: SparkSession, others: Mapping[str, str]) -> Iterator[None]:
     """Other settings for what is planned inside; afterwards all is as it was, also what was not set."""
-    known = {name: _settings_of(spark).get(name) for name in others}
-    try:
-        for name, value in others.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, value in known.items():
-            if value is None:
-                spark.conf.unset(name)
-            else:
+    with _changing:  # or another thread would take this moment's settings for those to restore
+        known = {name: _settings_of(spark).get(name) for name in others}
+        try:
+            for name, value in others.items():
                 spark.conf.set(name, value)
+            yield
+        finally:
+            for name, value in known.items():
+                if value is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, value)
 
 
 @lru_cache(maxsize=4)
