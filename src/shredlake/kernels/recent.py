@@ -1,7 +1,7 @@
 """What was worked out for the last few things, found again by comparing them.
 
-To hash a wide type or schema is to walk all of it, which takes longer than a small kernel; to compare two that
-are the same is most often to compare pointers.
+To hash a wide type or schema is to walk all of it, which takes longer than a small kernel; to compare two
+that are the same is most often to compare pointers.
 """
 
 from __future__ import annotations
