@@ -8,7 +8,7 @@
 | ours | `shredlake.spark.sql` on the shredded table |
 | native | Spark's own Variant reading of the same files: `variant_get` |
 | delta | delta-spark on the same table, in its own process (needs `make interop` once) |
-| relational | the same values as ordinary Parquet columns, in as many files, sorted alike |
+| relational | every typed path as an ordinary Parquet column, in as many files, sorted alike |
 
 Every query runs once to warm up, then for three seconds, and twice at least; the best run counts. Ours and
 the relational one take turns. delta-spark, which takes long, warms up with one query and runs each once.
@@ -25,7 +25,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,10 @@ import shredlake as sl
 from datasets import write_ndjson
 from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile
+from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, node_ddl
 from shredlake.spark import ingest, session
 from shredlake.spark import sql as ours_sql
+from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.query import native
 
 RUNS = 9
@@ -159,6 +161,20 @@ class Prepared:
     values: dict[str, str]
 
 
+def relational_columns(schema: sl.ShreddingSchema, named: Mapping[str, str]) -> list[str]:
+    """A column for each typed path but lists: first those that queries ask for, under their names."""
+    asked = {path.partition("::")[0] for path in named.values()}
+    columns = [f"{path} AS {name}" for name, path in named.items()]
+    for steps, node in schema.leaves():
+        if not isinstance(node, Scalar) or ARRAY_ELEMENT in steps:
+            continue
+        path = "v:" + ".".join(map(str, steps))
+        if path not in asked:
+            keys = "".join(f"['{step}']" for step in steps)
+            columns.append(f"v:{keys}::{node_ddl(node)} AS `{path.removeprefix('v:')}`")
+    return columns
+
+
 def prepare(spark: Any, shape: str, rows: int, place: Path) -> Prepared:
     """Makes what a shape's queries read, unless the folder has it already."""
     known = place / f"{shape}.json"
@@ -183,9 +199,10 @@ def prepare(spark: Any, shape: str, rows: int, place: Path) -> Prepared:
         )
     )
     opened = sl.Table(str(table))
-    scan = opened.scan([f"{path} AS {name}" for name, path in facts["columns"].items()])
-    plain.mkdir()
     adds = as_adds(opened.files())
+    [layout] = FileLayouts(spark, opened.snapshot).of(adds[:1])
+    scan = opened.scan(relational_columns(layout["v"].schema, facts["columns"]))
+    plain.mkdir()
     written = 0
     for number, add in enumerate(adds):
         found = pa.Table.from_batches(DataFile(opened.snapshot, add).batches(scan.query), scan.schema)

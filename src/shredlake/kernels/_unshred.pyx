@@ -14,8 +14,19 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t, 
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from shredlake.kernels._arrow cimport ArrowArray, exported
-from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append, append_byte, bit_at, release, reserve, to_arrow
+from shredlake.kernels._arrow cimport ArrowArray
+from shredlake.kernels._buffers cimport (
+    NO_MEMORY,
+    OK,
+    SLACK,
+    Bytes,
+    append,
+    append_byte,
+    bit_at,
+    release,
+    reserve,
+    to_arrow,
+)
 from shredlake.kernels._decimals cimport digits_fit
 from shredlake.kernels._names cimport (
     LookupCache,
@@ -76,6 +87,12 @@ from shredlake.kernels.sources import bytes_part, columns_in, extend_metadata, l
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t alignment, size_t size)
+
+cdef extern from * nogil:
+    int ones_in "__builtin_popcountll"(unsigned long long word)
+
+cdef enum:
+    FIELD_BYTES = 4         # what a field takes beside its value, about: id, offset, the value's own header
 
 cdef enum Place:
     COLUMN = 0
@@ -150,6 +167,7 @@ cdef struct Unshredding:
     Names names
     LookupCache lookups
     Bytes out
+    int64_t expected        # bytes that `out` will about have
     Entry* entries
     int64_t entry_room
     int64_t entries_used
@@ -624,16 +642,40 @@ cdef int put_present(
 
 # ---------------------------------------------------------------- columns
 
-cdef bint find_part(const ArrowArray* column, int64_t start, Part* part, bint is_bytes) noexcept nogil:
-    """Where a column lies; false, and nothing, if it holds nothing but nulls. `start` is its parent's."""
+cdef int64_t values_in(const ArrowArray* column, int64_t start, int64_t rows) noexcept nogil:
+    """How many of so many rows have a value; what Arrow counted is of the whole column, of which this is a part."""
+    cdef const uint8_t* valid = <const uint8_t*> column.buffers[0]
+    cdef int64_t row = 0, here, found = 0
     if column.null_count == column.length:
+        return 0
+    if column.null_count == 0 or valid == NULL:
+        return rows
+    while row < rows:
+        here = rows - row if rows - row < 64 else 64
+        found += ones_in(bits_at(valid, start + row, here) << (64 - here))
+        row += here
+    return found
+
+
+cdef bint find_part(
+    Unshredding* work, const ArrowArray* column, int64_t start, int64_t rows, Part* part, int width, bint is_bytes
+) noexcept nogil:
+    """Where a column lies; false, and nothing, if it holds nothing but nulls. `start` is its parent's."""
+    cdef int64_t count, size
+    start += column.offset
+    count = values_in(column, start, rows)
+    if count == 0:
         return False
-    part.valid = <const uint8_t*> column.buffers[0] if column.null_count else NULL
-    part.start = start + column.offset
+    part.valid = <const uint8_t*> column.buffers[0] if count < rows else NULL
+    part.start = start
+    work.expected += count * (FIELD_BYTES + width)
     if is_bytes:
         part.offsets = <const int32_t*> column.buffers[1]
         part.data = <const uint8_t*> column.buffers[2]
         part.size = part.offsets[column.offset + column.length]  # checked by Arrow to lie inside the data
+        size = <int64_t> part.offsets[start + rows] - part.offsets[start]
+        if 0 < size <= part.size:
+            work.expected += size
     return True
 
 
@@ -648,11 +690,13 @@ cdef void find_columns(
     node.group_valid = <const uint8_t*> group.buffers[0] if group.null_count else NULL
     node.group_start = start
     if places[3 * index + 1] >= 0:
-        node.has_value = find_part(group.children[places[3 * index + 1]], start, &node.value, True)
+        node.has_value = find_part(work, group.children[places[3 * index + 1]], start, rows, &node.value, 0, True)
     if places[3 * index + 2] < 0:
         return
     typed = group.children[places[3 * index + 2]]
-    node.has_typed = find_part(typed, start, &node.typed, node.type == P_STRING or node.type == P_BINARY)
+    node.has_typed = find_part(
+        work, typed, start, rows, &node.typed, node.width, node.type == P_STRING or node.type == P_BINARY
+    )
     if not node.has_typed:
         return
     if node.kind == FIELDS:
@@ -669,16 +713,29 @@ cdef void find_columns(
         node.typed.data = <const uint8_t*> typed.buffers[1]
 
 
+cdef class Exported:
+    """A column as Arrow hands it to others, without its type: naming a thousand columns takes longer."""
+
+    cdef ArrowArray array
+
+    def __cinit__(self, column):
+        self.array.release = NULL
+        column._export_to_c(<uintptr_t> &self.array)
+
+    def __dealloc__(self):
+        if self.array.release != NULL:
+            self.array.release(&self.array)
+
+
 cdef class Unshredder:
     """The state of putting one contiguous column together."""
 
     cdef Unshredding work
 
-    def __cinit__(self, plan, columns, capsule, bint strict):
-        """`capsule` holds the columns as Arrow exports them."""
+    def __cinit__(self, plan, columns, Exported exported, bint strict):
         cdef list nodes = plan.shapes, fields = plan.fields, name_starts = plan.name_starts
-        cdef bytes names = b"".join(plan.names)
-        cdef const ArrowArray* column = exported(capsule)
+        cdef bytes names = plan.all_names
+        cdef const ArrowArray* column = &exported.array
         cdef int64_t* starts
         cdef int32_t* places
         cdef int index, code, shapes = 0
@@ -708,7 +765,7 @@ cdef class Unshredder:
                 node = &self.work.nodes[index]
                 (
                     node.kind, node.type, node.width, node.precision, node.scale, node.element,
-                    node.first_field, node.field_count,
+                    node.first_field, node.field_count, _,
                 ) = values
                 node.offset_size = 1
                 all.blocks[shapes] = -1
@@ -762,7 +819,13 @@ cdef class Unshredder:
         names.offsets = <const int32_t*> <uintptr_t> metadata[2]
         names.data = <const uint8_t*> <uintptr_t> metadata[3]
         names.size = metadata[4]
-        if reserve(&offsets, 4 * (rows - first_row + 1)) != OK:
+        if self.work.expected > largest:
+            self.work.expected = largest
+        if (
+            reserve(&offsets, 4 * (rows - first_row + 1)) != OK
+            or reserve(&self.work.out, self.work.expected + SLACK) != OK
+        ):
+            release(&offsets)
             raise MemoryError
         list = <int32_t*> offsets.data
         list[0] = 0
@@ -798,11 +861,11 @@ def unshred(piece, plan, bint strict, int64_t first_row):
     validity = validity_of(piece)
     metadata = metadata_of(piece)
     columns = columns_in(piece, plan)
-    _, capsule = columns.piece.__arrow_c_array__()
+    exported = Exported(columns.piece)
     valid = (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset)
     arrays, row, extended = [], 0, False
     while row < len(piece) or not arrays:
-        unshredder = Unshredder(plan, columns, capsule, strict)
+        unshredder = Unshredder(plan, columns, exported, strict)
         code, stop, offsets, data = unshredder.run(valid, bytes_part(metadata), row, len(piece), largest_array())
         if code == NO_MEMORY:
             raise MemoryError

@@ -83,6 +83,11 @@ class Plan:
         return self.nodes[0].node
 
     @cached_property
+    def all_names(self) -> bytes:
+        """The names end to end."""
+        return b"".join(self.names)
+
+    @cached_property
     def name_starts(self) -> list[int]:
         """Where each name starts in all names end to end, and where the last one ends."""
         starts = [0]
@@ -96,12 +101,12 @@ class Plan:
         return Recent(pa.DataType.equals)
 
     @cached_property
-    def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int]]:
-        """Kind, type, width, precision, scale, element, first field, fields of each node."""
+    def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int, bool]]:
+        """Kind, type, width, precision, scale, element, first field, fields, below an array, of each node."""
         return [
             (
-                node.kind, node.type_id, node.width, node.precision, node.scale, node.element,
-                start, len(node.fields),
+                int(node.kind), node.type_id, node.width, node.precision, node.scale, node.element,
+                start, len(node.fields), node.below_array,
             )
             for node, start in zip(self.nodes, self.first_children, strict=False)
         ]  # fmt: skip
