@@ -5,8 +5,8 @@ A schema arrives flattened, parents before children; each node owns the buffers 
     node ─┬─ value        offsets, data, validity      what the type can't represent
           └─ typed_value  data or offsets, validity
 
-Rows are addressed, not appended: a column's buffers start out zeroed, which is Arrow's null, and a value is
-written at its row. Fields that are missing cost nothing, however many the schema has. What lies between is
+Rows are addressed, not appended: a column's buffers are zeroed, block by block, which is Arrow's null, and a value
+is written at its row. Fields that are missing cost nothing, however many the schema has. What lies between is
 caught up when the next value, or the end, comes: offsets of rows that were skipped, and the validity bits of
 runs of rows that were not. A column without gaps never touches its bitmap.
 

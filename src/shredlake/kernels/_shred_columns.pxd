@@ -21,9 +21,10 @@ cdef enum:
     WIDTH_NONE = 0
     WIDTH_BITS = -1
     WIDTH_OFFSETS = -2
+    BLOCK = 64
 
 cdef struct Column:
-    int64_t room        # rows that offsets or data have room for
+    int64_t room        # rows whose offsets or data are ready to be written
     int64_t filled
     int64_t run
     Bytes data
@@ -62,31 +63,45 @@ cdef inline int grow_zeroed(Bytes* buffer, int64_t wanted) noexcept nogil:
     return OK
 
 
-cdef inline int make_room(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
-    """Room for a row and, in columns that will be that long anyway, for all of them. `width` bytes per row of data,
-    or WIDTH_BITS, WIDTH_OFFSETS, WIDTH_NONE."""
-    cdef int64_t rows = row + 1
-    cdef int code = OK
-    if rows < 2 * column.room:
-        rows = 2 * column.room
-    if rows < node.expected:
-        rows = node.expected
-    if rows < 64:
-        rows = 64
+cdef inline int64_t bytes_of(int64_t rows, int64_t width) noexcept nogil:
+    """What so many rows take: `width` bytes each, or bits, or offsets. Whole blocks have whole bytes of bits."""
     if width == WIDTH_OFFSETS:
-        code = grow_zeroed(&column.offsets, 4 * (rows + 1))
-    elif width == WIDTH_BITS:
-        code = grow_zeroed(&column.data, (rows >> 3) + 1)
-    elif width > 0:
-        code = grow_zeroed(&column.data, rows * width)
+        return 4 * (rows + 1) if rows else 0
+    return (rows + 7) >> 3 if width == WIDTH_BITS else rows * width
+
+
+cdef inline int clear_until(const Node* node, Column* column, int64_t rows, int64_t width) noexcept nogil:
+    """Makes rows ready, behind those that are; where columns will be that long anyway, memory for all is taken."""
+    cdef Bytes* buffer = &column.offsets if width == WIDTH_OFFSETS else &column.data
+    cdef int64_t known = bytes_of(column.room, width), wanted = bytes_of(rows, width), most
+    if rows <= column.room:
+        return OK
+    if wanted > buffer.capacity:
+        most = 2 * column.room
+        if most < node.expected:
+            most = node.expected
+        if most < rows:
+            most = rows
+        buffer.size = known
+        if resize(buffer, bytes_of(most, width)) != OK:
+            return NO_MEMORY
+    if wanted > known:
+        memset(buffer.data + known, 0, <size_t> (wanted - known))
     column.room = rows
-    return code
+    return OK
+
+
+cdef inline int make_room(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
+    """Makes a row ready, and the rest of its block: `width` bytes per row of data, or one of the widths above.
+
+    Block by block, because what was cleared is then still in the cache when it is written."""
+    return clear_until(node, column, (row | (BLOCK - 1)) + 1, width)
 
 
 cdef inline int catch_up(Column* column, int64_t row) noexcept nogil:
     """Sets the validity bits of the run that has ended; the next one starts at `row`."""
-    cdef int64_t index = column.run
-    if grow_zeroed(&column.valid, (column.room >> 3) + 1) != OK:
+    cdef int64_t index = column.run, needed = (column.filled >> 3) + 1
+    if needed > column.valid.capacity and grow_zeroed(&column.valid, needed + column.valid.capacity) != OK:
         return NO_MEMORY
     while index < column.filled and index & 7:
         set_bit(&column.valid, index)
@@ -162,15 +177,16 @@ cdef inline void release_child(ArrowArray* child) noexcept nogil:
     child.release = NULL    # its memory is the root's
 
 
-cdef inline int finish(Column* column, int64_t rows, int64_t end) noexcept nogil:
+cdef inline int finish(const Node* node, Column* column, int64_t rows, int64_t width, int64_t end) noexcept nogil:
     """Catches a column with values up to the last row."""
-    if column.offsets.data != NULL:
-        if grow_zeroed(&column.offsets, 4 * (rows + 1)) != OK:
-            return NO_MEMORY
+    if clear_until(node, column, rows, width) != OK:
+        return NO_MEMORY
+    if width == WIDTH_OFFSETS:
         fill_offsets(column, rows, end)
     if nulls_of(column, rows):
-        column.room = rows
-        return catch_up(column, column.filled)
+        if catch_up(column, column.filled) != OK:
+            return NO_MEMORY
+        return grow_zeroed(&column.valid, (rows >> 3) + 1)
     return OK
 
 
@@ -220,20 +236,17 @@ cdef inline int export_group(
     cdef Node* node = &tree.nodes[index]
     cdef ArrowArray* group = set_array(tree, index, 0, rows, NULL, False, False)
     cdef ArrowArray* typed
-    cdef int64_t end = node.typed.data.size
     cdef bint is_bytes = node.type == P_STRING or node.type == P_BINARY
+    cdef int64_t width = WIDTH_NONE, end = node.typed.data.size
     cdef int field, child
-    if node.value.filled and finish(&node.value, rows, node.value.data.size) != OK:
+    if node.value.filled and finish(node, &node.value, rows, WIDTH_OFFSETS, node.value.data.size) != OK:
         return NO_MEMORY
-    if node.typed.filled:
-        if node.kind == ELEMENTS:
-            end = node.elements
-        elif node.kind == SCALAR and not is_bytes:
-            end = rows * node.width if node.width else (rows + 7) >> 3
-            if grow_zeroed(&node.typed.data, end) != OK:
-                return NO_MEMORY
-        if finish(&node.typed, rows, end) != OK:
-            return NO_MEMORY
+    if node.kind == ELEMENTS:
+        width, end = WIDTH_OFFSETS, node.elements
+    elif node.kind == SCALAR:
+        width = WIDTH_OFFSETS if is_bytes else node.width if node.width else WIDTH_BITS
+    if node.typed.filled and finish(node, &node.typed, rows, width, end) != OK:
+        return NO_MEMORY
     group.children = free_child[0]
     group.n_children = 1 if node.kind == UNTYPED else 2
     free_child[0] += group.n_children
