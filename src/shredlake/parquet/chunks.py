@@ -31,7 +31,7 @@ class Chunk:
 
     def __init__(self, raw: bytes, place: int, numbers: tuple[int, ...]) -> None:
         self._raw = raw
-        self._place = place
+        self.place = place
         (
             self.values,
             self.uncompressed_size,
@@ -48,7 +48,7 @@ class Chunk:
 
     @cached_property
     def meta(self) -> Struct:
-        meta = Reader(self._raw, self._place).struct().struct(numbers.CHUNK_META)
+        meta = Reader(self._raw, self.place).struct().struct(numbers.CHUNK_META)
         if meta is None:
             raise InvalidFile("a column chunk without metadata: is the column encrypted?")
         return meta

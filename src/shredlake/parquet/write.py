@@ -21,6 +21,7 @@ from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr import Get
 from shredlake.expr.parse import parse_columns
 from shredlake.parquet.arrange import arrange, plan_shredding
+from shredlake.parquet.bounds import binary_leaves, without_bounds
 from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
@@ -309,9 +310,11 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
 
 
 def _annotate_file(draft: Any, groups: list[Names]) -> SchemaNode:
-    """Replaces the footer of a finished file by one with the VARIANT annotation; returns its schema."""
+    """Replaces the footer of a finished file: annotated, and without bounds that serve nobody. Returns the
+    schema."""
     with open(draft, "r+b") as file:
         footer = annotate(read_footer(file, str(draft)), groups)
+        footer = without_bounds(footer, binary_leaves(variant_columns(footer.schema)), str(draft))
         file.seek(footer.start)
         file.write(footer_bytes(footer.raw))
         file.truncate()

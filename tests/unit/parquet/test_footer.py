@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import shredlake as sl
 from shredlake.errors import InvalidFile
 from shredlake.kernels import variant
 from shredlake.parquet.footer import FILE_SCHEMA, annotate, footer_bytes, read_footer
@@ -95,3 +96,28 @@ def test_files_of_other_writers_have_a_layout(conformance: Path) -> None:
             assert any(".list.element" in name for name in columns)
             assert any(".key_value.value" in name for name in columns)
     assert annotated == 137
+
+
+def test_the_footer_has_no_bounds_of_binary_variants(tmp_path: Path) -> None:
+    """They serve nobody; what tells typed from residual, and the bounds of typed columns, stay."""
+    rows = ['{"a": 1, "b": "x"}', '{"a": "odd", "c": [1]}', None, '{"a": 3}'] * 50
+    table = pa.table({"v": sl.from_json(pa.array(rows)), "blob": pa.array([b"m", b"n"] * 100)})
+    path = tmp_path / "f.parquet"
+    options = sl.WriteOptions(row_group_rows=100)
+    sl.write_parquet(table, path, shredding={"v": "struct<a bigint, b string>"}, options=options)
+    metadata = pq.read_metadata(path)
+    assert metadata.num_row_groups == 2
+    for group in range(2):
+        found = {
+            column.path_in_schema: column.statistics
+            for column in map(metadata.row_group(group).column, range(metadata.num_columns))
+        }
+        for name in ("v.metadata", "v.value", "v.typed_value.a.value"):
+            assert not found[name].has_min_max
+        assert [found[f"v.typed_value.a.{part}"].null_count for part in ("value", "typed_value")] == [75, 50]
+        bounds = found["v.typed_value.a.typed_value"]
+        assert (bounds.min, bounds.max) == (1, 3)
+        assert (found["blob"].min, found["blob"].max) == (b"m", b"n")
+    assert (
+        sl.to_json(sl.read_parquet(path).column("v")).to_pylist() == sl.to_json(table.column("v")).to_pylist()
+    )
