@@ -186,6 +186,8 @@ def random_table(place: Path, dice: random.Random) -> Made:
         here = {name: layouts[name] for name in layouts if name in table.schema.names}
         table.append(rows.select(table.schema.names), shredding=here, options=options)
         everything.append(rows)
+    if "w" not in table.schema.names:
+        table.add_column(schema.field("w"))
     alive = pa.concat_tables(everything)
     for _ in range(dice.randrange(3)):
         gone = {number for number in range(500) if dice.random() < 0.1}

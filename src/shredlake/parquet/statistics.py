@@ -79,6 +79,8 @@ def page_facts(pages: Pages, page: int, ordered: bool) -> Facts:
     if bounds.null_pages[page]:
         return Facts(None, None, rows, rows)
     nulls = bounds.null_counts[page] if bounds.null_counts else None
+    if nulls is not None and nulls >= rows:
+        nulls = None  # inside lists a page has more values than rows: some of these are not null
     if not ordered:
         return Facts(None, None, nulls, rows)
     return Facts(bounds.minimums[page], bounds.maximums[page], nulls, rows)

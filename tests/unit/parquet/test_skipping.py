@@ -424,3 +424,12 @@ def test_a_page_cut_by_the_breaks_of_another_column_keeps_its_nulls_unknown() ->
     assert scan.explain().pages_total > 8
     assert ids(sink, "x is null and s > '06'")[0] == []
     assert ids(sink, "x is not null and s < '02'")[0] == [0, 1]
+
+
+def test_a_page_of_lists_has_more_values_than_rows() -> None:
+    """As many nulls as the page has rows are not all of its values: the last list has one more."""
+    values = [{"l": [[1], [2]]}, {"l": [[3]]}, {"l": [[4]]}, {"l": [[5], {"k": 7}]}]
+    found, _ = ids(file_of(values, "struct<l array<array<bigint>>>"), "v:l[1].k::bigint = 7")
+    assert found == [3]
+    found, _ = ids(file_of(values, "struct<l array<array<bigint>>>"), "v:l[1].k::bigint IS NOT NULL")
+    assert found == [3]
