@@ -9,21 +9,23 @@ threads get the column as a whole. MB/s always counts the JSON text, whatever th
 From Spark's time the time of reading its cached input is taken off; pyspark's decoder, being slow, sees a
 sample of the rows.
 
-Two cores of a shared machine are not always two. One and two threads take turns with a loop of arithmetic;
-turns in which the loop did not get its second core do not count, while there are others.
+Two cores of a shared machine are not always two. One and two threads take turns with two processes that do
+half of the same work each; turns in which those did not get what two cores give do not count, while there are
+others.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 import tempfile
 import time
-import zlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import duckdb
@@ -52,7 +54,6 @@ ARROW_TYPES = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64
 DUCKDB_TYPES = {"string": "varchar", "double": "double", "bigint": "bigint"}
 SAMPLE_ROWS = 2000
 BATCH_BYTES = 8e6
-SPUN = bytes(100_000)
 TWO_CORES = 1.85
 WHOLE_TURNS = 20
 
@@ -65,7 +66,7 @@ class Measured:
     shape: str
     speeds: dict[str, float] = field(default_factory=dict)
     machine: float | None = None
-    """What a second thread gave a loop without memory in the same moments."""
+    """What a second process gave the same work in the same moments."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,7 @@ def measure_ours(shape: str, texts: pa.Array, runs: int, clock: Callable[[], flo
     }
     results = []
     for name, (batches, work) in operations.items():
-        whole = pa.chunked_array(batches)
-        one, two, machine = in_turns(partial(work, whole, threads=1), partial(work, whole, threads=2))
+        one, two, machine = in_turns(work, batches)
         seconds = {
             "ours": best(runs, partial(_each, work, batches), clock),
             "whole": one,
@@ -151,26 +151,58 @@ def measure_ours(shape: str, texts: pa.Array, runs: int, clock: Callable[[], flo
     return results
 
 
-def in_turns(alone: Callable[[], object], beside: Callable[[], object]) -> tuple[float, float, float]:
-    """Seconds on one thread and on two, and what a second thread gave a loop without memory meanwhile."""
+def in_turns(work: Callable[..., object], batches: list[pa.Array]) -> tuple[float, float, float]:
+    """Seconds on one thread and on two, and what a second process gave the same work in the same moments.
+
+    A neighbour may have taken the second core, or the memory's speed: turns in which two processes, which
+    share nothing, did not get what two cores give are left out.
+    """
+    whole = pa.chunked_array(batches)
+    halves = [pa.chunked_array(batches[start::2]) for start in range(2)]
     turns: list[tuple[float, float, float]] = []
-    whole: list[tuple[float, float, float]] = []
-    while len(whole) < WHOLE_TURNS and len(turns) < 3 * WHOLE_TURNS:
-        # Each twice in its turn: the first run finds memory as the other one left it.
-        one, two, spun_alone, spun_beside = (
-            best_of(2, work)[0] for work in (alone, beside, partial(_spin, 1), partial(_spin, 2))
-        )
-        turns.append((one, two, spun_alone / spun_beside))
-        whole = [turn for turn in turns if turn[-1] >= TWO_CORES]
-    counted = whole or turns
+    counted: list[tuple[float, float, float]] = []
+    with _second_process(partial(work, halves[1], threads=1)) as beside:
+
+        def in_two_processes() -> None:
+            beside.send(None)
+            work(halves[0], threads=1)
+            beside.recv()
+
+        ways = (partial(work, whole, threads=1), partial(work, whole, threads=2), in_two_processes)
+        while len(counted) < WHOLE_TURNS and len(turns) < 3 * WHOLE_TURNS:
+            # Each twice in its turn: the first run finds memory as the other one left it.
+            one, two, apart = (best_of(2, way)[0] for way in ways)
+            turns.append((one, two, one / apart))
+            counted = [turn for turn in turns if turn[-1] >= TWO_CORES]
+    counted = counted or turns
     ratio = sum(turn[-1] for turn in counted) / len(counted)
     return min(turn[0] for turn in counted), min(turn[1] for turn in counted), ratio
 
 
-def _spin(threads: int) -> None:
-    """The same amount of arithmetic on so many threads, without Python's lock."""
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda _: [zlib.crc32(SPUN) for _ in range(480 // threads)], range(threads)))
+@contextmanager
+def _second_process(work: Callable[[], object]) -> Iterator[Connection]:
+    """A process that does the work once for everything that it is sent."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+
+    def serve() -> None:
+        ours.close()
+        while True:
+            try:
+                theirs.recv()
+            except EOFError:
+                return
+            work()
+            theirs.send(None)
+
+    process = context.Process(target=serve, daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        process.join()
 
 
 def _each(work: Callable[..., object], batches: list[pa.Array]) -> None:

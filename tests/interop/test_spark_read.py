@@ -107,6 +107,35 @@ def test_typed_rows_stay_in_the_jvm(spark: Any, tmp_path: Path) -> None:
     assert [row["b"] for row in planned.frame().collect()] == ["7"]
 
 
+def test_what_no_row_lacks_is_declared(spark: Any, tmp_path: Path) -> None:
+    """Spark saves the test of levels that can't be null; one file where they can be undoes that for all."""
+    place, shredded = tmp_path / "t", {"delta.enableVariantShredding": "true"}
+    table = sl.Table.create(place, pa.schema([("v", sl.variant())]), properties=shredded)
+    layout = {"v": "struct<o struct<x bigint>, p struct<y bigint>>"}
+    table.append(
+        pa.table({"v": variants_of([{"o": {"x": 1}, "p": {"y": 1}}, {"o": {"x": 2}}])}), shredding=layout
+    )
+    asked = ["v:o.x::bigint AS x", "v:p.y::bigint AS y"]
+
+    def never_null() -> list[tuple[str | int, ...]]:
+        [group] = scan(spark, place, asked).groups
+        return sorted(name for name in group.never_null if name[-1] in ("v", "typed_value"))
+
+    def rows() -> list[tuple[Any, ...]]:
+        return sorted(map(tuple, read(spark, place, asked).collect()), key=str)
+
+    assert never_null() == [("v",), ("v", "typed_value"), ("v", "typed_value", "o", "typed_value")]
+    assert rows() == [(1, 1), (2, None)]
+    plan = read(spark, place, asked, where="v:p.y::bigint IS NULL")._jdf.queryExecution().optimizedPlan()
+    assert not plan.collectLeaves().head().output().head().nullable()
+    table.append(
+        pa.table({"v": pa.concat_arrays([variants_of([{"o": {}}]), pa.nulls(1, sl.variant())])}),
+        shredding=layout,
+    )
+    assert never_null() == []
+    assert rows() == [(1, 1), (2, None), (None, None), (None, None)]
+
+
 def test_whole_variants_come_back(spark: Any, tmp_path: Path) -> None:
     rows = documents()
     made = sl.Table.create(

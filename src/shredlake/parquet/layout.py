@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -248,6 +248,33 @@ class ColumnLayout:
     schema: ShreddingSchema
     residual: frozenset[str]
     """Normalised paths of the levels whose `value` column holds at least one value."""
+    objects: frozenset[str] | None = None
+    """Normalised paths of the objects that every row has, as objects; None where nobody counted."""
+
+
+def objects_in_every_row(
+    column: VariantColumn, is_full: Callable[[SchemaNode], bool], is_empty: Callable[[SchemaNode], bool]
+) -> frozenset[str]:
+    """The paths of a column's objects whose `typed_value` is never null, told by the counts of its leaves.
+
+    A leaf without a null has none above it. The root is also known by what is not there: no Variant that is
+    NULL, and none in `value`.
+    """
+    found: set[str] = set()
+
+    def is_always_there(level: Level) -> bool:
+        if level.fields:
+            there = [is_always_there(child) for child in level.fields.values()]
+            if any(there):
+                found.add(level.path)
+            return level.path in found
+        return level.typed is not None and level.typed.column is not None and is_full(level.typed)
+
+    root = column.root
+    is_always_there(root)
+    if root.fields and is_full(column.metadata) and (root.value is None or is_empty(root.value)):
+        found.add(root.path)
+    return frozenset(found)
 
 
 def layout_json(columns: Mapping[str, ColumnLayout]) -> str:
@@ -256,10 +283,11 @@ def layout_json(columns: Mapping[str, ColumnLayout]) -> str:
     >>> layout_json({"v": ColumnLayout(ShreddingSchema.parse("struct<a bigint>"), frozenset({"$['a']"}))})
     '{"v":{"shredding":"struct<a bigint>","residual":["$[\\'a\\']"]}}'
     """
-    content = {
-        name: {"shredding": str(column.schema), "residual": sorted(column.residual)}
-        for name, column in columns.items()
-    }
+    content: dict[str, dict[str, object]] = {}
+    for name, column in columns.items():
+        content[name] = {"shredding": str(column.schema), "residual": sorted(column.residual)}
+        if column.objects is not None:
+            content[name]["objects"] = sorted(column.objects)
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -272,7 +300,11 @@ def parse_layout_json(text: str) -> dict[str, ColumnLayout]:
     """
     try:
         return {
-            name: ColumnLayout(ShreddingSchema.parse(entry["shredding"]), frozenset(entry["residual"]))
+            name: ColumnLayout(
+                ShreddingSchema.parse(entry["shredding"]),
+                frozenset(entry["residual"]),
+                frozenset(entry["objects"]) if "objects" in entry else None,
+            )
             for name, entry in json.loads(text).items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:

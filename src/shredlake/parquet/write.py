@@ -26,7 +26,13 @@ from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.infer import infer_plan
-from shredlake.parquet.layout import ColumnLayout, VariantColumn, layout_json, variant_columns
+from shredlake.parquet.layout import (
+    ColumnLayout,
+    VariantColumn,
+    layout_json,
+    objects_in_every_row,
+    variant_columns,
+)
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
 from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
@@ -70,6 +76,8 @@ class VariantFacts:
     """How it is shredded; None for not at all."""
     residual: frozenset[str]
     """Normalised paths of the levels whose `value` holds data, `[*]` for array elements."""
+    objects: frozenset[str]
+    """Normalised paths of the objects that every row has, as objects."""
     null_count: int
     """How many of its Variants are NULL."""
     leaves: Mapping[str, LeafStatistics]
@@ -92,7 +100,7 @@ class FileFacts:
         """The layout of the shredded columns, as a table's log keeps it."""
         return layout_json(
             {
-                name: ColumnLayout(facts.schema, facts.residual)
+                name: ColumnLayout(facts.schema, facts.residual, facts.objects)
                 for name, facts in self.variants.items()
                 if facts.schema is not None
             }
@@ -352,4 +360,14 @@ def _variant_facts(column: VariantColumn, leaves: list[LeafStatistics]) -> Varia
             typed[level.path] = scalar
     metadata = statistics(column.metadata)
     assert metadata is not None
-    return VariantFacts(schema, frozenset(residual), metadata.null_count, typed)
+
+    def is_full(leaf: SchemaNode) -> bool:
+        found = statistics(leaf)
+        return found is not None and found.null_count == 0
+
+    def is_empty(leaf: SchemaNode) -> bool:
+        found = statistics(leaf)
+        return found is not None and found.value_count == 0
+
+    objects = objects_in_every_row(column, is_full, is_empty)
+    return VariantFacts(schema, frozenset(residual), objects, metadata.null_count, typed)

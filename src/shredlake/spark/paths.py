@@ -14,8 +14,8 @@ down to row groups and pages. WORKER is read by the Python worker with pyarrow a
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or, name_parts
@@ -51,6 +51,8 @@ class Served:
     """Where a typed row has a value that does not cast, as SQL, if that is to be an error."""
     residual: Names = ()
     """The `value` beside it, where a row may be stored instead."""
+    never_null: frozenset[Names] = field(default=frozenset(), compare=False)
+    """The groups on the way to it that are there wherever the group above them is."""
     reason: str = ""
     """Why it is not simply TYPED, for `explain()`."""
 
@@ -111,6 +113,8 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
     names: list[str | int] = list(name_parts(column))
     node: Node = layout.schema.root
     steps: Steps = ()
+    objects = layout.objects or ()
+    never_null = {tuple(names)} if len(names) == 1 and "$" in objects else set()
     for step in get.path.steps:
         child = _child(node, step)
         if child is None:
@@ -119,7 +123,11 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
             return Served(Service.WORKER, reason=f"{get.path}: Spark does not tell names apart by case")
         if isinstance(step, str) and not step:
             return Served(Service.WORKER, reason=f"{get.path}: Spark has no empty names")
+        if node_path(steps) in objects:
+            never_null.add((*names, "typed_value"))
         names += ["typed_value", step]
+        if layout.objects is not None and isinstance(step, str):
+            never_null.add(tuple(names))
         node = child
         steps = (*steps, ARRAY_ELEMENT if isinstance(step, int) else step)
     if not isinstance(node, Scalar):
@@ -142,6 +150,7 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         have,
         f"({leaf} IS NOT NULL AND {cast} IS NULL)" if get.strict and not sure else "false",
         (*names, "value") if mixed else (),
+        frozenset(never_null),
         f"{get.path} is mixed" if mixed else "",
     )
 
@@ -218,12 +227,14 @@ def sql_of(names: Names) -> str:
     return text
 
 
-def read_schema(columns: Mapping[Names, str]) -> str:
+def read_schema(columns: Mapping[Names, str], never_null: Collection[Names] = ()) -> str:
     """The DDL of a read that touches these columns and nothing else.
 
     >>> print(read_schema({("id",): "bigint", ("v", "typed_value", "a", "value"): "binary",
     ...                    ("v", "typed_value", "a", "typed_value"): "int"}))
     `id` bigint, `v` struct<`typed_value`: struct<`a`: struct<`value`: binary, `typed_value`: int>>>
+    >>> read_schema({("v", "typed_value"): "int"}, [("v",)])
+    '`v` struct<`typed_value`: int> NOT NULL'
     """
     tree: dict[str | int, object] = {}
     for names, ddl in columns.items():
@@ -232,18 +243,20 @@ def read_schema(columns: Mapping[Names, str]) -> str:
             below = below.setdefault(0 if isinstance(name, int) else name, {})  # type: ignore[assignment]
         below[names[-1]] = ddl
 
-    def render(node: object) -> str:
+    def render(node: object, way: Names) -> str:
         if not isinstance(node, dict):
             return str(node)
         if 0 in node:
-            return f"array<{render(node[0])}>"
-        return f"struct<{', '.join(fields(node, ': '))}>"
+            return f"array<{render(node[0], (*way, 0))}>"
+        return f"struct<{', '.join(fields(node, way, ': '))}>"
 
-    def fields(node: dict[str | int, object], between: str) -> Iterator[str]:
+    def fields(node: dict[str | int, object], above: Names, between: str) -> Iterator[str]:
         for name, child in node.items():
-            yield "`" + str(name).replace("`", "``") + "`" + between + render(child)
+            way = (*above, name)
+            quoted = "`" + str(name).replace("`", "``") + "`"
+            yield f"{quoted}{between}{render(child, way)}{' NOT NULL' if way in never_null else ''}"
 
-    return ", ".join(fields(tree, " "))
+    return ", ".join(fields(tree, (), " "))
 
 
 def is_false_of_null(node: Expr) -> bool:

@@ -31,9 +31,42 @@ def remembered(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[]
 def parquet_files(
     spark: SparkSession, schema: StructType | str, storage: Storage, adds: Sequence[Add]
 ) -> DataFrame:
-    """The columns of a schema in these files of a table."""
+    """The columns of a schema in these files of a table; what is declared NOT NULL must never be null."""
     paths = [hadoop_path(storage, add.path) for add in adds]
     # Size and time tell the files of a table that was made again, by others under the same names.
     stamps = [(add.size, add.modification_time) for add in adds]
-    key = (schema if isinstance(schema, str) else schema.json(), *zip(paths, stamps, strict=True))
-    return remembered(spark, key, lambda: spark.read.schema(schema).parquet(*paths))
+    text = schema if isinstance(schema, str) else schema.json()
+    key = (text, *zip(paths, stamps, strict=True))
+    return remembered(spark, key, lambda: _declared(spark.read.schema(schema).parquet(*paths), text))
+
+
+def _declared(frame: DataFrame, schema: str) -> DataFrame:
+    """The frame with columns that are never null declared so, where it can be done.
+
+    Spark takes every column of a file for nullable. Each level of a path that may be null costs a test and an
+    object for every row: see docs/decisions/0008.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.sql import DataFrame as AnyFrame
+
+    spark = frame.sparkSession
+    if "NOT NULL" not in schema or is_connect(spark):
+        return frame
+    jvm, session = spark._jvm, spark._jsparkSession
+    try:
+        files = frame._jdf.queryExecution().analyzed().relation()
+        declared = files.copy(
+            files.location(),
+            files.partitionSchema(),
+            jvm.org.apache.spark.sql.types.StructType.fromDDL(schema),
+            files.bucketSpec(),
+            files.fileFormat(),
+            files.options(),
+            session,
+        )
+        relations = getattr(jvm.org.apache.spark.sql.execution.datasources, "LogicalRelation$")
+        datasets = getattr(jvm.org.apache.spark.sql.classic, "Dataset$")
+        plan = getattr(relations, "MODULE$").apply(declared, False)
+        return AnyFrame(getattr(datasets, "MODULE$").ofRows(session, plan), spark)
+    except (Py4JError, TypeError):
+        return frame  # another Spark has these classes under other names: slower, with the same answer

@@ -84,6 +84,8 @@ class Group:
     partition: Mapping[str, Any]
     worker: str = ""
     """Why the workers read these files; empty where Spark does."""
+    never_null: frozenset[Names] = frozenset()
+    """Groups of columns that no row of these files lacks."""
 
     @property
     def mixed(self) -> list[Served]:
@@ -167,7 +169,7 @@ class SparkScan:
     def _grouped(self) -> list[Group]:
         layouts = FileLayouts(self.spark, self.snapshot)
         adds = as_adds(self.local.files())
-        gathered: dict[tuple[Any, ...], tuple[Group, list[Add]]] = {}
+        gathered: dict[tuple[Any, ...], tuple[Group, list[Add], list[frozenset[Names]]]] = {}
         names: Counter[str] = Counter()
         for add, layout in zip(adds, layouts.of(adds), strict=True):
             served: dict[Get, Served] = {}
@@ -183,8 +185,13 @@ class SparkScan:
             name = file_name(add)
             names[name] += 1
             key = (worker, tuple(served.values()), tuple(sorted(partition.items(), key=str)), names[name])
-            gathered.setdefault(key, (Group((), served, partition, worker), []))[1].append(add)
-        return [replace(group, adds=tuple(of_group)) for group, of_group in gathered.values()]
+            _, of_group, never_null = gathered.setdefault(key, (Group((), served, partition, worker), [], []))
+            of_group.append(add)
+            never_null.append(frozenset().union(*(one.never_null for one in served.values())))
+        return [
+            replace(group, adds=tuple(of_group), never_null=frozenset.intersection(*never_null))
+            for group, of_group, never_null in gathered.values()
+        ]
 
     def _needs_worker(self, add: Add) -> str:
         """Why plain columns, or the file's name, keep Spark from reading a file by itself, if they do."""
@@ -313,7 +320,8 @@ class SparkScan:
 
     def _plain_read(self, group: Group, columns: Mapping[Names, str]) -> DataFrame:
         """The file's own columns, nothing else read; rows of deletion vectors left out."""
-        schema = read_schema(columns) if columns else "`\u0000` int"  # rows are counted even without columns
+        # Rows are counted even without columns.
+        schema = read_schema(columns, group.never_null) if columns else "`\u0000` int"
         rows = parquet_files(self.spark, schema, self.snapshot.storage, group.adds)
         deleted = self._deleted(group.adds)
         if deleted is None:

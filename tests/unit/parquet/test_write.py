@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -252,6 +253,29 @@ def test_the_layout_for_the_log(tmp_path: Path) -> None:
     assert list(layout) == ["v"]
     assert str(layout["v"].schema) == "struct<a bigint, `b.c` string>"
     assert layout["v"].residual == {"$['a']"}
+
+
+@pytest.mark.parametrize(
+    ("odd", "expected"),
+    [
+        ({"o": {"x": 5}, "p": {"y": 1}, "l": [{"z": 1}]}, {"$", "$['o']", "$['p']"}),
+        ({"o": {"x": "odd"}, "p": {"y": 1}}, {"$", "$['p']"}),  # no column says that `o` is always there
+        ({"o": {"x": 5}, "p": {}}, {"$", "$['o']"}),
+        ({"o": {"x": 5}}, {"$", "$['o']"}),
+        ({"p": 7}, {"$"}),
+        ({}, {"$"}),
+        (7, set()),
+        (None, set()),
+        (MISSING, set()),
+    ],
+)
+def test_which_objects_every_row_has(tmp_path: Path, odd: Any, expected: set[str]) -> None:
+    rows = [{"o": {"x": n}, "p": {"y": n}, "l": [{"z": n}]} for n in range(3)]
+    schema = "struct<o struct<x bigint>, p struct<y bigint>, l array<struct<z bigint>>>"
+    table = pa.table({"v": column_of([*rows, odd])})
+    facts = write_parquet(table, tmp_path / "f.parquet", shredding={"v": schema})
+    assert facts.variants["v"].objects == expected
+    assert parse_layout_json(facts.layout_json())["v"].objects == expected
 
 
 def test_key_value_metadata_and_no_arrow_schema(tmp_path: Path) -> None:
