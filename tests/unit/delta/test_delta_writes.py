@@ -139,7 +139,7 @@ def test_shredded_files_stay_readable_after_shredding_is_turned_off(tmp_path: Pa
     layouts = [dict(tags)["shredlake.layout"] for tags in table.files().column("tags").to_pylist()]
     assert sorted(layouts, key=len) == [
         "{}",
-        '{"v":{"shredding":"struct<a bigint, s string>","residual":[]}}',
+        '{"v":{"shredding":"struct<a bigint, s string>","residual":[],"objects":["$"]}}',
     ]
     assert [row["v"]["a"] for row in sorted(python(table.scan().to_arrow()), key=lambda r: r["id"])] == list(
         range(6)
@@ -165,7 +165,7 @@ def test_inference(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableVariantShredding": "true"})
     table.append(numbered(0, 500))
     layout = json.loads(dict(table.files().to_pylist()[0]["tags"])["shredlake.layout"])
-    assert set(layout["v"]) == {"shredding", "residual"}
+    assert set(layout["v"]) == {"shredding", "residual", "objects"}
     assert table.scan(["id"], where="v:a::bigint = 77").to_arrow().to_pylist() == [{"id": 77}]
 
 
