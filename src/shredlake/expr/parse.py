@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NoReturn, cast
 
 import sqlglot
@@ -70,7 +71,7 @@ def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
       v:user.id::bigint >
                         ^
     """
-    return _Reader(sql, timezone).predicate()
+    return _predicate(sql, timezone)
 
 
 def parse_columns(columns: Iterable[str], *, timezone: str = "UTC") -> list[Projection]:
@@ -80,13 +81,26 @@ def parse_columns(columns: Iterable[str], *, timezone: str = "UTC") -> list[Proj
     >>> [projection.name for projection in columns]
     ['id', 'tag', 'v']
     """
-    projections = [_Reader(sql, timezone).projection() for sql in columns]
+    projections = [_projection(sql, timezone) for sql in columns]
     seen: set[str] = set()
     for projection in projections:
         if projection.name in seen:
             raise InvalidExpression(f"two columns are named {projection.name!r}: rename one with AS")
         seen.add(projection.name)
     return projections
+
+
+# Reading a text takes a millisecond, as long as reading a small column, and its tree never changes.
+
+
+@lru_cache(maxsize=1024)
+def _predicate(sql: str, timezone: str) -> Expr:
+    return _Reader(sql, timezone).predicate()
+
+
+@lru_cache(maxsize=1024)
+def _projection(sql: str, timezone: str) -> Projection:
+    return _Reader(sql, timezone).projection()
 
 
 class _Reader:
