@@ -18,6 +18,7 @@ import pytest
 from random_tables import PLAIN_SCHEMA, Made, random_columns, random_condition, random_query, random_table
 from shredlake.errors import ShredlakeError
 from shredlake.spark.query import read, sql
+from shredlake.spark.settings import set_meanwhile
 
 pytestmark = pytest.mark.spark
 
@@ -99,9 +100,8 @@ def check_sql(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int
     text, errors = random_query(dice)
     truth.createOrReplaceTempView("t")
     # While it scans, Spark would also cast the values of rows that the filter drops, and fail.
-    spark.conf.set(INTO_SCAN, "false")
-    theirs = answer(lambda: spark.sql(text))
-    spark.conf.unset(INTO_SCAN)
+    with set_meanwhile(spark, {INTO_SCAN: "false"}):
+        theirs = answer(lambda: spark.sql(text))
     spark.catalog.dropTempView("t")
     ours = answer(lambda: sql(spark, text, t=made.uri))
     compare(ours, theirs, f"seed {seed}: {made.story}\n{text}", errors)

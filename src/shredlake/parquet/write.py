@@ -235,8 +235,8 @@ class ParquetWriter:
             assert self._file is not None
             self._file.close()
             draft = self._destination.draft
-            schema = _annotate_file(draft, list(self._plan))
-            self.facts = _facts(self._destination.name, draft, schema, self._nan)
+            variants = _annotate_file(draft, list(self._plan))
+            self.facts = _facts(self._destination.name, draft, variants, self._nan)
             self._destination.commit()
         except BaseException:
             self.abort()
@@ -317,20 +317,20 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
             yield leaf
 
 
-def _annotate_file(draft: Any, groups: list[Names]) -> SchemaNode:
+def _annotate_file(draft: Any, groups: list[Names]) -> tuple[VariantColumn, ...]:
     """Replaces the footer of a finished file: annotated, and without bounds that serve nobody. Returns the
-    schema."""
+    file's Variants."""
     with open(draft, "r+b") as file:
         footer = annotate(read_footer(file, str(draft)), groups)
-        footer = without_bounds(footer, binary_leaves(variant_columns(footer.schema)), str(draft))
+        variants = variant_columns(footer.schema)
+        footer = without_bounds(footer, binary_leaves(variants), str(draft))
         file.seek(footer.start)
         file.write(footer_bytes(footer.raw))
         file.truncate()
-    return footer.schema
+    return variants
 
 
-def _facts(name: str, draft: Any, schema: SchemaNode, with_nan: set[int]) -> FileFacts:
-    columns = variant_columns(schema)
+def _facts(name: str, draft: Any, columns: tuple[VariantColumn, ...], with_nan: set[int]) -> FileFacts:
     size = os.path.getsize(draft)
     with pq.ParquetFile(draft) as opened:
         metadata = opened.metadata
