@@ -24,6 +24,8 @@ cdef enum Status:
 cdef enum:
     SLACK = 1 << 12         # by which estimates of what an output takes are raised
     KEPT_BYTES = 128 << 20
+    APART = 128             # what two threads write must not share a cache line, nor its neighbour: Python puts
+                            # small objects side by side, so those that hold a kernel's state are padded
 
 cdef struct Bytes:
     uint8_t* data

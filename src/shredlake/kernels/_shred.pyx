@@ -23,6 +23,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from shredlake.kernels._buffers cimport (
+    APART,
     NO_MEMORY,
     OK,
     Bytes,
@@ -476,8 +477,10 @@ cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, 
 cdef class Shredder:
     """The state of shredding one contiguous column by one schema: `run`, then `export`."""
 
+    cdef uint8_t before[APART]
     cdef Shredding work
     cdef int64_t rows
+    cdef uint8_t behind[APART]
 
     def __cinit__(self, plan, int64_t rows, bint exact_types):
         cdef list nodes = plan.shapes, fields = plan.fields, name_starts = plan.name_starts

@@ -16,6 +16,7 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 
 from shredlake.kernels._arrow cimport ArrowArray
 from shredlake.kernels._buffers cimport (
+    APART,
     NO_MEMORY,
     OK,
     SLACK,
@@ -713,7 +714,7 @@ cdef void find_columns(
         node.typed.data = <const uint8_t*> typed.buffers[1]
 
 
-cdef class Exported:
+cdef class ColumnTree:
     """A column as Arrow hands it to others, without its type: naming a thousand columns takes longer."""
 
     cdef ArrowArray array
@@ -730,12 +731,14 @@ cdef class Exported:
 cdef class Unshredder:
     """The state of putting one contiguous column together."""
 
+    cdef uint8_t before[APART]
     cdef Unshredding work
+    cdef uint8_t behind[APART]
 
-    def __cinit__(self, plan, columns, Exported exported, bint strict):
+    def __cinit__(self, plan, columns, ColumnTree tree, bint strict):
         cdef list nodes = plan.shapes, fields = plan.fields, name_starts = plan.name_starts
         cdef bytes names = plan.all_names
-        cdef const ArrowArray* column = &exported.array
+        cdef const ArrowArray* column = &tree.array
         cdef int64_t* starts
         cdef int32_t* places
         cdef int index, code, shapes = 0
@@ -861,11 +864,11 @@ def unshred(piece, plan, bint strict, int64_t first_row):
     validity = validity_of(piece)
     metadata = metadata_of(piece)
     columns = columns_in(piece, plan)
-    exported = Exported(columns.piece)
+    tree = ColumnTree(columns.piece)
     valid = (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset)
     arrays, row, extended = [], 0, False
     while row < len(piece) or not arrays:
-        unshredder = Unshredder(plan, columns, exported, strict)
+        unshredder = Unshredder(plan, columns, tree, strict)
         code, stop, offsets, data = unshredder.run(valid, bytes_part(metadata), row, len(piece), largest_array())
         if code == NO_MEMORY:
             raise MemoryError

@@ -6,15 +6,16 @@ column ── pieces() ─▶ Array, Array, Array ── kernel, on threads ─�
 
 A kernel takes one pa.Array (slices and nulls included) and returns one pa.Array. `map_pieces` does the rest:
 it cuts the column so that every thread has work and no output can outgrow Arrow's 32-bit offsets, runs the
-pieces on a thread pool (kernels release the GIL), and puts the results together in order. An error is raised
+pieces on threads (kernels release the GIL), and puts the results together in order. An error is raised
 for the first bad row of the column, whichever thread met its own first.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -86,13 +87,34 @@ def run(
     """Calls work(first row, piece) for each piece; on threads if there is more than one of both."""
     if threads == 1 or len(cut) == 1:
         return [work(row, piece) for row, piece in cut]
-    with ThreadPoolExecutor(min(threads, len(cut)), thread_name_prefix="shredlake") as pool:
-        futures = [pool.submit(work, row, piece) for row, piece in cut]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+    left = deque(enumerate(cut))
+    results: dict[int, Result] = {}
+    failed: dict[int, BaseException] = {}
+
+    def take() -> None:
+        while not failed:
+            try:
+                index, (row, piece) = left.popleft()
+            except IndexError:
+                return
+            try:
+                results[index] = work(row, piece)
+            except BaseException as error:
+                failed[index] = error
+
+    # The caller works too: it would only wait, and a thread takes a while to start.
+    others = [Thread(target=take, name=f"shredlake-{n}") for n in range(1, min(threads, len(cut)))]
+    for other in others:
+        other.start()
+    try:
+        take()
+    finally:
+        left.clear()
+        for other in others:
+            other.join()
+    if failed:
+        raise failed[min(failed)]  # pieces are taken in order, so none before it is left
+    return [results[index] for index in range(len(cut))]
 
 
 def assemble(column: Column, results: list[pa.Array]) -> Column:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from shredlake.errors import CastError
+from shredlake.errors import CastError, WrongType
 from shredlake.kernels.layout import SCALAR_TYPES, is_list_like, is_variant
 from shredlake.shredding.schema import Scalar, decimal, node_ddl
 from shredlake.variant.types import MAX_DECIMAL_DIGITS, VariantType
@@ -94,6 +94,8 @@ def target_of(arrow: pa.DataType) -> Target:
     ...
     shredlake.errors.CastError: a Variant does not cast to uint8: ...
     """
+    if not isinstance(arrow, pa.DataType):
+        raise WrongType(f"a type is one of Arrow's, such as pa.int64() or pa.string(), not {arrow!r}")
     scalar = scalar_of(arrow)
     if scalar is not None:
         return scalar

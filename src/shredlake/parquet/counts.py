@@ -226,6 +226,16 @@ class FooterCounts:
             return self.total(self.leaf_within(group, repeated=0), objects)
         return self.total(self.leaf_within(group, repeated=1), lists)
 
+    def objects_in_every_row(self) -> frozenset[str]:
+        """The paths of the objects that no row lacks, nor has as anything else."""
+        rows = sum(self.chunks.row_counts)
+        return frozenset(
+            level.path
+            for level in self.column.levels()
+            if level.fields and level.typed is not None and self.depth(level.typed)[1] == 0
+            if self.groups(level.typed) == rows
+        )
+
     def values(self, leaf: SchemaNode) -> int | None:
         """The non-null values of a leaf."""
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -250,31 +250,6 @@ class ColumnLayout:
     """Normalised paths of the levels whose `value` column holds at least one value."""
     objects: frozenset[str] | None = None
     """Normalised paths of the objects that every row has, as objects; None where nobody counted."""
-
-
-def objects_in_every_row(
-    column: VariantColumn, is_full: Callable[[SchemaNode], bool], is_empty: Callable[[SchemaNode], bool]
-) -> frozenset[str]:
-    """The paths of a column's objects whose `typed_value` is never null, told by the counts of its leaves.
-
-    A leaf without a null has none above it. The root is also known by what is not there: no Variant that is
-    NULL, and none in `value`.
-    """
-    found: set[str] = set()
-
-    def is_always_there(level: Level) -> bool:
-        if level.fields:
-            there = [is_always_there(child) for child in level.fields.values()]
-            if any(there):
-                found.add(level.path)
-            return level.path in found
-        return level.typed is not None and level.typed.column is not None and is_full(level.typed)
-
-    root = column.root
-    is_always_there(root)
-    if root.fields and is_full(column.metadata) and (root.value is None or is_empty(root.value)):
-        found.add(root.path)
-    return frozenset(found)
 
 
 def layout_json(columns: Mapping[str, ColumnLayout]) -> str:

@@ -22,17 +22,13 @@ from shredlake.expr import Get
 from shredlake.expr.parse import parse_columns
 from shredlake.parquet.arrange import arrange, plan_shredding
 from shredlake.parquet.bounds import binary_leaves, without_bounds
+from shredlake.parquet.chunks import Chunks
+from shredlake.parquet.counts import FooterCounts
 from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.infer import infer_plan
-from shredlake.parquet.layout import (
-    ColumnLayout,
-    VariantColumn,
-    layout_json,
-    objects_in_every_row,
-    variant_columns,
-)
+from shredlake.parquet.layout import ColumnLayout, layout_json, variant_columns
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
 from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
@@ -235,8 +231,8 @@ class ParquetWriter:
             assert self._file is not None
             self._file.close()
             draft = self._destination.draft
-            variants = _annotate_file(draft, list(self._plan))
-            self.facts = _facts(self._destination.name, draft, variants, self._nan)
+            counts = _annotate_file(draft, list(self._plan))
+            self.facts = _facts(self._destination.name, draft, counts, self._nan)
             self._destination.commit()
         except BaseException:
             self.abort()
@@ -317,9 +313,11 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
             yield leaf
 
 
-def _annotate_file(draft: Any, groups: list[Names]) -> tuple[VariantColumn, ...]:
-    """Replaces the footer of a finished file: annotated, and without bounds that serve nobody. Returns the
-    file's Variants."""
+def _annotate_file(draft: Any, groups: list[Names]) -> list[FooterCounts]:
+    """Replaces the footer of a finished file: annotated, and without bounds that serve nobody.
+
+    Returns what it says of the file's Variants.
+    """
     with open(draft, "r+b") as file:
         footer = annotate(read_footer(file, str(draft)), groups)
         variants = variant_columns(footer.schema)
@@ -327,10 +325,11 @@ def _annotate_file(draft: Any, groups: list[Names]) -> tuple[VariantColumn, ...]
         file.seek(footer.start)
         file.write(footer_bytes(footer.raw))
         file.truncate()
-    return variants
+    chunks = Chunks(footer, str(draft))
+    return [FooterCounts(footer.schema, chunks, column) for column in variants]
 
 
-def _facts(name: str, draft: Any, columns: tuple[VariantColumn, ...], with_nan: set[int]) -> FileFacts:
+def _facts(name: str, draft: Any, counts: list[FooterCounts], with_nan: set[int]) -> FileFacts:
     size = os.path.getsize(draft)
     with pq.ParquetFile(draft) as opened:
         metadata = opened.metadata
@@ -340,15 +339,16 @@ def _facts(name: str, draft: Any, columns: tuple[VariantColumn, ...], with_nan: 
         path=name,
         size=size,
         num_rows=metadata.num_rows,
-        variants={column.name: _variant_facts(column, leaves) for column in columns},
+        variants={one.column.name: _variant_facts(one, leaves) for one in counts},
         leaves=dict(zip(names, leaves, strict=True)),
     )
 
 
-def _variant_facts(column: VariantColumn, leaves: list[LeafStatistics]) -> VariantFacts:
+def _variant_facts(counts: FooterCounts, leaves: list[LeafStatistics]) -> VariantFacts:
     def statistics(leaf: SchemaNode | None) -> LeafStatistics | None:
         return None if leaf is None or leaf.column is None else leaves[leaf.column]
 
+    column = counts.column
     schema = column.schema
     residual, typed = set(), {}
     for level in column.levels():
@@ -360,14 +360,5 @@ def _variant_facts(column: VariantColumn, leaves: list[LeafStatistics]) -> Varia
             typed[level.path] = scalar
     metadata = statistics(column.metadata)
     assert metadata is not None
-
-    def is_full(leaf: SchemaNode) -> bool:
-        found = statistics(leaf)
-        return found is not None and found.null_count == 0
-
-    def is_empty(leaf: SchemaNode) -> bool:
-        found = statistics(leaf)
-        return found is not None and found.value_count == 0
-
-    objects = objects_in_every_row(column, is_full, is_empty)
+    objects = counts.objects_in_every_row()
     return VariantFacts(schema, frozenset(residual), objects, metadata.null_count, typed)

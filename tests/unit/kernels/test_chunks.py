@@ -112,3 +112,19 @@ def test_one_warning_where_nothing_is_compiled() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout == "['[1]']\n['shredlake runs without its compiled kernels,']\n", found.stderr
+
+
+def test_an_error_ends_the_work_and_leaves_no_thread_behind() -> None:
+    done: list[int] = []
+
+    def work(row: int, piece: pa.Array) -> pa.Array:
+        done.append(row)
+        raise ValueError("bad")
+
+    column = pa.array(range(1 << 21))
+    cut = pieces(column, 2)
+    before = threading.active_count()
+    with pytest.raises(ValueError, match="bad"):
+        map_pieces(work, column, threads=2)
+    assert len(done) <= 2 < len(cut)
+    assert threading.active_count() == before

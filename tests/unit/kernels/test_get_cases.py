@@ -9,7 +9,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from shredlake.errors import CastError, InvalidExpression, InvalidPath, InvalidSchema, MalformedVariant
+from shredlake.errors import (
+    CastError,
+    InvalidExpression,
+    InvalidPath,
+    InvalidSchema,
+    MalformedVariant,
+    WrongType,
+)
 from shredlake.kernels import from_json, get, shred, shredded_type, to_json, variant
 from shredlake.shredding import ShreddingSchema
 from shredlake.variant import Path, Variant
@@ -191,6 +198,8 @@ def test_mistakes() -> None:
         get(pa.array([1]), "$.a", pa.int64())
     with pytest.raises(InvalidExpression, match="there is no time zone 'Mars'"):
         get(column, "$", pa.date32(), timezone="Mars")
+    with pytest.raises(WrongType, match=r"such as pa.int64\(\) .* not 'bigint'"):
+        get(column, "$", "bigint")
 
 
 def test_damage_names_the_row() -> None:

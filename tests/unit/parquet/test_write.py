@@ -259,8 +259,8 @@ def test_the_layout_for_the_log(tmp_path: Path) -> None:
     ("odd", "expected"),
     [
         ({"o": {"x": 5}, "p": {"y": 1}, "l": [{"z": 1}]}, {"$", "$['o']", "$['p']"}),
-        ({"o": {"x": "odd"}, "p": {"y": 1}}, {"$", "$['p']"}),  # no column says that `o` is always there
-        ({"o": {"x": 5}, "p": {}}, {"$", "$['o']"}),
+        ({"o": {"x": "odd"}, "p": {"y": 1}}, {"$", "$['o']", "$['p']"}),
+        ({"o": {"x": 5}, "p": {}}, {"$", "$['o']", "$['p']"}),
         ({"o": {"x": 5}}, {"$", "$['o']"}),
         ({"p": 7}, {"$"}),
         ({}, {"$"}),
@@ -276,6 +276,13 @@ def test_which_objects_every_row_has(tmp_path: Path, odd: Any, expected: set[str
     facts = write_parquet(table, tmp_path / "f.parquet", shredding={"v": schema})
     assert facts.variants["v"].objects == expected
     assert parse_layout_json(facts.layout_json())["v"].objects == expected
+
+
+def test_what_every_element_has_need_not_be_in_every_row(tmp_path: Path) -> None:
+    lists = pa.ListArray.from_arrays([0, 2, 2], column_of([{"o": {"x": 1}}, {"o": {"x": 2}}]))
+    shredding = {"l.list.element": "struct<o struct<x bigint>>"}
+    facts = write_parquet(pa.table({"l": lists}), tmp_path / "f.parquet", shredding=shredding)
+    assert facts.variants["l.list.element"].objects == set()
 
 
 def test_key_value_metadata_and_no_arrow_schema(tmp_path: Path) -> None:
