@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from shredlake.errors import PipelineError
 from shredlake.spark import text as text_module
-from shredlake.spark.sources import cut, find_files, fingerprint
+from shredlake.spark.sources import SourceFile, cut, find_files, fingerprint
+from shredlake.spark.task import sample_windows
 from shredlake.spark.text import pieces
 
 LINES = st.lists(
@@ -158,3 +159,21 @@ def test_a_fingerprint_is_of_the_text(tmp_path: Path) -> None:
     assert before == fingerprint(find_files(str(tmp_path / "a.ndjson")))
     (tmp_path / "a.ndjson").write_text("12\n")
     assert before != fingerprint(find_files(str(tmp_path)))
+
+
+@given(
+    size=st.integers(1, 100_000),
+    splits=st.integers(1, 80),
+    windows=st.integers(1, 40),
+    window_bytes=st.integers(1, 3000),
+)
+def test_a_sample_does_not_depend_on_how_the_text_is_cut(
+    size: int, splits: int, windows: int, window_bytes: int
+) -> None:
+    file = SourceFile("a.ndjson", size, "")
+    whole, parts = (
+        [(one.start, one.end) for one in sample_windows(cut([file], part), windows, window_bytes)]
+        for part in (size, -(-size // splits))
+    )
+    assert parts == whole
+    assert all(end - start == min(window_bytes, size - start) for start, end in parts)
