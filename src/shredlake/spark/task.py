@@ -322,7 +322,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
             due += step * -(-(passed + size - due) // step)
         while not whole and due < passed + size:
             start = split.start + due - passed
-            # Not only as far as the split goes: steps and splits fall together, and what is left may be a byte.
+            # Past the end of the split: steps and splits fall together, and there may be a byte left of it.
             chosen.append(replace(split, start=start, end=min(start + window_bytes, split.file.size)))
             due += step
         passed += size
