@@ -171,7 +171,8 @@ class OpenFile:
 
     def _table(self, reader: pq.ParquetReader, group: int, columns: Sequence[int]) -> pa.Table:
         try:
-            table = reader.read_row_groups([group], list(columns), use_threads=True)
+            # One column is sooner read than handed to another thread and back.
+            table = reader.read_row_groups([group], list(columns), use_threads=len(columns) > 1)
             table.validate()  # costs next to nothing, and the kernels trust what they get
             return table
         except (pa.ArrowException, OSError) as error:
