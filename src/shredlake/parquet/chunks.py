@@ -22,6 +22,9 @@ META_ENCODINGS: Final = 2
 META_PATH: Final = 3
 META_CODEC: Final = 4
 META_STATISTICS: Final = 12
+META_ENCODING_STATS: Final = 13
+DATA_PAGES: Final = (0, 3)
+DICTIONARY_ENCODINGS: Final = (2, 8)
 FILE_COLUMN_ORDERS: Final = 7
 ORDER_BY_TYPE: Final = 1
 
@@ -76,6 +79,15 @@ class Chunk:
     def data_pages(self) -> int | None:
         """How many data pages the footer counts; None where it does not."""
         return self._data_pages if self._data_pages > 0 else None
+
+    @cached_property
+    def is_dictionary(self) -> bool:
+        """Whether the footer says that all its data pages hold indexes into a dictionary."""
+        if self._dictionary_offset <= 0:
+            return False
+        pages = [page for page in self.meta.sequence(META_ENCODING_STATS) if isinstance(page, Struct)]
+        encodings = [page.integer(2) for page in pages if page.integer(1) in DATA_PAGES]
+        return bool(encodings) and all(encoding in DICTIONARY_ENCODINGS for encoding in encodings)
 
     @property
     def decoded_size(self) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -240,12 +240,21 @@ def open_pages(
 
 
 def open_reader(
-    source: object, *, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
+    source: object,
+    *,
+    metadata: pq.FileMetaData | None = None,
+    buffer_size: int = 0,
+    dictionaries: Iterable[int] = (),
 ) -> pq.ParquetReader:
     """pyarrow's reader without `ParquetFile` around it, which lists all column names at every opening."""
     reader = pq.ParquetReader()
     reader.open(
-        source, metadata=metadata, buffer_size=buffer_size, pre_buffer=False, arrow_extensions_enabled=True
+        source,
+        metadata=metadata,
+        buffer_size=buffer_size,
+        pre_buffer=False,
+        arrow_extensions_enabled=True,
+        read_dictionary=sorted(dictionaries),
     )
     return reader
 

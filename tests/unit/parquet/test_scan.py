@@ -343,3 +343,44 @@ def test_deleted_rows_are_left_out(monkeypatch: pytest.MonkeyPatch, window: int,
         expected = [row for row in keep if row % 3]
         assert Scan(plan).to_arrow()["id"].to_pylist() == expected
         assert Scan(plan).count() == len(expected)
+
+
+def test_texts_from_dictionaries_are_as_others(tmp_path: Path) -> None:
+    """Chunks that are all dictionary are read by their indexes, wherever they lie; nobody can tell."""
+    names = ["red", "green", None, "blue"] * 500
+    table = pa.table(
+        {
+            "few": pa.array(names),
+            "bytes": pa.array(names).cast(pa.binary()),
+            "many": pa.array([f"{n:032}" for n in range(2000)]),
+            "large": pa.array(names, pa.large_string()),
+            "indexes": pa.array(names).dictionary_encode(),
+            "nested": pa.array([None if name is None else {"a": {"b": name}} for name in names]),
+            "lists": pa.array([[name, "x"] if n % 3 else [] for n, name in enumerate(names)]),
+            "maps": pa.array([[("k", name)] for name in names], pa.map_(pa.string(), pa.string())),
+            "nothing": pa.array([None] * 2000, pa.string()),
+        }
+    )
+    path = tmp_path / "f.parquet"
+    # Dictionaries of 4 kB: `many` begins with one and goes on without.
+    pq.write_table(table, path, dictionary_pagesize_limit=4096, write_batch_size=50, row_group_size=700)
+    file = OpenFile(str(path))
+    chunks = {file.leaves[column].dotted: file.chunks.chunk(0, column) for column in file.leaves}
+    assert [name for name, chunk in chunks.items() if not chunk.is_dictionary] == ["many"]
+    assert read_parquet(path).equals(pq.read_table(path))
+    assert read_parquet(path, threads=3).column("few").type == pa.string()
+    one = read_parquet(path, columns=["nested.a.b AS b"], where="few = 'green'")
+    assert one.column("b").to_pylist() == ["green"] * 500
+
+
+def test_indexes_beyond_the_dictionary_are_damage(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"s": ["a", "b", "c", "a"] * 16}), path, compression="none")
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    raw = bytearray(path.read_bytes())
+    last = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
+    assert raw[last] == 0b00_10_01_00  # the last four of the indexes, two bits each
+    raw[last] = 0b11_10_01_00
+    path.write_bytes(raw)
+    with pytest.raises(InvalidFile, match="f.parquet"):
+        read_parquet(path)
