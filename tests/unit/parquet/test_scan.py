@@ -382,5 +382,5 @@ def test_indexes_beyond_the_dictionary_are_damage(tmp_path: Path) -> None:
     assert raw[last] == 0b00_10_01_00  # the last four of the indexes, two bits each
     raw[last] = 0b11_10_01_00
     path.write_bytes(raw)
-    with pytest.raises(InvalidFile, match="f.parquet"):
+    with pytest.raises(InvalidFile, match=r"f\.parquet"):
         read_parquet(path)
