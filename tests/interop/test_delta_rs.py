@@ -72,7 +72,7 @@ def test_deltalake_reads_what_we_write(tmp_path: Path, checkpointed: bool) -> No
     assert other.version() == 3
     assert rows(other.to_pyarrow_table()) == [row(n) for n in range(12) if n != 4]
     assert rows(other.to_pyarrow_table(filters=[("id", ">", 9)])) == [row(10), row(11)]
-    assert rows(other.to_pyarrow_table(partitions=[("p", "=", "c/d")])) == [row(n) for n in (1, 7, 10)]
+    assert rows(other.to_pyarrow_table(filters=[("p", "=", "c/d")])) == [row(n) for n in (1, 7, 10)]
 
 
 def test_deltalake_reads_our_unshredded_variants(tmp_path: Path) -> None:
