@@ -103,17 +103,23 @@ def run(
                 failed[index] = error
 
     # The caller works too: it would only wait, and a thread takes a while to start.
-    others = [Thread(target=take, name=f"shredlake-{n}") for n in range(1, min(threads, len(cut)))]
-    for other in others:
-        other.start()
+    others: list[Thread] = []
     try:
+        for number in range(1, min(threads, len(cut))):
+            other = Thread(target=take, name=f"shredlake-{number}")
+            try:
+                other.start()
+            except RuntimeError:
+                break  # no more threads to be had: those that are there do it
+            others.append(other)
         take()
     finally:
         left.clear()
         for other in others:
             other.join()
     if failed:
-        raise failed[min(failed)]  # pieces are taken in order, so none before it is left
+        # Pieces are taken in order, so none before the first to fail is left. An interrupt comes before all.
+        raise min(failed.items(), key=lambda one: (isinstance(one[1], Exception), one[0]))[1]
     return [results[index] for index in range(len(cut))]
 
 

@@ -23,7 +23,9 @@ META_PATH: Final = 3
 META_CODEC: Final = 4
 META_STATISTICS: Final = 12
 META_ENCODING_STATS: Final = 13
-DATA_PAGES: Final = (0, 3)
+PAGE_TYPE: Final = 1
+PAGE_ENCODING: Final = 2
+DATA_PAGE_TYPES: Final = (0, 3)
 DICTIONARY_ENCODINGS: Final = (2, 8)
 FILE_COLUMN_ORDERS: Final = 7
 ORDER_BY_TYPE: Final = 1
@@ -86,7 +88,9 @@ class Chunk:
         if self._dictionary_offset <= 0:
             return False
         pages = [page for page in self.meta.sequence(META_ENCODING_STATS) if isinstance(page, Struct)]
-        encodings = [page.integer(2) for page in pages if page.integer(1) in DATA_PAGES]
+        encodings = [
+            page.integer(PAGE_ENCODING) for page in pages if page.integer(PAGE_TYPE) in DATA_PAGE_TYPES
+        ]
         return bool(encodings) and all(encoding in DICTIONARY_ENCODINGS for encoding in encodings)
 
     @property

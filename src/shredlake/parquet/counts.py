@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -281,13 +282,23 @@ class FooterCounts:
 
     def depth(self, node: SchemaNode) -> tuple[int, int]:
         """Definition and repetition level of a node: how many optional or repeated, and how many repeated."""
-        definition = repetition = 0
-        step = self.schema
-        for name in node.path:
-            step = step.find((name,))
-            definition += step.repetition != "required"
-            repetition += step.repetition == "repeated"
-        return definition, repetition
+        return self._depths[node.path]
+
+    @cached_property
+    def _depths(self) -> dict[tuple[str, ...], tuple[int, int]]:
+        found: dict[tuple[str, ...], tuple[int, int]] = {}
+
+        def visit(node: SchemaNode, definition: int, repetition: int) -> None:
+            definition += node.repetition != "required"
+            repetition += node.repetition == "repeated"
+            found[node.path] = definition, repetition
+            for child in node.children:
+                visit(child, definition, repetition)
+
+        for column in self.schema.children:
+            if column.name == self.column.group.path[0]:
+                visit(column, 0, 0)
+        return found
 
 
 def _histogram(chunk: Chunk, number: int) -> list[int] | None:

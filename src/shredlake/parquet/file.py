@@ -37,10 +37,8 @@ from shredlake.parquet.source import FileView, Location, Source, open_input
 READ_BUFFER: Final = 1 << 20
 """Bytes of each column that streaming keeps at hand."""
 
-BYTES: Final = {
-    kind: Replacement(kind, lambda array: array.dictionary_decode()) for kind in (pa.string(), pa.binary())
-}
-"""Types that pyarrow reads in half the time as indexes, those made plain afterwards, if the file has such."""
+FEW_COLUMNS: Final = 16
+"""Up to so many columns, each is looked at whether it is best read as indexes into its dictionary."""
 
 
 class OpenFile:
@@ -136,25 +134,37 @@ class OpenFile:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
 
     def close(self) -> None:
+        """Gives up what is held open; reading opens it again."""
         self.source.close()
+        for dictionaries in [one for one in self._readers if one]:
+            self._readers.pop(dictionaries, None)
 
     def _read_whole(self, group: int, columns: Sequence[int]) -> pa.Table:
         """Column chunks as pyarrow reads them. Its reader is not made for threads: each takes its own."""
-        chunks = {column: self.chunks.chunk(group, column) for column in columns}
-        dictionaries = frozenset(
-            column for column, chunk in chunks.items() if self.types[column] in BYTES and chunk.is_dictionary
-        )
+        dictionaries = self._dictionaries(group, columns) if len(columns) <= FEW_COLUMNS else frozenset()
         readers = self._readers.setdefault(dictionaries, [])
         try:
             pooled = readers.pop()
         except IndexError:
             pooled = PooledReader(self, dictionaries=dictionaries)
-        pooled.view.hold([chunk.extent for chunk in chunks.values()])
+        pooled.view.hold([self.chunks.chunk(group, column).extent for column in columns])
         try:
             return self._table(pooled.reader, group, columns, dictionaries)
         finally:
             pooled.view.release()
             readers.append(pooled)
+
+    def _dictionaries(self, group: int, columns: Sequence[int]) -> frozenset[int]:
+        """The columns that pyarrow reads in half the time as indexes, made plain afterwards.
+
+        These are texts and bytes that lie in structs alone, all of their pages in terms of a dictionary.
+        """
+        return frozenset(
+            column
+            for column in columns
+            if _text_type(self.arrow_schema, self.leaves[column].path) is not None
+            and self.chunks.chunk(group, column).is_dictionary
+        )
 
     def _choose(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, ChosenPages]:
         """The pages to read of each column of which not all are wanted."""
@@ -191,7 +201,8 @@ class OpenFile:
             # One column is sooner read than handed to another thread and back.
             table = reader.read_row_groups([group], list(columns), use_threads=len(columns) > 1)
             table.validate()  # costs next to nothing, and the kernels trust what they get
-            plain = {self.leaves[column].path: BYTES[self.types[column]] for column in dictionaries}
+            paths = [self.leaves[column].path for column in dictionaries]
+            plain = {path: _decoded(_text_type(self.arrow_schema, path)) for path in paths}
             return replace_columns(table, plain) if plain else table
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
@@ -253,6 +264,26 @@ def _by_coverage(chosen: Mapping[int, ChosenPages]) -> dict[tuple[Range, ...], l
     for column, choice in sorted(chosen.items()):
         groups.setdefault(choice.coverage, []).append(column)
     return groups
+
+
+def _text_type(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
+    """The type of plain texts or bytes to which a way through structs leads, and to nothing else.
+
+    >>> schema = pa.schema([("s", pa.struct([("t", pa.string())])), ("l", pa.list_(pa.string()))])
+    >>> _text_type(schema, ("s", "t")), _text_type(schema, ("l", "list", "element"))
+    (DataType(string), None)
+    """
+    kind: pa.Schema | pa.DataType = schema
+    for name in path:
+        holds_fields = isinstance(kind, pa.Schema | pa.StructType)
+        if not holds_fields or len(kind.get_all_field_indices(name)) != 1:
+            return None
+        kind = kind.field(name).type
+    return kind if pa.types.is_string(kind) or pa.types.is_binary(kind) else None
+
+
+def _decoded(kind: pa.DataType) -> Replacement:
+    return Replacement(kind, lambda array: array.dictionary_decode())
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -122,9 +122,29 @@ def test_an_error_ends_the_work_and_leaves_no_thread_behind() -> None:
         raise ValueError("bad")
 
     column = pa.array(range(1 << 21))
-    cut = pieces(column, 2)
-    before = threading.active_count()
     with pytest.raises(ValueError, match="bad"):
         map_pieces(work, column, threads=2)
-    assert len(done) <= 2 < len(cut)
-    assert threading.active_count() == before
+    assert len(done) <= 2 < len(pieces(column, 2))
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("shredlake-")]
+
+
+def test_an_interrupt_is_not_hidden_by_an_error() -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def work(row: int, piece: pa.Array) -> pa.Array:
+        both.wait()
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        raise ValueError("bad")
+
+    with pytest.raises(KeyboardInterrupt):
+        chunks.run(work, [(row, pa.array([row])) for row in range(4)], 2)
+
+
+def test_without_more_threads_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    column = pa.array(range(1 << 20))
+    assert map_pieces(lambda row, piece: pc.add(piece, 1), column, threads=4).equals(pc.add(column, 1))

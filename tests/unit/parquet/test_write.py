@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 
 from file_cases import BY_TYPE, NESTED, nested_table, unwrapped
 from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant, ShredlakeError
-from shredlake.kernels import shred, shredded_type, variant
+from shredlake.kernels import shred, shredded_type, to_json, variant
 from shredlake.parquet.check import check
 from shredlake.parquet.inspect import inspect
 from shredlake.parquet.layout import parse_layout_json, variant_columns
+from shredlake.parquet.read import read_parquet
 from shredlake.parquet.write import ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.value import Variant
@@ -276,6 +278,38 @@ def test_which_objects_every_row_has(tmp_path: Path, odd: Any, expected: set[str
     facts = write_parquet(table, tmp_path / "f.parquet", shredding={"v": schema})
     assert facts.variants["v"].objects == expected
     assert parse_layout_json(facts.layout_json())["v"].objects == expected
+
+
+def test_groups_that_are_null_as_a_whole(tmp_path: Path) -> None:
+    """Nothing of what lies under a null reaches the file."""
+    schema = "struct<a struct<x bigint>, l array<bigint>, s bigint>"
+    rows = [{"a": {"x": n}, "l": [n, n + 1], "s": n} for n in range(4)]
+    shredded = shred(column_of(rows), ShreddingSchema.parse(schema))
+
+    def hide(group: pa.StructArray, row: int) -> pa.StructArray:
+        fields = [pa.field(field.name, field.type) for field in group.type]
+        parts = [group.field(field.name) for field in group.type]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([n == row for n in range(4)]))
+
+    typed = shredded.field("typed_value")
+    groups = [hide(typed.field(name), row) for name, row in (("a", 0), ("l", 1), ("s", 2))]
+    fields = [pa.field(field.name, group.type) for field, group in zip(typed.type, groups, strict=True)]
+    parts = [
+        shredded.field("metadata"),
+        shredded.field("value"),
+        pa.StructArray.from_arrays(groups, fields=fields),
+    ]
+    names = ["metadata", "value", "typed_value"]
+    hidden = pa.StructArray.from_arrays(parts, names=names)
+    path = tmp_path / "f.parquet"
+    write_parquet(pa.table({"v": hidden}), path)
+    expected = [
+        {name: value for name, value in row.items() if name != "als"[n : n + 1]} for n, row in enumerate(rows)
+    ]
+    assert [json.loads(text) for text in to_json(hidden).to_pylist()] == expected
+    read = read_parquet(path).column("v")
+    assert [json.loads(text) for text in to_json(read).to_pylist()] == expected
+    assert check(path) == []
 
 
 def test_what_every_element_has_need_not_be_in_every_row(tmp_path: Path) -> None:
