@@ -177,9 +177,9 @@ class _Pruner:
             return self.everywhere()
         if op == "<=>":
             if right.value is None:
-                return self.null(left, truth)
+                return self.null_compared(left, right, truth)
             if not truth:
-                return pc.or_(self.null(left, True), self.compare("=", left, right, False))
+                return pc.or_(self.null_compared(left, right, True), self.compare("=", left, right, False))
             op = "="
         if right.value is None:
             return self.everywhere(False)
@@ -280,6 +280,14 @@ class _Pruner:
         if not whole and (image is None or image.can_fail):
             return self.everywhere()
         return pc.fill_null(pc.greater(bounds.null_count, 0), True)
+
+    def null_compared(self, value: Expr, literal: Literal, truth: bool) -> pa.Array:
+        """The same of a value in the type in which it is compared: a cast to it may make nulls."""
+        kind = self.type_of(value)
+        common = None if kind is None else common_type(kind, literal.type)
+        if common is None:
+            return self.everywhere()
+        return self.null(value if common == kind else Cast(value, common), truth)
 
     def nan(self, value: Expr) -> pa.Array:
         image = self.image(value)

@@ -254,3 +254,18 @@ def test_no_containers() -> None:
 
 def test_containers_without_rows() -> None:
     assert kept("v:a::bigint = 1", Stats(pa.int64(), [(1, 2, 0, 0)])) == [False]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("v:a::string <=> NULL", [False, True]),
+        ("v:a::string <=> CAST(NULL AS STRING)", [False, True]),
+        # As a boolean or a number, a text may be null that is none.
+        ("v:a::string <=> CAST(NULL AS BOOLEAN)", [True, True]),
+        ("v:a::string <=> CAST(NULL AS BIGINT)", [True, True]),
+        ("NOT (v:a::string <=> 5)", [True, True]),
+    ],
+)
+def test_a_comparison_may_make_nulls(sql: str, expected: list[bool]) -> None:
+    assert kept(sql, Stats(pa.string(), [("", "b", 0, 10), ("", "b", 1, 10)])) == expected
