@@ -15,6 +15,7 @@ not read can't raise: pruning may hide the error of a row that would not have ma
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -196,9 +197,7 @@ class _Pruner:
 
     def in_common_type(self, operand: Expr, literals: list[Literal]) -> tuple[Image, list[Literal]] | None:
         """The operand's image and the constants as evaluation would compare them."""
-        kind = self.type_of(operand)
-        for literal in literals:
-            kind = None if kind is None else common_type(kind, literal.type)
+        kind = self.compared_as(operand, literals)
         image = self.image(operand)
         if kind is None or image is None:
             return None
@@ -208,6 +207,13 @@ class _Pruner:
         if converted is None or len(known) < len(literals):
             return None
         return converted, known
+
+    def compared_as(self, operand: Expr, literals: Iterable[Literal]) -> DataType | None:
+        """The type in which an operand and constants are compared."""
+        kind = self.type_of(operand)
+        for literal in literals:
+            kind = None if kind is None else common_type(kind, literal.type)
+        return kind
 
     def type_of(self, operand: Expr) -> DataType | None:
         match operand:
@@ -283,11 +289,10 @@ class _Pruner:
 
     def null_compared(self, value: Expr, literal: Literal, truth: bool) -> pa.Array:
         """The same of a value in the type in which it is compared: a cast to it may make nulls."""
-        kind = self.type_of(value)
-        common = None if kind is None else common_type(kind, literal.type)
-        if common is None:
+        kind = self.compared_as(value, [literal])
+        if kind is None:
             return self.everywhere()
-        return self.null(value if common == kind else Cast(value, common), truth)
+        return self.null(value if kind == self.type_of(value) else Cast(value, kind), truth)
 
     def nan(self, value: Expr) -> pa.Array:
         image = self.image(value)

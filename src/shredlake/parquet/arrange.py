@@ -44,10 +44,9 @@ def arrange_variant(array: pa.Array, schema: ShreddingSchema | None, name: str) 
     """One Variant column in its layout: unshredded where `schema` is None."""
     if schema is None:
         return _unshredded(array, name)
-    if shredding_schema(array.type) == schema:
-        array = _without_null_groups(_conform(array, shredded_type(schema)))
-    else:
-        array = _conform(kernels.shred(array, schema), shredded_type(schema))
+    if shredding_schema(array.type) != schema or _has_null_groups(array):
+        array = kernels.shred(array, schema)
+    array = _conform(array, shredded_type(schema))
     metadata = array.field("metadata")
     if metadata.null_count == 0:
         return array
@@ -74,28 +73,17 @@ def _filled(array: pa.Array) -> pa.Array:
     return array.fill_null(b"") if array.null_count else array
 
 
-def _without_null_groups(array: pa.StructArray) -> pa.StructArray:
-    """A shredded column with fields and elements that are null part by part, where they are null as groups.
-
-    Others may write so. Our files have required groups, and pyarrow would write what lies under the null.
-    """
-    if not _has_null_groups(array):
-        return array
-    parts = {field.name: array.field(field.name) for field in array.type}
-    groups, wrap = unwrap(parts["typed_value"])
-    parted = [pa.StructArray.from_arrays(group.flatten(), fields=list(group.type)) for group in groups]
-    parts["typed_value"] = wrap([_without_null_groups(group) for group in parted], parts["typed_value"].type)
-    return pa.StructArray.from_arrays(list(parts.values()), fields=list(array.type), mask=pc.is_null(array))
-
-
 def _has_null_groups(array: pa.StructArray) -> bool:
+    """Whether fields or elements of a shredded column are null as groups, as others may write them.
+
+    In our files these groups are required, and pyarrow would write what lies under the null.
+    """
     at = array.type.get_field_index("typed_value")
     if at < 0 or not pa.types.is_nested(array.type.field(at).type):
         return False
     typed = array.field(at)
-    groups = (
-        [typed.values] if pa.types.is_list(typed.type) else map(typed.field, range(typed.type.num_fields))
-    )
+    fields = range(typed.type.num_fields)
+    groups = map(typed.field, fields) if pa.types.is_struct(typed.type) else [typed.values]
     return any(group.null_count or _has_null_groups(group) for group in groups)
 
 

@@ -101,7 +101,7 @@ class OpenFile:
             )
             positions = {column: at for at, column in enumerate(sorted(chosen))}
             for coverage, alike in _by_coverage(chosen).items():
-                table = self._table(reader, 0, [positions[column] for column in alike])
+                table = self._table(reader, 0, [positions[column] for column in alike], {})
                 found.append(self._picked(table, rows, coverage))
         pages = sum(len(choice.chosen) for choice in chosen.values())
         self.tally.add(group, columns, pages + self.page_count(group, whole))
@@ -141,8 +141,8 @@ class OpenFile:
 
     def _read_whole(self, group: int, columns: Sequence[int]) -> pa.Table:
         """Column chunks as pyarrow reads them. Its reader is not made for threads: each takes its own."""
-        dictionaries = self._dictionaries(group, columns) if len(columns) <= FEW_COLUMNS else frozenset()
-        readers = self._readers.setdefault(dictionaries, [])
+        dictionaries = self._dictionaries(group, columns)
+        readers = self._readers.setdefault(frozenset(dictionaries), [])
         try:
             pooled = readers.pop()
         except IndexError:
@@ -154,17 +154,19 @@ class OpenFile:
             pooled.view.release()
             readers.append(pooled)
 
-    def _dictionaries(self, group: int, columns: Sequence[int]) -> frozenset[int]:
-        """The columns that pyarrow reads in half the time as indexes, made plain afterwards.
+    def _dictionaries(self, group: int, columns: Sequence[int]) -> dict[int, pa.DataType]:
+        """The columns that pyarrow reads in half the time as indexes, and what they are made of these.
 
-        These are texts and bytes that lie in structs alone, all of their pages in terms of a dictionary.
+        They are texts and bytes that lie in structs alone, all of their pages in terms of a dictionary.
         """
-        return frozenset(
-            column
-            for column in columns
-            if _text_type(self.arrow_schema, self.leaves[column].path) is not None
-            and self.chunks.chunk(group, column).is_dictionary
-        )
+        if len(columns) > FEW_COLUMNS:
+            return {}
+        found = {column: _text_type(self.arrow_schema, self.leaves[column].path) for column in columns}
+        return {
+            column: kind
+            for column, kind in found.items()
+            if kind is not None and self.chunks.chunk(group, column).is_dictionary
+        }
 
     def _choose(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, ChosenPages]:
         """The pages to read of each column of which not all are wanted."""
@@ -195,14 +197,13 @@ class OpenFile:
         reader: pq.ParquetReader,
         group: int,
         columns: Sequence[int],
-        dictionaries: frozenset[int] = frozenset(),
+        dictionaries: Mapping[int, pa.DataType],
     ) -> pa.Table:
         try:
             # One column is sooner read than handed to another thread and back.
             table = reader.read_row_groups([group], list(columns), use_threads=len(columns) > 1)
             table.validate()  # costs next to nothing, and the kernels trust what they get
-            paths = [self.leaves[column].path for column in dictionaries]
-            plain = {path: _decoded(_text_type(self.arrow_schema, path)) for path in paths}
+            plain = {self.leaves[column].path: _decoded(kind) for column, kind in dictionaries.items()}
             return replace_columns(table, plain) if plain else table
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
@@ -223,9 +224,7 @@ class PooledReader:
     Fetching ahead is ours (`FileView.hold`): pyarrow keeps what it fetched until the file is closed.
     """
 
-    def __init__(
-        self, file: OpenFile, buffer_size: int = 0, dictionaries: frozenset[int] = frozenset()
-    ) -> None:
+    def __init__(self, file: OpenFile, buffer_size: int = 0, dictionaries: Iterable[int] = ()) -> None:
         """`dictionaries` are columns that come as indexes into a dictionary."""
         self.view = FileView(file.source)
         self.reader = open_reader(
