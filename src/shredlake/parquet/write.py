@@ -34,6 +34,10 @@ from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
 from shredlake.shredding.schema import ShreddingSchema
 
+DICTIONARY_BYTES = 8 << 20
+"""Up to this size a row group's dictionary is kept; above it, pyarrow goes on with plain pages. A dictionary
+is only chosen where it pays, and 1 MB, the usual limit, is less than one of 40,000 keys needs."""
+
 Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
 
 
@@ -55,7 +59,9 @@ class WriteOptions:
     page_rows: int = 12_288
     """Rows of a data page: the unit that the page index skips. Smaller ones compress worse: 8,192 rows cost
     1.3% to 2.2% of a file's size, 20,000 save as much."""
-    page_bytes: int = 1 << 20
+    page_bytes: int = 2 << 20
+    """Bytes of a data page, however few its rows: for whole documents in one column. 1 MB costs GitHub's
+    events 1.2%, 4 MB save another 0.6%, and one row would take twice the bytes."""
     bloom_filters: tuple[str, ...] = ()
     """What gets a Bloom filter, for lookups by keys in no order: a path, `v:user.id`, or a leaf column by its
     dotted name. A path that the file does not hold as a column gets none."""
@@ -204,6 +210,7 @@ class ParquetWriter:
             use_dictionary=encodings.dictionary,
             column_encoding=encodings.others,
             data_page_size=options.page_bytes,
+            dictionary_pagesize_limit=DICTIONARY_BYTES,
             max_rows_per_page=options.page_rows,
             write_batch_size=min(1024, options.page_rows),
             write_page_index=True,
