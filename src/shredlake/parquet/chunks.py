@@ -94,6 +94,11 @@ class Chunk:
         return bool(encodings) and all(encoding in DICTIONARY_ENCODINGS for encoding in encodings)
 
     @property
+    def dictionary_size(self) -> int:
+        """The compressed bytes of its dictionary, as far as the footer tells; 0 without one."""
+        return max(self._data_offset - self._dictionary_offset, 0) if self._dictionary_offset > 0 else 0
+
+    @property
     def decoded_size(self) -> int:
         """About how many bytes the values take in Arrow, where a dictionary's entry counts at each use."""
         return max(self.uncompressed_size, max(self._unencoded, 0) + 4 * self.values)

@@ -104,14 +104,14 @@ class Plan:
             return ()
         if self.name in WITH_ONE_CHILD:
             return (Plan(self._plan.child(), self._array),)
-        return tuple(Plan(child, self._array) for child in _items(self._plan.children()))
+        return tuple(Plan(child, self._array) for child in items(self._plan.children()))
 
     @cached_property
     def subqueries(self) -> tuple[Plan, ...]:
         """The plans inside its expressions."""
         if not any(_holds_plan(tree) for tree in self.expressions):
             return ()
-        return tuple(Plan(inner, self._array) for inner in _items(self._plan.subqueries()))
+        return tuple(Plan(inner, self._array) for inner in items(self._plan.subqueries()))
 
     def table(self) -> tuple[str, dict[int, str]]:
         """Of a stub, the name that its columns carry, and their names by identity."""
@@ -151,6 +151,29 @@ class Plan:
                 found[view.identifier().table()] = (list(view.schema().fieldNames()), text.get())
         return found
 
+    # Of an aggregate:
+
+    def groupings(self) -> tuple[Node, ...]:
+        """What it groups by."""
+        return self.expressions[: self._plan.groupingExpressions().size()]
+
+    def results(self) -> tuple[Node, ...]:
+        """Its columns."""
+        return self.expressions[self._plan.groupingExpressions().size() :]
+
+    def aggregates(self) -> Iterator[Any]:
+        """The same in the JVM."""
+        return items(self._plan.aggregateExpressions())
+
+    def tries(self) -> bool:
+        """Whether a sum that overflows is null, which the JSON of expressions does not tell."""
+        sums = any(_holds(tree, "Sum") for tree in self.expressions)
+        return sums and "try_sum(" in self._plan.aggregateExpressions().mkString(" ")
+
+    def over(self, children: Any) -> Any:
+        """The plan in the JVM, over others than its own."""
+        return self._plan.withNewChildren(children)
+
     def _trees(self, found: Any) -> tuple[Node, ...]:
         return parse_tree(json.loads(self._array(found, False).toJSON())).children
 
@@ -160,7 +183,7 @@ def _array_class(jvm: Any) -> Any:
     return jvm.org.apache.spark.sql.catalyst.expressions.CreateArray
 
 
-def _items(found: Any) -> Iterator[Any]:
+def items(found: Any) -> Iterator[Any]:
     return (found.apply(index) for index in range(found.size()))
 
 
@@ -203,8 +226,8 @@ class Relation:
                 if conjunct.name == "IsNotNull":
                     continue
                 try:
-                    _Translator(self, self.taken, lambda: "UTC").expr(conjunct)
-                except (_NotUnderstood, ShredlakeError):
+                    Translator(self, self.taken, lambda: "UTC").expr(conjunct)
+                except (NotUnderstood, ShredlakeError):
                     yield shown(conjunct)
 
     def takes(self, column: str, get: Get) -> bool:
@@ -340,8 +363,8 @@ def _is_variant_column(tree: Node) -> bool:
 # ── filters in our own words ────────────────────────────────────────────────────────────────────────────
 
 
-class _NotUnderstood(Exception):
-    """A part of a filter that only Spark can judge."""
+class NotUnderstood(Exception):
+    """A part of a query that only Spark can judge."""
 
 
 def predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
@@ -353,9 +376,24 @@ def predicate(relation: Relation, variants: Collection[str], zone: Callable[[], 
     for condition in relation.filters:
         for conjunct in _conjuncts(condition):
             try:
-                parts.append(_Translator(relation, variants, zone).expr(conjunct))
-            except (_NotUnderstood, ShredlakeError):
+                parts.append(Translator(relation, variants, zone).expr(conjunct))
+            except (NotUnderstood, ShredlakeError):
                 continue
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def whole_predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
+    """All filters over a relation as one expression that says neither less nor more; else NotUnderstood."""
+    translator = Translator(relation, variants, zone, strict=True)
+    parts = [
+        translator.expr(conjunct)
+        for condition in relation.filters
+        for conjunct in _conjuncts(condition)
+        # The optimiser adds it to what a path of the Variant implies anyway.
+        if not (conjunct.name == "IsNotNull" and _is_variant_column(conjunct.children[0]))
+    ]
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else And(tuple(parts))
@@ -407,11 +445,19 @@ def shown(node: Node) -> str:
             return f"{name[0].lower()}{name[1:]}({', '.join(parts)})"
 
 
-class _Translator:
-    """Catalyst's expressions to ours."""
+class Translator:
+    """Catalyst's expressions to ours. With `strict`, paths say whether a value must cast."""
 
-    def __init__(self, relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        variants: Collection[str],
+        zone: Callable[[], str],
+        *,
+        strict: bool = False,
+    ) -> None:
         self._relation, self._variants, self._zone = relation, variants, zone
+        self._strict = strict
 
     def expr(self, node: Node) -> Expr:
         match node.name:
@@ -452,19 +498,21 @@ class _Translator:
             path = None  # a cast of what was cast already
         name = self._name(chain[-1].children[0]) if path else None
         if path is None or name is None:
-            raise _NotUnderstood(node.name)
-        return Get(join_name((name,)), *path, strict=False)
+            raise NotUnderstood(node.name)
+        # Whether a cast is one that tries, the plan's JSON does not tell.
+        must_cast = len(chain) > 1 or chain[0].fields.get("failOnError") is not False
+        return Get(join_name((name,)), *path, strict=self._strict and must_cast)
 
     def _name(self, node: Node) -> str | None:
         return self._relation.names.get(_identity(node)) if node.name == "AttributeReference" else None
 
     def literal(self, node: Node) -> Literal:
         if node.name != "Literal":
-            raise _NotUnderstood(node.name)
+            raise NotUnderstood(node.name)
         kind, text = node.fields["dataType"], node.fields["value"]
         reader = LITERALS.get(kind.partition("(")[0] if isinstance(kind, str) else "")
         if reader is None or text is None:
-            raise _NotUnderstood(f"literal {kind}")
+            raise NotUnderstood(f"literal {kind}")
         return Literal(reader(text, self._zone), parse_type(SQL_NAMES.get(kind, kind)))
 
 
@@ -478,7 +526,7 @@ CALENDARS_AGREE: Final = 1900
 def _date(text: str, _: Callable[[], str]) -> date:
     found = date.fromisoformat(text)
     if found.year < CALENDARS_AGREE:
-        raise _NotUnderstood(text)
+        raise NotUnderstood(text)
     return found
 
 
@@ -487,7 +535,7 @@ def _timestamp(text: str, zone: Callable[[], str]) -> datetime:
     found = local.replace(tzinfo=ZoneInfo(zone()))
     twice = found.utcoffset() != found.replace(fold=1).utcoffset()  # or never: clocks were put forward
     if local.year < CALENDARS_AGREE or twice:
-        raise _NotUnderstood(text)
+        raise NotUnderstood(text)
     return found.astimezone(ZoneInfo("UTC"))
 
 

@@ -19,6 +19,7 @@ from shredlake.delta.table import Table
 from shredlake.errors import InvalidExpression
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.spark import plan
+from shredlake.spark.aggregate import aggregated
 from shredlake.spark.engine import is_connect
 from shredlake.spark.explain import SqlExplain
 from shredlake.spark.frames import spark_type
@@ -135,6 +136,7 @@ def explain(
         {name: one.explain() for name, one in found.scans.items()},
         {name: tuple(found.asked.not_understood(name)) for name in tables},
         found.reason,
+        found.by_workers,
     )
 
 
@@ -159,6 +161,8 @@ class Answer:
     scans: Mapping[str, SparkScan]
     reason: str = ""
     """Why Spark reads Variants by itself, if it does."""
+    by_workers: bool = False
+    """Whether the workers group the rows."""
 
 
 def _answer(
@@ -174,7 +178,7 @@ def _answer(
     with views(spark, {name: _stub(spark, one, name) for name, one in snapshots.items()}):
         original = _analysed(spark, query)
     asked = _asked(original)
-    answered = _from_paths(query, snapshots, original, asked)
+    answered = _from_parts(snapshots, original, asked) or _from_paths(query, snapshots, original, asked)
     if isinstance(answered, Answer):
         return answered
     pruning = {name: _pruning(spark, one, asked.of(name)) for name, one in snapshots.items()}
@@ -208,6 +212,7 @@ class Asked:
     """The temporary views that it uses."""
     relations: Sequence[plan.Relation] = ()
     joins: bool = True
+    analysed: plan.Plan | None = None
 
     def of(self, table: str) -> list[plan.Relation]:
         """The occurrences of a table. One that the optimiser did away with may be needed after all."""
@@ -237,7 +242,7 @@ def _asked(original: DataFrame) -> Asked:
     if analysed.holds(*plan.CLOCK):
         relations = [replace(one, filters=[]) for one in relations]
     joins = any(node.name.endswith("Join") for node in optimised.walk())
-    return Asked(whole, analysed.views(), relations, joins)
+    return Asked(whole, analysed.views(), relations, joins, analysed)
 
 
 def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
@@ -252,6 +257,33 @@ def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relat
 
 def _java_zone(spark: SparkSession) -> str:
     return str(spark._jvm.java.util.TimeZone.getDefault().getID())
+
+
+# ── answering from groups ───────────────────────────────────────────────────────────────────────────────
+
+
+def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: Asked) -> Answer | None:
+    """The query with its groups made by the workers, if it is one that they can and should make."""
+    from py4j.protocol import Py4JError
+
+    if asked.whole or asked.analysed is None or len(asked.relations) != 1:
+        return None
+    [relation] = asked.relations
+    if relation.table not in snapshots:
+        return None
+    spark, snapshot = original.sparkSession, snapshots[relation.table]
+    found = aggregated(
+        spark, snapshot, relation, asked.analysed, _variants(snapshot.schema), lambda: _java_zone(spark)
+    )
+    if found is None:
+        return None
+    try:
+        frame = _own_columns(found.frame(), original)
+    except (Py4JError, TypeError):
+        return None  # another Spark has these classes under other names
+    if [item.dataType for item in frame.schema] != [item.dataType for item in original.schema]:
+        return None
+    return Answer(frame, asked, {relation.table: found.scan}, by_workers=True)
 
 
 # ── answering from paths ────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ step from a relation to a view. Data files never change, so a frame over the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.delta.actions import Add
 from shredlake.delta.last_used import LastUsed
@@ -47,7 +47,6 @@ def _declared(frame: DataFrame, schema: str) -> DataFrame:
     object for every row: see docs/decisions/0008.
     """
     from py4j.protocol import Py4JError
-    from pyspark.sql import DataFrame as AnyFrame
 
     spark = frame.sparkSession
     if "NOT NULL" not in schema or is_connect(spark):
@@ -65,8 +64,14 @@ def _declared(frame: DataFrame, schema: str) -> DataFrame:
             session,
         )
         relations = getattr(jvm.org.apache.spark.sql.execution.datasources, "LogicalRelation$")
-        datasets = getattr(jvm.org.apache.spark.sql.classic, "Dataset$")
-        plan = getattr(relations, "MODULE$").apply(declared, False)
-        return AnyFrame(getattr(datasets, "MODULE$").ofRows(session, plan), spark)
+        return frame_of(spark, getattr(relations, "MODULE$").apply(declared, False))
     except (Py4JError, TypeError):
         return frame  # another Spark has these classes under other names: slower, with the same answer
+
+
+def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
+    """The frame of a logical plan of the JVM."""
+    from pyspark.sql import DataFrame
+
+    datasets = getattr(spark._jvm.org.apache.spark.sql.classic, "Dataset$")
+    return DataFrame(getattr(datasets, "MODULE$").ofRows(spark._jsparkSession, plan), spark)

@@ -49,6 +49,7 @@ from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
 from shredlake.spark.explain import SparkExplain, explain
+from shredlake.spark.engine import keep_modules
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import (
@@ -384,6 +385,7 @@ class SparkScan:
         order, timezone = self._row_type.names, self.timezone
 
         def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            keep_modules()
             for batch in batches:
                 made: dict[str, pa.Array] = {}
                 for name, (physical, ref) in asked.items():
@@ -402,16 +404,17 @@ class SparkScan:
         """Files that only our own reader understands, or reads better: a few per task."""
         snapshot = slim(self.snapshot)
         names = self._row_type.names
-        projections = tuple(Projection(name, _lenient(ref)) for ref, name in self.references.items())
+        projections = tuple(Projection(name, lenient(ref)) for ref, name in self.references.items())
         projections += tuple(Projection(name, _failed(ref)) for ref, name in self.strict_paths.items())
         kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
         predicate = self.local.query.predicate
         if predicate is not None:
-            predicate = None if self.strict_paths else rewrite(predicate, _lenient)
+            predicate = None if self.strict_paths else rewrite(predicate, lenient)
         query = Query(projections, predicate, kinds, timezone=self.timezone)
-        tasks = list(_packed(group.adds))
+        tasks = list(packed(group.adds))
 
         def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            keep_modules()
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for add in tasks[number]:
@@ -481,7 +484,8 @@ def _effective(own: bool | None, default: bool) -> bool:
     return default if own is None else own
 
 
-def _lenient(ref: Column | Get) -> Column | Get:
+def lenient(ref: Column | Get) -> Column | Get:
+    """The reference, null where a value does not cast."""
     return replace(ref, strict=False) if isinstance(ref, Get) else ref
 
 
@@ -501,12 +505,12 @@ def _variant_names(physical: str) -> tuple[str, ...]:
     return name_parts(physical)
 
 
-def _packed(adds: Sequence[Add]) -> Iterator[tuple[Add, ...]]:
+def packed(adds: Sequence[Add], limit: int = WORKER_TASK_BYTES) -> Iterator[tuple[Add, ...]]:
     """Files in the order given, as many together as make a good task."""
     task: list[Add] = []
     size = 0
     for add in adds:
-        if task and size + add.size > WORKER_TASK_BYTES:
+        if task and size + add.size > limit:
             yield tuple(task)
             task, size = [], 0
         task.append(add)

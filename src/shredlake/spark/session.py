@@ -37,6 +37,8 @@ LOCAL_SETTINGS: Final[Mapping[str, str]] = {
     # A laptop's name often resolves to an address it does not have.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Over TCP, each task of a Python worker waits 40 ms for an acknowledgement.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 """Comfort for a Spark inside this process, unless the caller says otherwise."""
 

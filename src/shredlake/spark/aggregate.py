@@ -1,0 +1,317 @@
+"""Queries that group a large table, with the groups made where the files are read.
+
+```
+Sort, Limit, HAVING          as Spark analysed them
+└─ Project                   under the identities that the query knows its columns by
+   └─ Aggregate              merges parts: sum of counts, least of minima
+      └─ mapInArrow          a few files per task, read by the leaf, filtered, grouped     (partials.py)
+```
+
+Spark reads a path row by row and level by level; the workers read it as an array, and send Spark some groups
+instead of all rows: docs/decisions/0010. It is done only where the answer is the same to the last digit and the groups
+are likely to be few; every other query goes its usual way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from shredlake.delta.actions import Add
+from shredlake.delta.last_used import LastUsed
+from shredlake.delta.read_file import DataFile, Query
+from shredlake.delta.rebind import rewrite
+from shredlake.delta.snapshot import Snapshot
+from shredlake.errors import ShredlakeError
+from shredlake.expr import Column, Expr, Get, Projection, from_arrow
+from shredlake.expr.types import BOOLEAN
+from shredlake.spark import plan
+from shredlake.spark.engine import keep_modules
+from shredlake.spark.frames import spark_batch, spark_type
+from shredlake.spark.partials import AGGREGATES, COMPARABLE, FUNCTIONS, Grouping, Part, Value
+from shredlake.spark.relations import frame_of, remembered
+from shredlake.spark.scan import SparkScan, lenient, packed, slim
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ENOUGH_BYTES: Final = 256 << 20
+"""From this size of its files on a table is worth starting Python for."""
+FILES_PER_CORE: Final = 2
+"""With fewer, cores would idle: Spark divides a file among them, the workers do not."""
+TASKS_PER_CORE: Final = 4
+SMALL_DICTIONARY: Final = 1 << 16
+"""Bytes up to which a dictionary tells that a column has few values."""
+
+ABOVE: Final = frozenset({"Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias"})
+BELOW: Final = frozenset({"Filter", "SubqueryAlias", "View"})
+"""What may stand between an aggregate and the result, and between it and the table."""
+
+UTC: Final = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
+
+_few: Final[LastUsed[tuple[Any, ...], bool]] = LastUsed(256)
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """A query whose aggregate the workers compute: what they read, and how the rest of it goes on."""
+
+    scan: SparkScan
+    grouping: Grouping
+    outputs: tuple[str, ...]
+    """Per column of the aggregate, the one of `grouping` that it comes from."""
+    node: plan.Plan
+    above: tuple[plan.Plan, ...]
+    """The plans over the aggregate, from the top."""
+
+    def frame(self) -> DataFrame:
+        """The whole query."""
+        spark = self.scan.spark
+        jvm = spark._jvm
+        merged = self._merged()._jdf.queryExecution().analyzed()
+        columns = dict(zip(self.grouping.names, plan.items(merged.output()), strict=True))
+        nothing, none = jvm.scala.Option.empty(), _sequence(jvm, [])
+        named = [
+            jvm.org.apache.spark.sql.catalyst.expressions.Alias(
+                columns[source], old.name(), old.exprId(), none, nothing, none
+            )
+            for source, old in zip(self.outputs, self.node.aggregates(), strict=True)
+        ]
+        whole = jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_sequence(jvm, named), merged)
+        for node in reversed(self.above):
+            whole = node.over(_sequence(jvm, [whole]))
+        return frame_of(spark, whole)
+
+    def _merged(self) -> DataFrame:
+        """The parts of all tasks, and what Spark makes of them."""
+        from pyspark.sql import functions as F
+
+        scan, grouping = self.scan, self.grouping
+
+        def make() -> DataFrame:
+            final = [
+                F.expr(AGGREGATES[part.aggregate].final.format(name)).alias(name)
+                for name, part in zip(grouping.part_names, grouping.parts, strict=True)
+            ]
+            return _parts(scan, grouping).groupBy(*grouping.key_names).agg(*final)
+
+        key = ("parts", grouping, *scan.identity, scan.local.query.predicate, scan.timezone)
+        return remembered(scan.spark, key, make)
+
+
+def aggregated(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    relation: plan.Relation,
+    analysed: plan.Plan,
+    variants: Sequence[str],
+    zone: Any,
+) -> Aggregated | None:
+    """The query, if it is one aggregate over this table that the workers can and should compute."""
+    above, node = _down(analysed, ABOVE)
+    if node.name != "Aggregate" or _down(node.children[0], BELOW)[1].name != plan.LEAF:
+        return None
+    if analysed.holds(*plan.CLOCK) or node.tries():
+        return None  # a time that is not yet; an overflow that would be null
+    reader = _Reader(plan.Translator(relation, variants, zone, strict=True))
+    try:
+        predicate = plan.whole_predicate(relation, variants, zone)
+        keys = tuple(node.groupings())
+        columns = [reader.column(tree, keys) for tree in node.results()]
+        names = [f"c{number}" for number in range(len(reader.refs))]
+        projections = [Projection(name, ref) for name, ref in zip(names, reader.refs, strict=True)]
+        scan = SparkScan(spark, snapshot, projections, predicate)
+        kinds = [from_arrow(kind) for kind in scan.local.schema.types]
+    except (plan.NotUnderstood, ShredlakeError):
+        return None
+    values = {
+        draft: Value(names[draft.ref], kinds[draft.ref], draft.functions)
+        for draft in (*map(reader.value, keys), *(c.value for c in columns if c.value is not None))
+    }
+    grouping = Grouping(
+        tuple(values[reader.value(tree)] for tree in keys),
+        tuple(
+            dict.fromkeys(
+                Part(column.aggregate, None if column.value is None else values[column.value])
+                for column in columns
+                if column.aggregate
+            )
+        ),
+    )
+    if not grouping.parts or None in [part.type for part in grouping.parts]:
+        return None
+    if not all(key.result in COMPARABLE for key in grouping.keys):
+        return None
+    if not _can_not_fail(scan) or not _pays(scan, grouping):
+        return None
+    outputs = []
+    for column in columns:
+        if column.aggregate:
+            part = Part(column.aggregate, None if column.value is None else values[column.value])
+            outputs.append(grouping.part_names[grouping.parts.index(part)])
+        else:
+            outputs.append(grouping.key_names[column.key])
+    return Aggregated(scan, grouping, tuple(outputs), node, above)
+
+
+def _down(node: plan.Plan, passed: frozenset[str]) -> tuple[tuple[plan.Plan, ...], plan.Plan]:
+    """The plans of these names in a row, and the one below them."""
+    found: list[plan.Plan] = []
+    while node.name in passed:
+        found.append(node)
+        [node] = node.children
+    return tuple(found), node
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A value before the columns have their types: which reference, under which functions."""
+
+    ref: int
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A column of the aggregate: one of the keys, or an aggregate of a value."""
+
+    key: int = -1
+    aggregate: str = ""
+    value: _Draft | None = None
+
+
+@dataclass
+class _Reader:
+    """Makes values of expressions, and gathers what they refer to."""
+
+    translator: plan.Translator
+    refs: list[Column | Get] = field(default_factory=list)
+
+    def column(self, tree: plan.Node, keys: Sequence[plan.Node]) -> _Result:
+        inner = tree.children[0] if tree.name == "Alias" else tree
+        for number, key in enumerate(keys):
+            self.value(key)
+            if key == inner:
+                return _Result(key=number)
+        if inner.name != "AggregateExpression" or inner.fields["isDistinct"] or len(inner.children) != 1:
+            raise plan.NotUnderstood(inner.name)
+        [function] = inner.children
+        if function.name not in AGGREGATES or len(function.children) != 1:
+            raise plan.NotUnderstood(function.name)
+        [argument] = function.children
+        if function.name == "Count" and argument.name == "Literal" and argument.fields["value"] is not None:
+            return _Result(aggregate="Count")
+        return _Result(aggregate=function.name, value=self.value(argument))
+
+    def value(self, tree: plan.Node) -> _Draft:
+        functions: list[str] = []
+        while tree.name in FUNCTIONS:
+            if tree.fields.get("timeZoneId", "UTC") not in UTC:
+                raise plan.NotUnderstood(tree.name)
+            functions.append(tree.name)
+            [tree] = tree.children
+        ref = self.translator.reference(tree)
+        if ref not in self.refs:
+            self.refs.append(ref)
+        return _Draft(self.refs.index(ref), tuple(reversed(functions)))
+
+
+def _can_not_fail(scan: SparkScan) -> bool:
+    """Whether no value of these files fails to cast where that would be an error."""
+    return not scan.strict_paths or all(
+        not group.worker and all(group.served[ref].fails == "false" for ref in scan.strict_paths)
+        for group in scan.groups
+    )
+
+
+def _pays(scan: SparkScan, grouping: Grouping) -> bool:
+    adds = [add for group in scan.groups for add in group.adds]
+    cores = scan.spark.sparkContext.defaultParallelism
+    if sum(add.size for add in adds) < ENOUGH_BYTES or len(adds) < FILES_PER_CORE * cores:
+        return False
+    key = (scan.snapshot.storage, adds[0].path, grouping.keys, tuple(scan.local.query.projections))
+    return _few.get(key, lambda: _has_few(scan, adds[0], grouping))
+
+
+def _has_few(scan: SparkScan, add: Add, grouping: Grouping) -> bool:
+    """Whether the keys have few values in one file, as far as its footer tells."""
+    paths = {projection.name: projection.expr for projection in scan.local.query.projections}
+    data = DataFile(scan.snapshot, add)
+    try:
+        return all(
+            any(FUNCTIONS[name].few for name in key.functions)
+            or key.type == BOOLEAN
+            or _is_small(data, paths[key.column])
+            for key in grouping.keys
+        )
+    finally:
+        data.file.close()
+
+
+def _is_small(data: DataFile, ref: Expr) -> bool:
+    bound = data.binding.expression(ref)
+    if not isinstance(bound, Column | Get):
+        return True  # a constant: a partition's value, or null
+    access = data.file.columns.access(bound)
+    if access is None or not data.file.chunks:
+        return True
+    if access.leaf is None or access.leaf.column is None:
+        return False
+    chunk = data.file.chunks.chunk(0, access.leaf.column)
+    return chunk.is_all_null or (chunk.is_dictionary and chunk.dictionary_size <= SMALL_DICTIONARY)
+
+
+def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:
+    """The groups of every task's files."""
+    from pyspark.sql.types import StructField, StructType
+
+    snapshot = slim(scan.snapshot)
+    predicate = scan.local.query.predicate
+    query = replace(
+        scan.local.query,
+        projections=tuple(
+            Projection(one.name, rewrite(one.expr, lenient)) for one in scan.local.query.projections
+        ),
+        predicate=None if predicate is None else rewrite(predicate, lenient),
+    )
+    # Statistics stay here: every task gets the list.
+    adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]
+    cores = scan.spark.sparkContext.defaultParallelism
+    size = sum(add.size for add in adds) // (TASKS_PER_CORE * cores)
+    tasks = list(packed(adds, size))
+    kinds = [*(key.result for key in grouping.keys), *(part.type for part in grouping.parts)]
+    schema = StructType(
+        [
+            StructField(name, spark_type(kind))
+            for name, kind in zip(grouping.names, kinds, strict=True)
+            if kind is not None
+        ]
+    )
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_modules()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for parts in grouping.parts_of(_rows(snapshot, tasks[number], query)):
+                    yield spark_batch(parts.columns, parts.schema.names)
+
+    return scan.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(work, schema)
+
+
+def _rows(snapshot: Snapshot, adds: Iterable[Add], query: Query) -> Iterator[pa.RecordBatch]:
+    for add in adds:
+        data = DataFile(snapshot, add)
+        try:
+            if query.projections:
+                yield from data.batches(query)
+            else:  # only rows are counted
+                yield pa.record_batch({"": pa.nulls(data.count(query))})
+        finally:
+            data.file.close()
+
+
+def _sequence(jvm: Any, items: Sequence[Any]) -> Any:
+    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))

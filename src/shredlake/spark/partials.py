@@ -1,0 +1,224 @@
+"""Aggregates of the rows of some files, in parts that Spark puts together: what a worker computes.
+
+```
+batches ─ functions of columns ─ group ─▶ k0 k1 │ p0 p1      one row per group, as often as there are tasks
+                                          ──────┼──────
+                                           keys │ parts      Spark: group by k0, k1 and merge p0, p1
+```
+
+The functions and aggregates are few, those of which Arrow gives exactly Spark's answer: no floating-point
+sums, whose digits depend on the order, and no text but as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.expr.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    INT,
+    INTEGRALS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+)
+
+COMPARABLE: Final = (BOOLEAN, *INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types whose equality and order are Spark's: no numbers with NaN and -0.0."""
+
+MOST_GROUPS: Final = 1 << 16
+"""Groups that a worker keeps; more are handed on, and begun anew."""
+
+LARGEST: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of one value: what it takes, what it gives, and how Arrow computes it."""
+
+    takes: DataType
+    gives: DataType
+    apply: Callable[[pa.Array], pa.Array]
+    few: bool = False
+    """Whether it has few results, so that groups by it are few."""
+
+
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    "Length": Function(STRING, INT, pc.utf8_length),
+    "MicrosToTimestamp": Function(BIGINT, TIMESTAMP, lambda values: values.cast(TIMESTAMP.arrow)),
+    "Hour": Function(TIMESTAMP, INT, lambda values: pc.hour(values).cast(pa.int32()), few=True),
+    "Minute": Function(TIMESTAMP, INT, lambda values: pc.minute(values).cast(pa.int32()), few=True),
+}
+"""By the name of Spark's class. Those of time are in UTC."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column of the batches, under functions: the innermost first."""
+
+    column: str
+    type: DataType
+    """The column's."""
+    functions: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> DataType | None:
+        """The type of the value; None where a function does not take what it would get."""
+        kind = self.type
+        for name in self.functions:
+            if FUNCTIONS[name].takes != kind:
+                return None
+            kind = FUNCTIONS[name].gives
+        return kind
+
+    def of(self, batch: pa.RecordBatch) -> pa.Array:
+        values = batch.column(self.column)
+        for name in self.functions:
+            values = FUNCTIONS[name].apply(values)
+        return values
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate function: Arrow's name of it, and how its parts become one, there and in Spark."""
+
+    part: str
+    merged: str
+    final: str
+    """SQL, with the part's column for `{}`."""
+    takes: tuple[DataType, ...] | None = None
+    """The types that it is exact for; None: all."""
+    gives: DataType | None = None
+    """The type of a part; None: that of the value."""
+
+
+AGGREGATES: Final[Mapping[str, Aggregate]] = {
+    "Count": Aggregate("count", "sum", "coalesce(sum({}), 0L)", None, BIGINT),
+    "Sum": Aggregate("sum", "sum", "sum({})", INTEGRALS, BIGINT),
+    "Min": Aggregate("min", "min", "min({})", COMPARABLE),
+    "Max": Aggregate("max", "max", "max({})", COMPARABLE),
+}
+"""By the name of Spark's class."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One aggregate of a query: of a value, or, for a count, of rows."""
+
+    aggregate: str
+    value: Value | None = None
+
+    @property
+    def type(self) -> DataType | None:
+        """The type of the part; None where the aggregate is not computed here."""
+        facts = AGGREGATES[self.aggregate]
+        if self.value is None:
+            return facts.gives if self.aggregate == "Count" else None
+        kind = self.value.result
+        if kind is None or (facts.takes is not None and kind not in facts.takes):
+            return None
+        return facts.gives or kind
+
+    def alone(self, batch: pa.RecordBatch) -> pa.Array:
+        """The part of every row by itself."""
+        if self.value is None:
+            return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
+        values = self.value.of(batch)
+        if self.aggregate == "Count":
+            return values.is_valid().cast(pa.int64())
+        return values.cast(pa.int64()) if self.aggregate == "Sum" else values
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What to group by, and what to compute.
+
+    >>> grouping = Grouping((Value("k", STRING),), (Part("Count"), Part("Sum", Value("n", BIGINT))))
+    >>> batch = pa.record_batch({"k": ["a", "b", "a"], "n": pa.array([1, 2, 3], pa.int64())})
+    >>> [parts] = grouping.parts_of([batch, batch])
+    >>> parts.to_pylist()
+    [{'k0': 'a', 'p0': 4, 'p1': 8}, {'k0': 'b', 'p0': 2, 'p1': 4}]
+    """
+
+    keys: tuple[Value, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.key_names, *self.part_names]
+
+    @property
+    def key_names(self) -> list[str]:
+        return [f"k{number}" for number in range(len(self.keys))]
+
+    @property
+    def part_names(self) -> list[str]:
+        return [f"p{number}" for number in range(len(self.parts))]
+
+    def parts_of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The parts of all batches: one row per group, or more where there are many groups."""
+        kept: list[pa.Table] = []
+        bound = 0
+        for batch in batches:
+            bound += self._bound(batch)
+            if bound > LARGEST:  # a sum may not fit: Spark decides, row by row
+                yield from _batches(self._merged(kept))
+                yield self._rows(batch)
+                kept, bound = [], 0
+                continue
+            kept.append(self._grouped(batch))
+            if sum(map(len, kept)) > MOST_GROUPS:
+                kept = [self._merged(kept)]
+                if len(kept[0]) > MOST_GROUPS:
+                    yield from _batches(kept[0])
+                    kept, bound = [], 0
+        yield from _batches(self._merged(kept))
+
+    def _bound(self, batch: pa.RecordBatch) -> int:
+        """What no sum over the batch exceeds."""
+        largest = 0
+        for part in self.parts:
+            if part.aggregate == "Sum" and part.value is not None:
+                low, high = (end.as_py() or 0 for end in pc.min_max(part.value.of(batch)).values())
+                largest = max(largest, -low, high)
+        return int(largest * batch.num_rows)
+
+    def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [key.of(batch) for key in self.keys] + [part.alone(batch) for part in self.parts]
+        return pa.RecordBatch.from_arrays(columns, names=self.names)
+
+    def _grouped(self, batch: pa.RecordBatch) -> pa.Table:
+        columns = {name: key.of(batch) for name, key in zip(self.key_names, self.keys, strict=True)}
+        asked: list[tuple[object, ...]] = []
+        for name, part in zip(self.part_names, self.parts, strict=True):
+            if part.value is None:
+                asked.append(([], "count_all"))
+            else:
+                columns[name] = part.value.of(batch)
+                asked.append((name, AGGREGATES[part.aggregate].part))
+        if not columns:  # a table without columns has no rows to count
+            return pa.table(dict.fromkeys(self.names, pa.array([batch.num_rows], pa.int64())))
+        return self._aggregated(pa.table(columns), asked)
+
+    def _merged(self, parts: list[pa.Table]) -> pa.Table | None:
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        merges = [AGGREGATES[part.aggregate].merged for part in self.parts]
+        return self._aggregated(pa.concat_tables(parts), list(zip(self.part_names, merges, strict=True)))
+
+    def _aggregated(self, table: pa.Table, asked: list[tuple[object, ...]]) -> pa.Table:
+        grouped = table.group_by(self.key_names, use_threads=False).aggregate(asked)
+        return grouped.rename_columns(self.names)
+
+
+def _batches(table: pa.Table | None) -> Iterator[pa.RecordBatch]:
+    if table is not None:
+        yield from table.combine_chunks().to_batches()
