@@ -112,6 +112,8 @@ class _Evaluator:
                 return Typed(_scalar(value, kind), kind)
             case Cast(inner, kind, strict):
                 return self.cast(self.value(inner), kind, self.strict if strict is None else strict)
+            case Compare() | In() if (shared := self.by_dictionary(expr)) is not None:
+                return Typed(shared, BOOLEAN)
             case Compare():
                 return Typed(self.compare(expr), BOOLEAN)
             case In():
@@ -250,12 +252,49 @@ class _Evaluator:
             found = pc.if_else(found, found, pa.scalar(None, pa.bool_()))
         return found
 
+    def by_dictionary(self, expr: Compare | In) -> pa.Array | None:
+        """The condition on a column of indexes: judged once for each text that they lead to.
+
+        None unless it compares such a column with texts: nothing to cast, so nothing that could fail.
+        """
+        match expr:
+            case Compare(op, Column(name), Literal(value, kind)) if op != "<=>":
+                texts = [(value, kind)]
+            case In(Column(name), options):
+                texts = [(option.value, option.type) for option in options]
+            case _:
+                return None
+        column = self.whole_column(name)
+        if not pa.types.is_dictionary(column.type) or not pa.types.is_string(column.type.value_type):
+            return None
+        if any(value is None or kind != STRING for value, kind in texts):
+            return None
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(array, pa.ChunkedArray) or array.dictionary.null_count:
+            return None
+        found = _OfValues(Typed(array.dictionary, STRING), self.timezone).value(expr).data
+        return pc.take(found, array.indices)
+
     def variant_null(self, expr: Expr, value: Typed) -> Any:
         if value.type != VARIANT:
             raise InvalidExpression(f"{to_sql(expr)}: {value.type} is no Variant, use IS NULL")
         whole = get(value.data, "$")
         is_null_value = pc.fill_null(pc.equal(whole.field("value"), pa.scalar(b"\x00")), False)
         return pc.and_(pc.is_valid(whole), is_null_value)
+
+
+class _OfValues(_Evaluator):
+    """Evaluates over some values in place of a column."""
+
+    def __init__(self, values: Typed, timezone: str) -> None:
+        super().__init__(pa.table({"": values.data}), strict=False, timezone=timezone)
+        self._values = values
+
+    def column(self, name: str) -> Typed:
+        return self._values
+
+    def by_dictionary(self, expr: Compare | In) -> pa.Array | None:
+        return None
 
 
 def _scalar(value: Any, kind: DataType) -> pa.Scalar:

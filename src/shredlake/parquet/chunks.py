@@ -6,7 +6,7 @@ walked once for the places of all chunks, and a chunk is parsed when somebody as
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from shredlake.errors import InvalidFile
@@ -145,21 +145,29 @@ class Chunks:
     @property
     def schema(self) -> bytes:
         """The list of schema elements, as it stands in the footer."""
-        start = self._fields.get(numbers.FILE_SCHEMA, 0)
-        after = [place for place in self._fields.values() if place > start]
-        return self._raw[start : min(after, default=None)]
+        return self._field(numbers.FILE_SCHEMA)
 
     def ordered_by_type(self, column: int) -> bool:
         """Whether min_value and max_value follow the order that the format defines for the column's type."""
         return column < len(self._orders) and ORDER_BY_TYPE in self._orders[column]
 
     @cached_property
-    def _orders(self) -> list[Struct]:
-        return self._structs(FILE_COLUMN_ORDERS)
+    def _orders(self) -> tuple[Struct, ...]:
+        raw = self._field(FILE_COLUMN_ORDERS)
+        return _column_orders(raw) if raw else ()
 
-    def _structs(self, number: int) -> list[Struct]:
-        if number not in self._fields:
-            return []
-        value = Reader(self._raw, self._fields[number]).value(thrift.LIST)
-        items = value.items if isinstance(value, thrift.List) else []
-        return [item for item in items if isinstance(item, Struct)]
+    def _field(self, number: int) -> bytes:
+        """A field of the footer, as it stands there, and perhaps what follows."""
+        start = self._fields.get(number)
+        if start is None:
+            return b""
+        after = [place for place in self._fields.values() if place > start]
+        return self._raw[start : min(after, default=None)]
+
+
+@lru_cache(maxsize=64)
+def _column_orders(raw: bytes) -> tuple[Struct, ...]:
+    """One for each column; the files of a table have the same."""
+    value = Reader(raw, 0).value(thrift.LIST)
+    items = value.items if isinstance(value, thrift.List) else []
+    return tuple(item for item in items if isinstance(item, Struct))

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidFile, InvalidSchema
@@ -29,7 +30,6 @@ from shredlake.parquet.pages import (
     open_reader,
     read_page_indexes,
 )
-from shredlake.parquet.replace import Replacement, replace_columns
 from shredlake.parquet.rows import Range, Rows
 from shredlake.parquet.schema import SchemaNode
 from shredlake.parquet.source import FileView, Location, Source, open_input
@@ -87,25 +87,63 @@ class OpenFile:
     def read(self, group: int, columns: frozenset[int], rows: Rows) -> dict[str, pa.Array]:
         """Leaves of a row group, for some rows: by the name of the top-level column they belong to.
 
-        A nested column holds only the leaves asked for.
+        A nested column holds only the leaves asked for; texts may come as indexes (`plain` makes texts of
+        them).
         """
+        return self.merged(
+            [
+                {
+                    name: rows.pick(_one_chunk(column), coverage)
+                    for name, column in zip(table.column_names, table.columns, strict=True)
+                }
+                for table, _, coverage in self._tables(group, columns, rows)
+            ]
+        )
+
+    def read_leaves(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, pa.Array]:
+        """Leaves that lie in structs alone, without these: null where one around them is.
+
+        Sooner done than `read`, for a struct's rows are picked level by level.
+        """
+        found: dict[int, pa.Array] = {}
+        for table, held, coverage in self._tables(group, columns, rows):
+            for column in held:
+                first, *rest = self.leaves[column].path
+                leaf = _one_chunk(table.column(first))
+                for name in rest:
+                    leaf = leaf.field(name)
+                found[column] = rows.pick(leaf, coverage)
+        return found
+
+    def _tables(
+        self, group: int, columns: frozenset[int], rows: Rows
+    ) -> Iterator[tuple[pa.Table, Sequence[int], tuple[Range, ...]]]:
+        """Tables of some of the columns, and the rows that they hold: whole chunks, or pages of them."""
         chosen = self._choose(group, columns, rows)
         whole = sorted(columns - chosen.keys())
-        found: list[dict[str, pa.Array]] = []
         if whole:
-            table = self._read_whole(group, whole)
-            found.append(self._picked(table, rows, ((0, self.chunks.row_counts[group]),)))
+            everything = ((0, self.chunks.row_counts[group]),)
+            yield self._checked(self._read_whole(group, whole), everything), whole, everything
         if chosen:
             reader = open_pages(
                 self.source, self._page_schema(frozenset(chosen)), chosen, repeated=self.columns.repeated
             )
             positions = {column: at for at, column in enumerate(sorted(chosen))}
             for coverage, alike in _by_coverage(chosen).items():
-                table = self._table(reader, 0, [positions[column] for column in alike], {})
-                found.append(self._picked(table, rows, coverage))
+                table = self._table(reader, 0, [positions[column] for column in alike])
+                yield self._checked(table, coverage), alike, coverage
         pages = sum(len(choice.chosen) for choice in chosen.values())
         self.tally.add(group, columns, pages + self.page_count(group, whole))
-        return self.merged(found)
+
+    def _checked(self, table: pa.Table, coverage: tuple[Range, ...]) -> pa.Table:
+        expected = sum(stop - start for start, stop in coverage)
+        if table.num_rows != expected:
+            raise InvalidFile(f"{self.name} is damaged: pages of {expected} rows hold {table.num_rows}")
+        return table
+
+    def plain(self, name: str, column: pa.Array) -> pa.Array:
+        """A column as `read` gave it, with texts in place of indexes into dictionaries."""
+        return _plain(column, self.arrow_schema.field(name).type)
 
     def merged(self, parts: list[dict[str, pa.Array]]) -> dict[str, pa.Array]:
         """Columns of which several parts hold different leaves, whole again as far as they were read."""
@@ -154,19 +192,19 @@ class OpenFile:
             pooled.view.release()
             readers.append(pooled)
 
-    def _dictionaries(self, group: int, columns: Sequence[int]) -> dict[int, pa.DataType]:
-        """The columns that pyarrow reads in half the time as indexes, and what they are made of these.
+    def _dictionaries(self, group: int, columns: Sequence[int]) -> list[int]:
+        """The columns that pyarrow reads in half the time as indexes.
 
         They are texts and bytes that lie in structs alone, all of their pages in terms of a dictionary.
         """
         if len(columns) > FEW_COLUMNS:
-            return {}
-        found = {column: _text_type(self.arrow_schema, self.leaves[column].path) for column in columns}
-        return {
-            column: kind
-            for column, kind in found.items()
-            if kind is not None and self.chunks.chunk(group, column).is_dictionary
-        }
+            return []
+        return [
+            column
+            for column in columns
+            if _is_text(self.arrow_schema, self.leaves[column].path)
+            and self.chunks.chunk(group, column).is_dictionary
+        ]
 
     def _choose(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, ChosenPages]:
         """The pages to read of each column of which not all are wanted."""
@@ -197,25 +235,19 @@ class OpenFile:
         reader: pq.ParquetReader,
         group: int,
         columns: Sequence[int],
-        dictionaries: Mapping[int, pa.DataType],
+        dictionaries: Sequence[int] = (),
     ) -> pa.Table:
         try:
             # One column is sooner read than handed to another thread and back.
             table = reader.read_row_groups([group], list(columns), use_threads=len(columns) > 1)
             table.validate()  # costs next to nothing, and the kernels trust what they get
-            plain = {self.leaves[column].path: _decoded(kind) for column, kind in dictionaries.items()}
-            return replace_columns(table, plain) if plain else table
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
-
-    def _picked(self, table: pa.Table, rows: Rows, coverage: tuple[Range, ...]) -> dict[str, pa.Array]:
-        expected = sum(stop - start for start, stop in coverage)
-        if table.num_rows != expected:
-            raise InvalidFile(f"{self.name} is damaged: pages of {expected} rows hold {table.num_rows}")
-        return {
-            name: rows.pick(_one_chunk(column), coverage)
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        }
+        for column in dictionaries:
+            path = self.leaves[column].path
+            if not all(_is_inside(chunk, path[1:]) for chunk in table.column(path[0]).chunks):
+                raise InvalidFile(f"{self.name}, row group {group}: an index leads beyond its dictionary")
+        return table
 
 
 class PooledReader:
@@ -265,24 +297,52 @@ def _by_coverage(chosen: Mapping[int, ChosenPages]) -> dict[tuple[Range, ...], l
     return groups
 
 
-def _text_type(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
-    """The type of plain texts or bytes to which a way through structs leads, and to nothing else.
+def _is_text(schema: pa.Schema, path: Sequence[str]) -> bool:
+    """Whether a way through structs, and through nothing else, leads to plain texts or bytes.
 
     >>> schema = pa.schema([("s", pa.struct([("t", pa.string())])), ("l", pa.list_(pa.string()))])
-    >>> _text_type(schema, ("s", "t")), _text_type(schema, ("l", "list", "element"))
-    (DataType(string), None)
+    >>> _is_text(schema, ("s", "t")), _is_text(schema, ("l", "list", "element"))
+    (True, False)
     """
     kind: pa.Schema | pa.DataType = schema
     for name in path:
         holds_fields = isinstance(kind, pa.Schema | pa.StructType)
         if not holds_fields or len(kind.get_all_field_indices(name)) != 1:
-            return None
+            return False
         kind = kind.field(name).type
-    return kind if pa.types.is_string(kind) or pa.types.is_binary(kind) else None
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
-def _decoded(kind: pa.DataType) -> Replacement:
-    return Replacement(kind, lambda array: array.dictionary_decode())
+def _is_inside(array: pa.Array, path: Sequence[str]) -> bool:
+    """Whether all indexes at the end of a path lie in their dictionary: pyarrow does not look."""
+    for name in path:
+        array = array.field(name)
+    low, high = (end.as_py() for end in pc.min_max(array.indices).values())
+    return low is None or (low >= 0 and high < len(array.dictionary))
+
+
+def _plain(array: pa.Array, declared: pa.DataType) -> pa.Array:
+    """The array with texts where it has indexes, and its declared type has none."""
+    if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(declared):
+        return array.dictionary_decode()
+    if not isinstance(array.type, pa.StructType) or not isinstance(declared, pa.StructType):
+        return array
+    children = [array.field(place) for place in range(array.type.num_fields)]
+    made = [
+        _plain(child, declared.field(field.name).type) if _holds_indexes(child.type) else child
+        for child, field in zip(children, array.type, strict=True)
+    ]
+    if all(new is old for new, old in zip(made, children, strict=True)):
+        return array
+    fields = [field.with_type(new.type) for field, new in zip(array.type, made, strict=True)]
+    mask = pc.is_null(array) if array.null_count else None
+    return pa.StructArray.from_arrays(made, fields=fields, mask=mask)
+
+
+def _holds_indexes(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.StructType):
+        return any(_holds_indexes(field.type) for field in kind)
+    return bool(pa.types.is_dictionary(kind))
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -214,11 +214,12 @@ def _cut(task: Task, group: int, rows: Rows) -> Iterator[Window]:
     row_count = file.chunks.row_counts[group]
     weight = sum(file.chunks.chunk(group, column).decoded_size for column in columns) / row_count
     most = max(int(WINDOW_BYTES / weight), 1024) if weight else row_count
+    read, read_leaves = partial(file.read, group), partial(file.read_leaves, group)
     if rows.count <= most:
-        yield Window(task, group, _living(task, group, rows), partial(file.read, group))
+        yield Window(task, group, _living(task, group, rows), read, read_leaves)
     elif all(pages is not None for pages in file.pages([group], columns).values()):
         for part in _split(rows.ranges, most):
-            yield Window(task, group, _living(task, group, Rows(part)), partial(file.read, group))
+            yield Window(task, group, _living(task, group, Rows(part)), read, read_leaves)
     else:
         for span, arrays in file.stream(group, columns, most):
             if inside := rows.within(span):

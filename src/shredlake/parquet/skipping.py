@@ -46,14 +46,15 @@ def matching_rows(file: OpenFile, group: int, predicate: Expr, accesses: Accesse
 
 
 def page_columns(file: OpenFile, group: int, accesses: Accesses) -> list[int]:
-    """The columns whose page index is worth a look: those that decide, where they have more than one page."""
+    """The columns whose page index is worth a look: those that decide, where pages can differ."""
     columns = set()
     for access in accesses.values():
         if access is not None and access.leaf is not None and access.leaf.column is not None:
             columns |= {access.leaf.column, *access.residuals}
         elif access is not None and not access.columns:
             columns |= access.residuals
-    return sorted(column for column in columns if file.chunks.chunk(group, column).data_pages != 1)
+    chunks = {column: file.chunks.chunk(group, column) for column in sorted(columns)}
+    return [column for column, chunk in chunks.items() if chunk.data_pages != 1 and not chunk.is_all_null]
 
 
 def _whole(file: OpenFile, group: int, accesses: Accesses) -> dict[int, Facts]:

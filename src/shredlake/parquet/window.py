@@ -27,8 +27,14 @@ from shredlake.parquet.rows import Rows
 EMPTY_METADATA = pa.scalar(bytes.fromhex("010000"), pa.binary())
 """Stands in where no row needs a dictionary of names."""
 
+WORTH_DROPPING = 0.5
+"""As long as more than this share of the rows is left, copying them takes longer than judging all again."""
+
 Read = Callable[[frozenset[int], Rows], dict[str, pa.Array]]
 """Leaves, and the rows to read of them; gives columns by their top-level names."""
+
+ReadLeaves = Callable[[frozenset[int], Rows], dict[int, pa.Array]]
+"""The same, each leaf without the structs around it."""
 
 Live = Callable[[int, int], pa.BooleanArray]
 """For rows of a file, from and to, counted from its start: true where the row was not deleted."""
@@ -69,13 +75,20 @@ class Window:
     """Some rows of one row group: what of them has been read, and what it meant."""
 
     def __init__(
-        self, task: Task, group: int, rows: Rows, read: Read, together: frozenset[int] = frozenset()
+        self,
+        task: Task,
+        group: int,
+        rows: Rows,
+        read: Read,
+        read_leaves: ReadLeaves | None = None,
+        together: frozenset[int] = frozenset(),
     ) -> None:
         """`together` are leaves that `read` gives all at once, whichever of them it is asked for."""
         self.task = task
         self.group = group
         self.rows = rows
         self._read = read
+        self._read_leaves = read_leaves
         self._together = together
         self._columns: dict[str, pa.Array] = {}
         self._loaded: frozenset[int] = frozenset()
@@ -83,13 +96,25 @@ class Window:
 
     def filter(self) -> Rows:
         """The rows for which every condition is true."""
+        passed: pa.BooleanArray | None = None
         for number, condition in enumerate(self.task.conditions):
             mask = pc.fill_null(_one_array(self.evaluate(condition)), False)
-            later = [*self.task.conditions[number + 1 :], *self.task.outputs]
-            self._keep(mask, frozenset().union(*(bound.references for bound in later)))
+            passed = mask if passed is None else pc.and_(passed, mask)
+            later = self.task.conditions[number + 1 :]
+            if self._can_wait(later) and passed.true_count > WORTH_DROPPING * len(passed):
+                continue
+            bounds = [*later, *self.task.outputs]
+            self._keep(passed, frozenset().union(*(bound.references for bound in bounds)))
+            passed = None
             if self.rows.count == 0:
                 break
         return self.rows
+
+    def _can_wait(self, later: Sequence[Bound]) -> bool:
+        """Whether the rows that failed may take part in later conditions: these must not raise errors."""
+        references = [reference for bound in later for reference in bound.references]
+        strict = self.task.strict or any(isinstance(one, Get) and one.strict for one in references)
+        return bool(later) and not strict
 
     def batch(self) -> pa.RecordBatch:
         """What is to come out, for the rows that are left."""
@@ -122,13 +147,30 @@ class Window:
     def _load(self, references: Iterable[Reference]) -> None:
         """Reads the leaves that are not read yet."""
         wanted = [reference for reference in references if reference not in self._values]
+        direct = {reference: self._leaf(reference) for reference in wanted}
+        leaves = frozenset(column for column in direct.values() if column is not None)
+        if leaves and self._read_leaves is not None and self.rows.count:
+            found = self._read_leaves(leaves, self.rows)
+            self._values |= {one: found[column] for one, column in direct.items() if column is not None}
+            wanted = [reference for reference in wanted if direct[reference] is None]
         missing = self.task.columns(self.group, wanted) - self._loaded
         if missing:
             missing |= self._together
         if missing and self.rows.count:
-            found = self._read(missing, self.rows)
-            self._columns = self.task.file.merged([self._columns, found] if self._columns else [found])
+            columns = self._read(missing, self.rows)
+            self._columns = self.task.file.merged([self._columns, columns] if self._columns else [columns])
         self._loaded |= missing
+
+    def _leaf(self, reference: Reference) -> int | None:
+        """The one leaf that is the reference, neither cast nor completed by others; not inside lists."""
+        access = self.task.accesses[reference]
+        leaf = access.leaf if isinstance(reference, Get) and access is not None else None
+        if leaf is None or leaf.column is None or leaf.repetition == "required":
+            return None
+        column, file = leaf.column, self.task.file
+        only = self.task.columns(self.group, [reference]) == {column}
+        as_it_is = file.types[column] == self.task.types[reference]
+        return column if only and as_it_is and column not in file.columns.repeated else None
 
     def _keep(self, mask: pa.BooleanArray, wanted: frozenset[Reference]) -> None:
         """Drops the rows that fail, and what was read but serves nothing that is still to come."""
@@ -168,14 +210,14 @@ class Window:
         columns = access.read(lambda column: column not in self._loaded)
         if not columns:
             return pa.nulls(self.rows.count, type_)
-        found = self._found(access.place)
         leaf = access.leaf
         if leaf is not None and columns == access.columns and leaf.repetition != "required":
-            typed = found
+            typed = self._read_as(access.place)
             for name in leaf.path[len(access.place) :]:
                 typed = typed.field(name)
-            if typed.type == type_:
+            if typed.type == type_ or _value_type(typed.type) == type_:
                 return typed
+        found = self._found(access.place)
         strict = self.task.strict if reference.strict is None else reference.strict
         target = None if reference.type is None else reference.type.arrow
         narrow = _with_metadata(self._todays(found, access.place))
@@ -188,6 +230,11 @@ class Window:
 
     def _found(self, place: Names) -> pa.Array:
         """A column, or a field of structs; null where a struct around it is."""
+        self._columns[place[0]] = self.task.file.plain(place[0], self._columns[place[0]])
+        return self._read_as(place)
+
+    def _read_as(self, place: Names) -> pa.Array:
+        """The same, with texts as the file gave them: perhaps as indexes into a dictionary."""
         top = self._columns[place[0]]
         return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
 
@@ -200,6 +247,10 @@ def _with_metadata(column: pa.StructArray) -> pa.StructArray:
     children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
     fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
+
+
+def _value_type(type_: pa.DataType) -> pa.DataType | None:
+    return type_.value_type if pa.types.is_dictionary(type_) else None
 
 
 def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -8,8 +8,8 @@ Sort, Limit, HAVING          as Spark analysed them
 ```
 
 Spark reads a path row by row and level by level; the workers read it as an array, and send Spark some groups
-instead of all rows: docs/decisions/0010. It is done only where the answer is the same to the last digit and the groups
-are likely to be few; every other query goes its usual way.
+instead of all rows: docs/decisions/0010. It is done only where the answer is the same to the last digit and
+the groups are likely to be few; every other query goes its usual way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ENOUGH_BYTES: Final = 256 << 20
 """From this size of its files on a table is worth starting Python for."""
 FILES_PER_CORE: Final = 2
 """With fewer, cores would idle: Spark divides a file among them, the workers do not."""
-TASKS_PER_CORE: Final = 4
+TASKS_PER_CORE: Final = 2
 SMALL_DICTIONARY: Final = 1 << 16
 """Bytes up to which a dictionary tells that a column has few values."""
 

@@ -38,6 +38,7 @@ MOST_GROUPS: Final = 1 << 16
 """Groups that a worker keeps; more are handed on, and begun anew."""
 
 LARGEST: Final = (1 << 63) - 1
+LARGEST_INT: Final = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,16 @@ class Function:
     """Whether it has few results, so that groups by it are few."""
 
 
+def _in_utc(values: pa.Array) -> pa.Array:
+    """Without the zone, which is UTC: Arrow takes a tenth of the time where it need not look one up."""
+    return values.view(pa.timestamp("us"))
+
+
 FUNCTIONS: Final[Mapping[str, Function]] = {
     "Length": Function(STRING, INT, pc.utf8_length),
     "MicrosToTimestamp": Function(BIGINT, TIMESTAMP, lambda values: values.cast(TIMESTAMP.arrow)),
-    "Hour": Function(TIMESTAMP, INT, lambda values: pc.hour(values).cast(pa.int32()), few=True),
-    "Minute": Function(TIMESTAMP, INT, lambda values: pc.minute(values).cast(pa.int32()), few=True),
+    "Hour": Function(TIMESTAMP, INT, lambda values: pc.hour(_in_utc(values)).cast(pa.int32()), few=True),
+    "Minute": Function(TIMESTAMP, INT, lambda values: pc.minute(_in_utc(values)).cast(pa.int32()), few=True),
 }
 """By the name of Spark's class. Those of time are in UTC."""
 
@@ -187,8 +193,11 @@ class Grouping:
         largest = 0
         for part in self.parts:
             if part.aggregate == "Sum" and part.value is not None:
-                low, high = (end.as_py() or 0 for end in pc.min_max(part.value.of(batch)).values())
-                largest = max(largest, -low, high)
+                if part.value.result == BIGINT:
+                    low, high = (end.as_py() or 0 for end in pc.min_max(part.value.of(batch)).values())
+                    largest = max(largest, -low, high)
+                else:
+                    largest = max(largest, LARGEST_INT)
         return int(largest * batch.num_rows)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -48,8 +48,8 @@ from shredlake.expr import (
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
-from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.engine import keep_modules
+from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import (
