@@ -366,3 +366,34 @@ def random_query(dice: random.Random) -> tuple[str, bool]:
     if dice.random() < 0.6:
         return dice.choice(strict), True
     return f"SELECT id FROM t WHERE {_path(dice, 'v', key, strict=True)} IS NOT NULL OR {condition}", False
+
+
+def random_groups(dice: random.Random) -> str:
+    """A query over the table `t` that groups its rows, of a kind that the workers may do."""
+
+    def path(kinds: list[str]) -> str:
+        return random_path(dice, dice.choice(kinds), dice.choice(["v", "v", "w"])).sparks
+
+    comparable = ["string", "bigint", "int", "boolean", "date"]
+    keys = [path(comparable) if dice.random() < 0.8 else "p" for _ in range(dice.randrange(3))]
+    aggregates = [
+        "count(*)",
+        f"count({path(list(LITERALS))})",
+        f"sum({path(['bigint', 'int', 'smallint'])})",
+        f"min({path([*comparable, 'timestamp'])})",
+        f"max({path([*comparable, 'timestamp'])})",
+        f"sum(length({path(['string'])}))",
+        "max(id)",
+    ]
+    columns = [f"{key} AS k{number}" for number, key in enumerate(keys)]
+    columns += [
+        f"{one} AS a{number}" for number, one in enumerate(dice.sample(aggregates, dice.randrange(1, 4)))
+    ]
+    dice.shuffle(columns)
+    text = f"SELECT {', '.join(columns)} FROM t"
+    if dice.random() < 0.7:
+        text += f" WHERE {random_condition(dice).sparks}"
+    if keys:
+        text += f" GROUP BY {', '.join(keys)}"
+        text += dice.choice(["", "", " HAVING count(*) > 1"])
+    return text

@@ -15,8 +15,17 @@ from typing import Any
 
 import pytest
 
-from random_tables import PLAIN_SCHEMA, Made, random_columns, random_condition, random_query, random_table
+from random_tables import (
+    PLAIN_SCHEMA,
+    Made,
+    random_columns,
+    random_condition,
+    random_groups,
+    random_query,
+    random_table,
+)
 from shredlake.errors import ShredlakeError
+from shredlake.spark import aggregate, query
 from shredlake.spark.query import read, sql
 from shredlake.spark.settings import set_meanwhile
 
@@ -24,7 +33,7 @@ pytestmark = pytest.mark.spark
 
 CASES = int(os.environ.get("SHREDLAKE_CASES", "8"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
-READS, QUERIES = 3, 4
+READS, QUERIES, GROUPINGS = 3, 4, 5
 INTO_SCAN = "spark.sql.variant.pushVariantIntoScan"
 
 
@@ -82,6 +91,34 @@ def test_random_queries(session: Any, tmp_path: Path, seed: int) -> None:
         truth.unpersist()
 
 
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
+def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups made by the workers, as if every table were large and every key had few values."""
+    for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
+        monkeypatch.setattr(aggregate, name, 0)
+    monkeypatch.setattr(aggregate, "_has_few", lambda *_: True)
+    aggregate._few._known.clear()
+    by_workers = []
+
+    def watched(*arguments: Any) -> Any:
+        by_workers.append(aggregate.aggregated(*arguments) is not None)
+        return aggregate.aggregated(*arguments)
+
+    monkeypatch.setattr(query, "aggregated", watched)
+    dice = random.Random(seed)
+    session.conf.set("spark.sql.session.timeZone", dice.choice(["UTC", "America/Los_Angeles"]))
+    session.conf.set("spark.sql.ansi.enabled", dice.choice(["true", "false"]))
+    made = random_table(tmp_path, dice)
+    truth = session.read.schema(PLAIN_SCHEMA).parquet(str(made.plain)).cache()
+    try:
+        for _ in range(GROUPINGS):
+            check_sql(session, made, truth, dice, seed, random_groups(dice))
+    finally:
+        truth.unpersist()
+        aggregate._few._known.clear()
+    assert any(by_workers), "no query was one for the workers"
+
+
 def check_read(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:
     columns, where = random_columns(dice), random_condition(dice)
     strict = dice.random() < 0.2
@@ -96,8 +133,10 @@ def check_read(spark: Any, made: Made, truth: Any, dice: random.Random, seed: in
     compare(ours, theirs, story, errors=not strict)
 
 
-def check_sql(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:
-    text, errors = random_query(dice)
+def check_sql(
+    spark: Any, made: Made, truth: Any, dice: random.Random, seed: int, text: str | None = None
+) -> None:
+    text, errors = (text, True) if text else random_query(dice)
     truth.createOrReplaceTempView("t")
     # While it scans, Spark would also cast the values of rows that the filter drops, and fail.
     with set_meanwhile(spark, {INTO_SCAN: "false"}):

@@ -315,25 +315,37 @@ def _is_text(schema: pa.Schema, path: Sequence[str]) -> bool:
 
 def _is_inside(array: pa.Array, path: Sequence[str]) -> bool:
     """Whether all indexes at the end of a path lie in their dictionary: pyarrow does not look."""
+    leaf, way = array, []
     for name in path:
-        array = array.field(name)
+        way.append(leaf.type.get_field_index(name))
+        leaf = leaf.field(way[-1])
+    if _bounded(leaf):
+        return True
+    for place in way:  # what lies under a null counts for nothing; looking at that takes longer
+        array = array.flatten()[place]
+    return _bounded(array)
+
+
+def _bounded(array: pa.DictionaryArray) -> bool:
     low, high = (end.as_py() for end in pc.min_max(array.indices).values())
     return low is None or (low >= 0 and high < len(array.dictionary))
 
 
 def _plain(array: pa.Array, declared: pa.DataType) -> pa.Array:
-    """The array with texts where it has indexes, and its declared type has none."""
+    """The array with texts where it has indexes, and its declared type has none.
+
+    Under a null, an index may lead anywhere: `flatten` makes it null as well.
+    """
     if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(declared):
         return array.dictionary_decode()
     if not isinstance(array.type, pa.StructType) or not isinstance(declared, pa.StructType):
         return array
-    children = [array.field(place) for place in range(array.type.num_fields)]
+    if not _holds_indexes(array.type):
+        return array
     made = [
         _plain(child, declared.field(field.name).type) if _holds_indexes(child.type) else child
-        for child, field in zip(children, array.type, strict=True)
+        for child, field in zip(array.flatten(), array.type, strict=True)
     ]
-    if all(new is old for new, old in zip(made, children, strict=True)):
-        return array
     fields = [field.with_type(new.type) for field, new in zip(array.type, made, strict=True)]
     mask = pc.is_null(array) if array.null_count else None
     return pa.StructArray.from_arrays(made, fields=fields, mask=mask)

@@ -32,8 +32,9 @@ from shredlake.spark import plan
 from shredlake.spark.engine import keep_modules
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.partials import AGGREGATES, COMPARABLE, FUNCTIONS, Grouping, Part, Value
+from shredlake.spark.paths import Service
 from shredlake.spark.relations import frame_of, remembered
-from shredlake.spark.scan import SparkScan, lenient, packed, slim
+from shredlake.spark.scan import SparkScan, lenient, slim
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +44,9 @@ ENOUGH_BYTES: Final = 256 << 20
 FILES_PER_CORE: Final = 2
 """With fewer, cores would idle: Spark divides a file among them, the workers do not."""
 TASKS_PER_CORE: Final = 2
+"""Starting one takes some 20 ms; two make up for files, and cores, that take longer than others."""
+TASK_BYTES: Final = 1 << 30
+"""What a task reads at most, unless one file is larger."""
 SMALL_DICTIONARY: Final = 1 << 16
 """Bytes up to which a dictionary tells that a column has few values."""
 
@@ -221,16 +225,21 @@ class _Reader:
 
 def _can_not_fail(scan: SparkScan) -> bool:
     """Whether no value of these files fails to cast where that would be an error."""
-    return not scan.strict_paths or all(
-        not group.worker and all(group.served[ref].fails == "false" for ref in scan.strict_paths)
+    return all(
+        not group.worker
+        and all(
+            group.served[ref].fails == "false" and group.served[ref].service is not Service.MIXED
+            for ref in scan.strict_paths
+        )
         for group in scan.groups
+        if scan.strict_paths
     )
 
 
 def _pays(scan: SparkScan, grouping: Grouping) -> bool:
     adds = [add for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
-    if sum(add.size for add in adds) < ENOUGH_BYTES or len(adds) < FILES_PER_CORE * cores:
+    if not adds or sum(add.size for add in adds) < ENOUGH_BYTES or len(adds) < FILES_PER_CORE * cores:
         return False
     key = (scan.snapshot.storage, adds[0].path, grouping.keys, tuple(scan.local.query.projections))
     return _few.get(key, lambda: _has_few(scan, adds[0], grouping))
@@ -280,8 +289,8 @@ def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:
     # Statistics stay here: every task gets the list.
     adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
-    size = sum(add.size for add in adds) // (TASKS_PER_CORE * cores)
-    tasks = list(packed(adds, size))
+    most = -(-sum(add.size for add in adds) // TASK_BYTES)
+    tasks = shares(adds, max(TASKS_PER_CORE * cores, most))
     kinds = [*(key.result for key in grouping.keys), *(part.type for part in grouping.parts)]
     schema = StructType(
         [
@@ -299,6 +308,17 @@ def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:
                     yield spark_batch(parts.columns, parts.schema.names)
 
     return scan.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(work, schema)
+
+
+def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
+    """Files in the order given, in so many shares of about the same size; none is empty."""
+    total = sum(add.size for add in adds)
+    found: list[list[Add]] = [[] for _ in range(count)]
+    before = 0
+    for add in adds:
+        found[(2 * before + add.size) * count // (2 * total + 1)].append(add)
+        before += add.size
+    return [tuple(share) for share in found if share]
 
 
 def _rows(snapshot: Snapshot, adds: Iterable[Add], query: Query) -> Iterator[pa.RecordBatch]:

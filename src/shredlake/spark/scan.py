@@ -411,7 +411,7 @@ class SparkScan:
         if predicate is not None:
             predicate = None if self.strict_paths else rewrite(predicate, lenient)
         query = Query(projections, predicate, kinds, timezone=self.timezone)
-        tasks = list(packed(group.adds))
+        tasks = list(_packed(group.adds))
 
         def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             keep_modules()
@@ -505,12 +505,12 @@ def _variant_names(physical: str) -> tuple[str, ...]:
     return name_parts(physical)
 
 
-def packed(adds: Sequence[Add], limit: int = WORKER_TASK_BYTES) -> Iterator[tuple[Add, ...]]:
+def _packed(adds: Sequence[Add]) -> Iterator[tuple[Add, ...]]:
     """Files in the order given, as many together as make a good task."""
     task: list[Add] = []
     size = 0
     for add in adds:
-        if task and size + add.size > limit:
+        if task and size + add.size > WORKER_TASK_BYTES:
             yield tuple(task)
             task, size = [], 0
         task.append(add)

@@ -1,0 +1,225 @@
+"""Groups made by the workers: the same answers as Spark's, and only where they are sure to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.delta.actions import Add
+from shredlake.spark import aggregate, query
+from shredlake.spark.query import explain, sql
+
+pytestmark = pytest.mark.spark
+
+ROWS = 200
+LAYOUT = "struct<kind string, ok boolean, n bigint, big bigint, x double, ts bigint, name string, day string>"
+SMALL = ("ENOUGH_BYTES", "FILES_PER_CORE")
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Four files; in the last, some of `n` are texts. `big` overflows when summed, `name` never repeats."""
+    place = tmp_path_factory.mktemp("groups") / "events"
+    schema = pa.schema([("id", pa.int64()), ("part", pa.string()), ("v", sl.variant())])
+    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
+    for file in range(4):
+        ids = range(file * ROWS, (file + 1) * ROWS)
+        texts = []
+        for number in ids:
+            row: dict[str, Any] = {
+                "kind": f"k{number % 3}",
+                "ok": number % 5 == 0,
+                "n": str(number) if file == 3 and number % 50 == 0 else number - 300,
+                "big": (1 << 62) + number,
+                "x": number / 7,
+                "ts": 1_700_000_000_000_000 + number * 777_000_000,
+                "name": f"näme-{number}-{'x' * (number % 11)}",
+                "day": f"2024-01-{number % 28 + 1:02}",
+            }
+            if number % 13 == 0:
+                del row["kind"]
+            if number % 17 == 0:
+                del row["ts"], row["name"]
+            texts.append(json.dumps(row))
+        rows = {
+            "id": pa.array(ids, pa.int64()),
+            "part": pa.array([f"p{number % 2}" for number in ids]),
+            "v": sl.from_json(pa.array(texts)),
+        }
+        table.append(pa.table(rows), shredding={"v": LAYOUT})
+    sl.Table(place).delete("id % 10 = 3")
+    return str(place)
+
+
+@pytest.fixture(scope="module")
+def native(spark: Any, events: str) -> str:
+    query.register(spark, "native_groups", events)
+    return "native_groups"
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every table were large."""
+    for name in SMALL:
+        monkeypatch.setattr(aggregate, name, 0)
+
+
+BY_WORKERS = [
+    "select count(*) from {t}",
+    "select count(*), count(1), count('x') from {t} where try_variant_get(v, '$.n', 'bigint') > 10",
+    "select v:kind::string, count(*) from {t} group by 1",
+    "select v:kind::string k, count(*) c from {t} group by k order by c desc, k limit 2",
+    "select count(*), v:kind::string from {t} group by v:kind::string, v:ok::boolean having count(*) > 20",
+    "select v:ok::boolean o, sum(try_variant_get(v, '$.n', 'bigint')), min(try_variant_get(v, '$.n', 'int')) "
+    "from {t} group by all",
+    "select sum(length(v:name::string)), max(v:name::string), min(v:day::string) from {t}",
+    "select sum(try_variant_get(v, '$.n', 'smallint')) s from {t} where v:kind::string = 'k1' or id < 9",
+    "select v:kind::string e, hour(timestamp_micros(v:ts::bigint)) h, count(*) c from {t} "
+    "where v:ok::boolean and v:kind::string in ('k0', 'k2') group by e, h order by h, e",
+    "select part, max(id), count(try_variant_get(v, '$.x', 'double')) from {t} "
+    "where v:day::string like '2024-01-1%' group by part",
+    "select k, c + 1 from (select v:kind::string k, count(*) c from {t} group by 1) where c > 5",
+    "select max(try_variant_get(v, '$.kind', 'string')) from {t} "
+    "where try_variant_get(v, '$.n', 'date') is null",
+    "select v:kind::string k, sum(v:big::bigint) from {t} where id = 20 group by 1",
+]
+BY_SPARK = [
+    "select v:nowhere::string, count(*) from {t} group by 1",
+    "select sum(v:x::double) from {t}",
+    "select try_sum(v:big::bigint) from {t}",
+    "select avg(v:n::bigint) from {t} where id < 100",
+    "select count(distinct v:kind::string) from {t}",
+    "select count(*) filter (where v:ok::boolean) from {t}",
+    "select max(v:x::double), min(v:ts::bigint) - 1 from {t}",
+    "select v:name::string, count(*) from {t} group by 1",
+    "select v:x::double, count(*) from {t} group by 1",
+    "select upper(v:kind::string), count(*) from {t} group by 1",
+    "select v:kind::string, count(*) from {t} where upper(v:kind::string) = 'K1' group by 1",
+    "select v:kind::string from {t} group by 1",
+    "select distinct v:kind::string from {t}",
+    "select v:kind::string, count(*) from {t} where current_date() > date'2020-01-01' group by 1",
+    "select v:kind::string, v:ok::boolean, count(*) from {t} group by rollup(1, 2)",
+    "select a.v:kind::string, count(*) from {t} a join {t} b on a.id = b.id group by 1",
+    "select v:kind::string, count(*) from {t} where id < (select max(id) from {t}) group by 1",
+    "select count(*) from (select v:kind::string from {t} limit 10)",
+    "select v:kind::string, count(*) over () from {t}",
+    "select max(v:x::double > 3), v:ok::boolean from {t} group by 2 having max(v:ok::boolean)",
+    "select v:ok::boolean, sum(try_cast(v:n as bigint)) from {t} group by all",
+    "select count(*) from {t} where v:n::bigint > 10",
+]
+
+
+@contextmanager
+def setting(spark: Any, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    yield
+    spark.conf.set(name, before)
+
+
+def answers(frame: Any) -> tuple[str, list[str]]:
+    return frame.schema.simpleString(), [repr(tuple(row)) for row in frame.collect()]
+
+
+@pytest.mark.parametrize("text", BY_WORKERS)
+def test_groups_by_the_workers(spark: Any, events: str, native: str, eager: None, text: str) -> None:
+    found = explain(spark, text.format(t="t"), t=events)
+    assert found.by_workers, str(found)
+    assert "grouped by the workers" in str(found)
+    kinds, rows = answers(sql(spark, text.format(t="t"), t=events))
+    expected_kinds, expected = answers(spark.sql(text.format(t=native)))
+    assert kinds == expected_kinds
+    if "order by" in text:
+        assert rows == expected
+    assert sorted(rows) == sorted(expected)
+
+
+@pytest.mark.parametrize("text", BY_SPARK)
+def test_groups_by_spark(spark: Any, events: str, native: str, eager: None, text: str) -> None:
+    assert not explain(spark, text.format(t="t"), t=events).by_workers
+    found = answers(sql(spark, text.format(t="t"), t=events))
+    expected = answers(spark.sql(text.format(t=native)))
+    assert (found[0], sorted(found[1])) == (expected[0], sorted(expected[1]))
+
+
+def test_a_small_table_is_left_to_spark(spark: Any, events: str) -> None:
+    assert not explain(spark, "select v:kind::string, count(*) from t group by 1", t=events).by_workers
+
+
+def test_a_value_that_must_cast_is_left_to_spark(spark: Any, events: str, eager: None) -> None:
+    """Some of `n` are texts that are numbers, which cast; as dates they do not."""
+    from pyspark.errors import PySparkException
+
+    text = "select sum(v:n::bigint) from t"
+    assert not explain(spark, text, t=events).by_workers
+    assert explain(spark, "select sum(v:ts::bigint) from t", t=events).by_workers
+    with pytest.raises(PySparkException):
+        sql(spark, "select max(v:kind::date) from t", t=events).collect()
+
+
+def test_a_sum_that_overflows_is_an_error_here_as_there(
+    spark: Any, events: str, native: str, eager: None
+) -> None:
+    from pyspark.errors import PySparkException
+
+    text = "select v:kind::string k, sum(v:big::bigint) s from {t} group by 1"
+    assert explain(spark, text.format(t="t"), t=events).by_workers
+    for run in (lambda: sql(spark, text.format(t="t"), t=events), lambda: spark.sql(text.format(t=native))):
+        with pytest.raises(PySparkException, match="ARITHMETIC_OVERFLOW"):
+            run().collect()
+    with setting(spark, "spark.sql.ansi.enabled", "false"):
+        found = answers(sql(spark, text.format(t="t"), t=events))
+        expected = answers(spark.sql(text.format(t=native)))
+    assert sorted(found[1]) == sorted(expected[1])
+
+
+def test_hours_of_another_zone_are_left_to_spark(spark: Any, events: str, native: str, eager: None) -> None:
+    text = "select hour(timestamp_micros(v:ts::bigint)) h, count(*) from {t} group by 1"
+    with setting(spark, "spark.sql.session.timeZone", "Asia/Kolkata"):
+        assert not explain(spark, text.format(t="t"), t=events).by_workers
+        found = answers(sql(spark, text.format(t="t"), t=events))
+        expected = answers(spark.sql(text.format(t=native)))
+    assert sorted(found[1]) == sorted(expected[1])
+
+
+def test_the_frame_is_an_ordinary_one(spark: Any, events: str, eager: None) -> None:
+    text = "select v:kind::string k, count(*) c from t group by 1"
+    one, other = sql(spark, text, t=events), sql(spark, text, t=events)
+    joined = one.join(other, "k").select(one.c, other.c)
+    assert [row[0] == row[1] for row in joined.collect()] == [True] * 3
+    assert one.unionAll(other).groupBy("k").count().count() == 4
+    cached = one.cache()
+    assert sorted(map(str, cached.collect())) == sorted(map(str, other.collect()))
+    cached.unpersist()
+    assert one.where("c > 1000000").count() == 0
+
+
+def test_files_are_shared_out_evenly() -> None:
+    adds = [Add(str(number), size, 0) for number, size in enumerate([5, 5, 5, 5, 1, 1, 1, 1, 20])]
+    shares = aggregate.shares(adds, 4)
+    assert [sum(add.size for add in share) for share in shares] == [10, 12, 2, 20]
+    assert [add for share in shares for add in share] == adds
+    assert len(aggregate.shares(adds[:2], 4)) == 2
+
+
+def test_files_are_pruned_before_groups_are_made(spark: Any, events: str, eager: None) -> None:
+    found = explain(
+        spark, "select v:kind::string, count(*) from t where v:ts::bigint is null group by 1", t=events
+    )
+    assert found.by_workers
+    found = explain(spark, "select count(*) from t where id < 100", t=events)
+    assert found.by_workers
+    assert found.tables["t"].files == 1
+
+
+def test_tables_of_a_view(spark: Any, events: str, native: str, eager: None, tmp_path: Path) -> None:
+    spark.sql(f"create or replace temp view kinds as select v:kind::string k from {native}")
+    found = sql(spark, "select k, count(*) from kinds group by 1", t=events)
+    assert len(found.collect()) == 4
