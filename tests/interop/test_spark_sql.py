@@ -247,3 +247,29 @@ def test_explain_of_two_tables(spark: Any, events: str) -> None:
     found = explain(spark, text, a=events, b=events)
     assert (found.tables["a"].files, found.tables["b"].files) == (1, FILES)
     assert str(found).count("is answered from its paths") == 2
+
+
+def test_the_same_text_may_mean_something_else_the_next_time(spark: Any, events: str) -> None:
+    """How a query was answered is remembered, by its plan; its text alone does not say what it means."""
+    text = "select count(*) from t where v:ts::bigint >= 0 and id in (select id from chosen)"
+    for first in (0, 150, 150, 199):
+        spark.range(first, FILES * ROWS).createOrReplaceTempView("chosen")
+        assert sql(spark, text, t=events).collect()[0][0] == FILES * ROWS - first
+    spark.catalog.dropTempView("chosen")
+    numbers = [
+        sql(spark, "select rand() + v:ts::bigint * 0 from t limit 1", t=events).collect() for _ in "ab"
+    ]
+    assert numbers[0] != numbers[1]
+
+
+def test_what_is_remembered_of_a_query_does_not_outlive_a_commit(spark: Any, tmp_path: Path) -> None:
+    schema, shredded = pa.schema([("v", sl.variant())]), {"delta.enableVariantShredding": "true"}
+    table = sl.Table.create(tmp_path / "t", schema, properties=shredded)
+    rows = pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))})
+    for times in (1, 2, 3):
+        table.append(rows)
+        for _ in range(2):
+            frame = sql(spark, "select sum(v:a::bigint) s from t", t=str(tmp_path / "t"))
+            assert frame.collect()[0].s == 3 * times
+    one, other = (sql(spark, "select v:a::bigint a from t", t=str(tmp_path / "t")) for _ in range(2))
+    assert one.join(other, one.a == other.a).count() == 18

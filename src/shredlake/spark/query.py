@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +27,7 @@ from shredlake.spark.relations import parquet_files, remembered
 from shredlake.spark.rewrite import Rewritten, goes_by_names, is_query, may_take_whole, rewrite, with_views
 from shredlake.spark.scan import SparkScan, is_hidden
 from shredlake.spark.session import fit
-from shredlake.spark.settings import set_meanwhile
+from shredlake.spark.settings import set_meanwhile, settings
 from shredlake.spark.views import views
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 
 _snapshots: Final[LastUsed[Storage, Snapshot]] = LastUsed(16)
 """The tables of the last queries, at the version that was the newest then."""
+_answers: Final[LastUsed[Hashable, tuple[Any, Answer]]] = LastUsed(64)
+"""The last queries as Spark analysed them, and how they are answered: half of the planning."""
 
 
 def read(
@@ -177,7 +179,30 @@ def _answer(
     snapshots = {name: _latest(address, storage_options) for name, address in tables.items()}
     with views(spark, {name: _stub(spark, one, name) for name, one in snapshots.items()}):
         original = _analysed(spark, query)
-    asked = _asked(original)
+    answer = _remembered(query, snapshots, original)
+    return replace(answer, frame=_optimised(_own_columns(answer.frame, original), answer))
+
+
+def _remembered(query: str, snapshots: Mapping[str, Snapshot], original: DataFrame) -> Answer:
+    """How this query was answered the last time, if it still means the same; else how it is now.
+
+    Views and functions are the session's, so the same text may mean something else by now: the same plan does
+    not.
+    """
+    spark = original.sparkSession
+    if is_connect(spark):
+        return _planned(query, snapshots, original)
+    versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
+    key = (spark, settings(spark), query, versions)
+    analysed = original._jdf.queryExecution().analyzed()
+    known = _answers.find(key)
+    if known is None or not known[0].sameResult(analysed):
+        known = _answers.put(key, (analysed, _planned(query, snapshots, original)))
+    return known[1]
+
+
+def _planned(query: str, snapshots: Mapping[str, Snapshot], original: DataFrame) -> Answer:
+    spark, asked = original.sparkSession, _asked(original)
     answered = _from_parts(snapshots, original, asked) or _from_paths(query, snapshots, original, asked)
     if isinstance(answered, Answer):
         return answered
@@ -188,7 +213,7 @@ def _answer(
     }
     with views(spark, {name: native(spark, one, pruning[name]) for name, one in snapshots.items()}):
         frame = _analysed(spark, query)
-    return Answer(_own_columns(frame, original), asked, scans, answered)
+    return Answer(frame, asked, scans, answered)
 
 
 def _own_columns(frame: DataFrame, original: DataFrame) -> DataFrame:
@@ -278,7 +303,7 @@ def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: A
     if found is None:
         return None
     try:
-        frame = _own_columns(found.frame(), original)
+        frame = found.frame()
     except (Py4JError, TypeError):
         return None  # another Spark has these classes under other names
     if [item.dataType for item in frame.schema] != [item.dataType for item in original.schema]:
@@ -318,17 +343,17 @@ def _from_paths(
         if types != [field.dataType for field in original.schema]:
             return "the query gives a Variant, or names fields of a struct after paths"
         scans = {name: scan for name, (_, scan) in found.items()}
-        return Answer(_optimised(_own_columns(frame, original), asked), asked, scans)
+        return Answer(frame, asked, scans)
     return "Spark does not take the query with plain columns in place of its paths"
 
 
-def _optimised(frame: DataFrame, asked: Asked) -> DataFrame:
+def _optimised(frame: DataFrame, answer: Answer) -> DataFrame:
     """The frame, its plan made now, and without asking every path first whether it is null.
 
     A path is as many steps as it has levels, for every row: one comparison takes three quarters of the time
     of two. Without a join there is nothing that the other constraints are good for.
     """
-    if not asked.joins:
+    if not answer.reason and not answer.asked.joins:
         with set_meanwhile(frame.sparkSession, {CONSTRAINTS: "false"}):
             frame._jdf.queryExecution().optimizedPlan()
     return frame
