@@ -89,8 +89,20 @@ BY_WORKERS = [
     "select max(try_variant_get(v, '$.kind', 'string')) from {t} "
     "where try_variant_get(v, '$.n', 'date') is null",
     "select v:kind::string k, sum(v:big::bigint) from {t} where id = 20 group by 1",
+    "select count(*) from {t} group by v:kind::string, v:ok::boolean",
+    "select max(id), max(id), v:kind::string, v:kind::string from {t} where v:kind::string > 'k' group by 3",
 ]
 BY_SPARK = [
+    "select v:kind::string, count(*) from {t} where id in (select id from range(50)) group by 1",
+    "select v:kind::string, count(*) from {t} where id not in (select id from range(5)) group by 1",
+    "select count(*) from {t} e where exists (select 1 from range(9) r where r.id = e.id)",
+    "select count(*) from {t} e where id = (select max(r.id) from range(9) r where r.id <= e.id)",
+    "select count(*) from {t} where 1 = 0 having count(*) <= (select max(id) from {t})",
+    "select count(*) from {t} where id < 10 having count(*) <= (select max(id) from range(900))",
+    "select part from {t} group by part, id",
+    "select part from {t} group by part, upper(part)",
+    "select v:kind::string from {t} group by 1, v:ok::boolean",
+    "select count(*) from {t} where v:ts::bigint > 0 and timestamp_micros(id) < timestamp'9999-12-31'",
     "select v:nowhere::string, count(*) from {t} group by 1",
     "select sum(v:x::double) from {t}",
     "select try_sum(v:big::bigint) from {t}",
@@ -220,7 +232,38 @@ def test_files_are_pruned_before_groups_are_made(spark: Any, events: str, eager:
     assert found.tables["t"].files == 1
 
 
-def test_tables_of_a_view(spark: Any, events: str, native: str, eager: None, tmp_path: Path) -> None:
-    spark.sql(f"create or replace temp view kinds as select v:kind::string k from {native}")
-    found = sql(spark, "select k, count(*) from kinds group by 1", t=events)
-    assert len(found.collect()) == 4
+def test_conditions_in_python_are_left_to_spark(spark: Any, events: str, native: str, eager: None) -> None:
+    """The optimiser takes them out of the filter."""
+    spark.udf.register("good", lambda text: text == "k1", "boolean")
+    text = "select count(*) from {t} where good(v:kind::string) and id < 500"
+    assert not explain(spark, text.format(t="t"), t=events).by_workers
+    assert sql(spark, text.format(t="t"), t=events).collect() == spark.sql(text.format(t=native)).collect()
+
+
+def test_other_collations_are_left_to_spark(spark: Any, events: str, eager: None) -> None:
+    """Which fails on shredded files, but that is its answer."""
+    kind = "try_variant_get(v, '$.kind', 'string collate utf8_lcase')"
+    assert not explain(spark, f"select count(*) from t group by {kind}", t=events).by_workers
+
+
+def test_views_over_the_table(spark: Any, events: str, native: str, eager: None) -> None:
+    spark.sql(f"create or replace temp view kinds as select v:kind::string k from {native} where id < 99")
+    expected = spark.sql("select k, count(*) from kinds group by 1").collect()
+    query.register(spark, "t", events)
+    spark.sql("create or replace temp view kinds as select v:kind::string k from t where id < 99")
+    found = sql(spark, "select k, count(*) from kinds group by 1", t=events).collect()
+    spark.catalog.dropTempView("t")
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
+def test_a_damaged_file_is_named_by_whoever_reads_it(
+    spark: Any, eager: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = sl.Table.create(tmp_path / "t", pa.schema([("k", pa.string())]))
+    for _ in range(2):
+        table.append(pa.table({"k": ["a", "b"] * 50}))
+    for file in tmp_path.glob("t/*.parquet"):
+        file.write_bytes(b"not Parquet at all")
+    frame = sql(spark, "select k, count(*) from t group by 1", t=str(tmp_path / "t"))
+    with pytest.raises(Exception, match="parquet"):
+        frame.collect()

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import InvalidFile, ShredlakeError
-from shredlake.expr.ast import Column, Get
+from shredlake.expr.ast import Cast, Column, Get, walk
 from shredlake.expr.evaluate import evaluate
 from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Bound, Presence, Reference, Viewed, column_of
@@ -112,8 +112,8 @@ class Window:
 
     def _can_wait(self, later: Sequence[Bound]) -> bool:
         """Whether the rows that failed may take part in later conditions: these must not raise errors."""
-        references = [reference for bound in later for reference in bound.references]
-        strict = self.task.strict or any(isinstance(one, Get) and one.strict for one in references)
+        nodes = [node for bound in later for node in (*bound.references, *walk(bound.expr))]
+        strict = self.task.strict or any(isinstance(node, Get | Cast) and node.strict for node in nodes)
         return bool(later) and not strict
 
     def batch(self) -> pa.RecordBatch:

@@ -118,46 +118,42 @@ def aggregated(
     above, node = _down(analysed, ABOVE)
     if node.name != "Aggregate" or _down(node.children[0], BELOW)[1].name != plan.LEAF:
         return None
+    # A subquery, or a function of Python's, is a filter where it is analysed, and a join or a step of its own
+    # when it is optimised. A time is not yet, and a sum that tries may be null.
+    if not relation.exact or any(one.subqueries for one in analysed.walk()):
+        return None
     if analysed.holds(*plan.CLOCK) or node.tries():
-        return None  # a time that is not yet; an overflow that would be null
+        return None
     reader = _Reader(plan.Translator(relation, variants, zone, strict=True))
     try:
         predicate = plan.whole_predicate(relation, variants, zone)
-        keys = tuple(node.groupings())
-        columns = [reader.column(tree, keys) for tree in node.results()]
+        keys = [reader.value(tree) for tree in node.groupings()]
+        columns = [reader.column(tree, node.groupings()) for tree in node.results()]
         names = [f"c{number}" for number in range(len(reader.refs))]
         projections = [Projection(name, ref) for name, ref in zip(names, reader.refs, strict=True)]
         scan = SparkScan(spark, snapshot, projections, predicate)
         kinds = [from_arrow(kind) for kind in scan.local.schema.types]
     except (plan.NotUnderstood, ShredlakeError):
         return None
-    values = {
-        draft: Value(names[draft.ref], kinds[draft.ref], draft.functions)
-        for draft in (*map(reader.value, keys), *(c.value for c in columns if c.value is not None))
-    }
-    grouping = Grouping(
-        tuple(values[reader.value(tree)] for tree in keys),
-        tuple(
-            dict.fromkeys(
-                Part(column.aggregate, None if column.value is None else values[column.value])
-                for column in columns
-                if column.aggregate
-            )
-        ),
-    )
-    if not grouping.parts or None in [part.type for part in grouping.parts]:
+
+    def value(draft: _Draft) -> Value:
+        return Value(names[draft.ref], kinds[draft.ref], draft.functions)
+
+    def part(column: _Result) -> Part:
+        return Part(column.aggregate, None if column.value is None else value(column.value))
+
+    parts = tuple(dict.fromkeys(part(column) for column in columns if column.aggregate))
+    grouping = Grouping(tuple(map(value, keys)), parts)
+    if not parts or None in [one.type for one in parts]:
         return None
     if not all(key.result in COMPARABLE for key in grouping.keys):
         return None
-    if not _can_not_fail(scan) or not _pays(scan, grouping):
+    if not _is_large(scan) or not _can_not_fail(scan) or not _has_few_groups(scan, grouping):
         return None
-    outputs = []
-    for column in columns:
-        if column.aggregate:
-            part = Part(column.aggregate, None if column.value is None else values[column.value])
-            outputs.append(grouping.part_names[grouping.parts.index(part)])
-        else:
-            outputs.append(grouping.key_names[column.key])
+    outputs = [
+        grouping.part_names[parts.index(part(column))] if column.aggregate else grouping.key_names[column.key]
+        for column in columns
+    ]
     return Aggregated(scan, grouping, tuple(outputs), node, above)
 
 
@@ -197,7 +193,6 @@ class _Reader:
     def column(self, tree: plan.Node, keys: Sequence[plan.Node]) -> _Result:
         inner = tree.children[0] if tree.name == "Alias" else tree
         for number, key in enumerate(keys):
-            self.value(key)
             if key == inner:
                 return _Result(key=number)
         if inner.name != "AggregateExpression" or inner.fields["isDistinct"] or len(inner.children) != 1:
@@ -236,28 +231,34 @@ def _can_not_fail(scan: SparkScan) -> bool:
     )
 
 
-def _pays(scan: SparkScan, grouping: Grouping) -> bool:
-    adds = [add for group in scan.groups for add in group.adds]
+def _is_large(scan: SparkScan) -> bool:
+    sizes = scan.snapshot.files.table(["size"], scan.local.verdict.keep).column(0).to_pylist()
     cores = scan.spark.sparkContext.defaultParallelism
-    if not adds or sum(add.size for add in adds) < ENOUGH_BYTES or len(adds) < FILES_PER_CORE * cores:
-        return False
-    key = (scan.snapshot.storage, adds[0].path, grouping.keys, tuple(scan.local.query.projections))
-    return _few.get(key, lambda: _has_few(scan, adds[0], grouping))
+    return bool(sizes) and sum(sizes) >= ENOUGH_BYTES and len(sizes) >= FILES_PER_CORE * cores
+
+
+def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
+    """Whether the keys have few values in the first and in the last file, as far as their footers tell."""
+    adds = [add for group in scan.groups for add in group.adds]
+    key = (scan.snapshot.storage, adds[0].path, adds[-1].path, grouping.keys, *scan.local.query.projections)
+    return _few.get(key, lambda: all(_has_few(scan, add, grouping) for add in (adds[0], adds[-1])))
 
 
 def _has_few(scan: SparkScan, add: Add, grouping: Grouping) -> bool:
-    """Whether the keys have few values in one file, as far as its footer tells."""
     paths = {projection.name: projection.expr for projection in scan.local.query.projections}
-    data = DataFile(scan.snapshot, add)
     try:
-        return all(
-            any(FUNCTIONS[name].few for name in key.functions)
-            or key.type == BOOLEAN
-            or _is_small(data, paths[key.column])
-            for key in grouping.keys
-        )
-    finally:
-        data.file.close()
+        data = DataFile(scan.snapshot, add)
+        try:
+            return all(
+                any(FUNCTIONS[name].few for name in key.functions)
+                or key.type == BOOLEAN
+                or _is_small(data, paths[key.column])
+                for key in grouping.keys
+            )
+        finally:
+            data.file.close()
+    except (ShredlakeError, OSError):
+        return False  # whoever reads the file will say what is wrong with it
 
 
 def _is_small(data: DataFile, ref: Expr) -> bool:
@@ -270,7 +271,8 @@ def _is_small(data: DataFile, ref: Expr) -> bool:
     if access.leaf is None or access.leaf.column is None:
         return False
     chunk = data.file.chunks.chunk(0, access.leaf.column)
-    return chunk.is_all_null or (chunk.is_dictionary and chunk.dictionary_size <= SMALL_DICTIONARY)
+    small = 0 < chunk.dictionary_size <= SMALL_DICTIONARY
+    return chunk.is_all_null or (chunk.is_dictionary and small)
 
 
 def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:

@@ -217,6 +217,8 @@ class Relation:
     """Columns that are used, or passed on, as they are: all their paths count as read."""
     names: dict[int, str] = field(default_factory=dict)
     """The names of the relation's columns, by the optimiser's identity of them."""
+    exact: bool = False
+    """Whether an aggregate takes just the rows that pass the filters: nothing else stands in between."""
 
     @property
     def not_understood(self) -> Iterator[str]:
@@ -246,7 +248,7 @@ BY_IDENTITY: Final = frozenset({
 def relations(plan: Plan) -> list[Relation]:
     """The tables of an optimised plan, with their filters and the columns and paths asked of them."""
     found: list[Relation] = []
-    _visit(plan, [], found)
+    _visit(plan, [], False, found)
     by_id = {identity: relation for relation in found for identity in relation.names}
     for node in plan.walk():
         for tree in node.expressions:
@@ -258,19 +260,20 @@ def relations(plan: Plan) -> list[Relation]:
     return found
 
 
-def _visit(node: Plan, filters: list[Node], found: list[Relation]) -> None:
+def _visit(node: Plan, filters: list[Node], exact: bool, found: list[Relation]) -> None:
     if node.name == LEAF:
         table, names = node.table()
-        found.append(Relation(table, filters, names=names))
+        found.append(Relation(table, filters, names=names, exact=exact))
         return
     if node.name == "Filter":
         filters = [*filters, *node.expressions]
     elif node.name not in ("Project", "SubqueryAlias"):
         filters = []  # what holds above a join or an aggregate need not hold of single rows below it
+        exact = node.name == "Aggregate"
     for child in node.children:
-        _visit(child, filters, found)
+        _visit(child, filters, exact, found)
     for subquery in node.subqueries:
-        _visit(subquery, [], found)
+        _visit(subquery, [], False, found)
 
 
 def _mark_output(plan: Plan, by_id: Mapping[int, Relation]) -> None:
@@ -309,10 +312,12 @@ def _path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
     path = getter.children[1]
     if not isinstance(kind, str) or kind == "variant" or path.name != "Literal":
         return None
+    name = SQL_NAMES.get(kind, kind)
     try:
-        return Path.parse(str(path.fields["value"])), parse_type(SQL_NAMES.get(kind, kind))
+        found = Path.parse(str(path.fields["value"])), parse_type(name)
     except ShredlakeError:
         return None
+    return found if found[1].name == name else None  # a collation, or another precision of time
 
 
 def _identity(attribute: Node) -> int:
@@ -513,7 +518,11 @@ class Translator:
         reader = LITERALS.get(kind.partition("(")[0] if isinstance(kind, str) else "")
         if reader is None or text is None:
             raise NotUnderstood(f"literal {kind}")
-        return Literal(reader(text, self._zone), parse_type(SQL_NAMES.get(kind, kind)))
+        try:
+            value = reader(text, self._zone)
+        except (ValueError, OverflowError, KeyError):  # beyond the year 9999; a zone that only Java knows
+            raise NotUnderstood(f"literal {text}") from None
+        return Literal(value, parse_type(SQL_NAMES.get(kind, kind)))
 
 
 SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}

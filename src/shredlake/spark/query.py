@@ -290,6 +290,7 @@ def _java_zone(spark: SparkSession) -> str:
 def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: Asked) -> Answer | None:
     """The query with its groups made by the workers, if it is one that they can and should make."""
     from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException
 
     if asked.whole or asked.analysed is None or len(asked.relations) != 1:
         return None
@@ -304,8 +305,8 @@ def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: A
         return None
     try:
         frame = found.frame()
-    except (Py4JError, TypeError):
-        return None  # another Spark has these classes under other names
+    except (Py4JError, TypeError, ValueError, AnalysisException):
+        return None  # another Spark has these classes under other names, or a setting leaves columns out
     if [item.dataType for item in frame.schema] != [item.dataType for item in original.schema]:
         return None
     return Answer(frame, asked, {relation.table: found.scan}, by_workers=True)
