@@ -34,10 +34,6 @@ from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
 from shredlake.shredding.schema import ShreddingSchema
 
-DICTIONARY_BYTES = 8 << 20
-"""Up to this size a row group's dictionary is kept; above it, pyarrow goes on with plain pages. A dictionary
-is only chosen where it pays, and 1 MB, the usual limit, is less than one of 40,000 keys needs."""
-
 Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
 
 
@@ -210,7 +206,6 @@ class ParquetWriter:
             use_dictionary=encodings.dictionary,
             column_encoding=encodings.others,
             data_page_size=options.page_bytes,
-            dictionary_pagesize_limit=DICTIONARY_BYTES,
             max_rows_per_page=options.page_rows,
             write_batch_size=min(1024, options.page_rows),
             write_page_index=True,

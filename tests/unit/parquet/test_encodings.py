@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from shredlake.parquet.encodings import choose_encodings
-from shredlake.parquet.write import write_parquet
 
 ROWS = 20_000
 
@@ -51,28 +48,6 @@ def test_values_that_come_back_late_are_counted_out() -> None:
     """Among a few of them hardly two are equal, among all of them each comes back five times."""
     numbers = random.Random(1)
     assert chosen([f"key {numbers.randrange(ROWS // 5)}" for _ in range(ROWS)]) == "dictionary"
-
-
-def test_keys_that_come_twice_get_a_dictionary_where_that_saves_bytes() -> None:
-    """Random keys can't be compressed, only told apart; zstd finds by itself what comes again in its page."""
-    source = random.Random(1)
-    keys = [source.randbytes(16).hex() for _ in range(ROWS // 2)]
-    values = [keys[source.randrange(ROWS // 2)] for _ in range(ROWS)]
-    assert chosen(values) == "dictionary"
-    assert chosen([value.encode() for value in values]) == "dictionary"
-    assert chosen(spread(values)) != "dictionary"
-
-
-def test_a_large_dictionary_is_kept_to_the_end_of_its_row_group(tmp_path: Path) -> None:
-    source = random.Random(1)
-    keys = [source.randbytes(32).hex() for _ in range(50_000)]
-    table = pa.table({"key": [keys[source.randrange(50_000)] for _ in range(100_000)]})
-    write_parquet(table, tmp_path / "f.parquet")
-    [chunk] = [pq.read_metadata(tmp_path / "f.parquet").row_group(0).column(0)]
-    assert chunk.dictionary_page_offset is not None
-    plain = chunk.total_uncompressed_size
-    assert plain < 50_000 * 68 + 100_000 * 2.1, "pages fell back to plain texts"
-    assert pq.read_table(tmp_path / "f.parquet").equals(table)
 
 
 def test_columns_without_values_get_a_dictionary() -> None:
