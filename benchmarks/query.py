@@ -14,8 +14,8 @@ Every query runs once to warm up, then for three seconds, and twice at least; th
 the relational one take turns. delta-spark, which takes long, warms up with one query and runs each once.
 Bytes are those that Hadoop's file system counted in the first run, without vectored reads, which go past its
 counters; where the workers group the rows, those that our own reader counts for the same files, with footers.
-Rows of GitHub are five times as long as the others', so a quarter as many. Logs are sorted over all files; the
-other shapes come in order.
+Rows of GitHub are five times as long as the others', so a quarter as many. Logs are sorted over all files;
+the other shapes come in order.
 """
 
 from __future__ import annotations
