@@ -88,11 +88,13 @@ BY_WORKERS = [
     "select k, c + 1 from (select v:kind::string k, count(*) c from {t} group by 1) where c > 5",
     "select max(try_variant_get(v, '$.kind', 'string')) from {t} "
     "where try_variant_get(v, '$.n', 'date') is null",
-    "select v:kind::string k, sum(v:big::bigint) from {t} where id = 20 group by 1",
+    "select v:kind::string k, sum(v:big::bigint) from {t} where id between 20 and 20 group by 1",
     "select count(*) from {t} group by v:kind::string, v:ok::boolean",
     "select max(id), max(id), v:kind::string, v:kind::string from {t} where v:kind::string > 'k' group by 3",
 ]
 BY_SPARK = [
+    "select count(*), max(part) from {t} where v:name::string = 'näme-7-xxxxxxx'",
+    "select count(*), max(part) from {t} where v:name::string in ('näme-7-xxxxxxx', 'x') and id > 1",
     "select v:kind::string, count(*) from {t} where id in (select id from range(50)) group by 1",
     "select v:kind::string, count(*) from {t} where id not in (select id from range(5)) group by 1",
     "select count(*) from {t} e where exists (select 1 from range(9) r where r.id = e.id)",

@@ -26,7 +26,17 @@ from shredlake.delta.read_file import DataFile, Query
 from shredlake.delta.rebind import rewrite
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ShredlakeError
-from shredlake.expr import Column, Expr, Get, Projection, from_arrow
+from shredlake.expr import (
+    Column,
+    Compare,
+    Expr,
+    Get,
+    In,
+    Projection,
+    conjuncts,
+    from_arrow,
+    references,
+)
 from shredlake.expr.types import BOOLEAN
 from shredlake.spark import plan
 from shredlake.spark.engine import keep_modules
@@ -238,9 +248,10 @@ def _is_large(scan: SparkScan) -> bool:
 
 
 def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
-    """Whether the keys have few values in the first and in the last file, as far as their footers tell."""
+    """Whether keys, and what is looked up, have few values in the first and the last file: footers tell."""
     adds = [add for group in scan.groups for add in group.adds]
-    key = (scan.snapshot.storage, adds[0].path, adds[-1].path, grouping.keys, *scan.local.query.projections)
+    query = scan.local.query
+    key = (scan.snapshot.storage, adds[0].path, adds[-1].path, grouping, query.projections, query.predicate)
     return _few.get(key, lambda: all(_has_few(scan, add, grouping) for add in (adds[0], adds[-1])))
 
 
@@ -249,7 +260,7 @@ def _has_few(scan: SparkScan, add: Add, grouping: Grouping) -> bool:
     try:
         data = DataFile(scan.snapshot, add)
         try:
-            return all(
+            return all(_is_small(data, ref) for ref in _looked_up(scan.local.query.predicate)) and all(
                 any(FUNCTIONS[name].few for name in key.functions)
                 or key.type == BOOLEAN
                 or _is_small(data, paths[key.column])
@@ -259,6 +270,13 @@ def _has_few(scan: SparkScan, add: Add, grouping: Grouping) -> bool:
             data.file.close()
     except (ShredlakeError, OSError):
         return False  # whoever reads the file will say what is wrong with it
+
+
+def _looked_up(predicate: Expr | None) -> Iterator[Column | Get]:
+    """What is to be equal to constants. One of many values is a lookup: Spark skips by Bloom filters too."""
+    for part in conjuncts(predicate) if predicate is not None else ():
+        if isinstance(part, In) or (isinstance(part, Compare) and part.op in ("=", "<=>")):
+            yield from references(part)
 
 
 def _is_small(data: DataFile, ref: Expr) -> bool:
