@@ -87,8 +87,9 @@ def test_chosen_rows_are_those_of_the_whole(
         found = opened.read(group, leaves_of(opened, names), rows)
         whole = plain.read_row_group(group)
         assert found.keys() == names
-        for name, array in found.items():
-            array.validate(full=True)
+        for name, read in found.items():
+            read.validate(full=True)
+            array = opened.plain(name, read)
             expected = rows.pick(whole[name].combine_chunks(), [(0, row_count)])
             assert array.type == expected.type
             assert decoded(array).equals(decoded(expected)), name
