@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,20 +76,27 @@ def answer(query: Any) -> Any:
         return error
 
 
+@contextmanager
+def table_and_truth(session: Any, place: Path, dice: random.Random) -> Iterator[tuple[Made, Any]]:
+    """A random table under random settings, and its rows as Spark has them."""
+    session.conf.set("spark.sql.session.timeZone", dice.choice(["UTC", "America/Los_Angeles"]))
+    session.conf.set("spark.sql.ansi.enabled", dice.choice(["true", "false"]))
+    made = random_table(place, dice)
+    truth = session.read.schema(PLAIN_SCHEMA).parquet(str(made.plain)).cache()
+    try:
+        yield made, truth
+    finally:
+        truth.unpersist()
+
+
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
 def test_random_queries(session: Any, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    session.conf.set("spark.sql.session.timeZone", dice.choice(["UTC", "America/Los_Angeles"]))
-    session.conf.set("spark.sql.ansi.enabled", dice.choice(["true", "false"]))
-    made = random_table(tmp_path, dice)
-    truth = session.read.schema(PLAIN_SCHEMA).parquet(str(made.plain)).cache()
-    try:
+    with table_and_truth(session, tmp_path, dice) as (made, truth):
         for _ in range(READS):
             check_read(session, made, truth, dice, seed)
         for _ in range(QUERIES):
             check_sql(session, made, truth, dice, seed)
-    finally:
-        truth.unpersist()
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
@@ -97,24 +105,18 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
     for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
         monkeypatch.setattr(aggregate, name, 0)
     monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
-    by_workers = []
+    found = []
 
     def watched(*arguments: Any) -> Any:
-        by_workers.append(aggregate.aggregated(*arguments) is not None)
-        return aggregate.aggregated(*arguments)
+        found.append(aggregate.aggregated(*arguments))
+        return found[-1]
 
     monkeypatch.setattr(query, "aggregated", watched)
     dice = random.Random(seed)
-    session.conf.set("spark.sql.session.timeZone", dice.choice(["UTC", "America/Los_Angeles"]))
-    session.conf.set("spark.sql.ansi.enabled", dice.choice(["true", "false"]))
-    made = random_table(tmp_path, dice)
-    truth = session.read.schema(PLAIN_SCHEMA).parquet(str(made.plain)).cache()
-    try:
+    with table_and_truth(session, tmp_path, dice) as (made, truth):
         for _ in range(GROUPINGS):
             check_sql(session, made, truth, dice, seed, random_groups(dice))
-    finally:
-        truth.unpersist()
-        assert any(by_workers), "no query was one for the workers"
+    assert any(found), "no query was one for the workers"
 
 
 def check_read(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:

@@ -30,6 +30,7 @@ from shredlake.parquet.pages import (
     open_reader,
     read_page_indexes,
 )
+from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns
 from shredlake.parquet.rows import Range, Rows
 from shredlake.parquet.schema import SchemaNode
 from shredlake.parquet.source import FileView, Location, Source, open_input
@@ -143,7 +144,18 @@ class OpenFile:
 
     def plain(self, name: str, column: pa.Array) -> pa.Array:
         """A column as `read` gave it, with texts in place of indexes into dictionaries."""
-        return _plain(column, self.arrow_schema.field(name).type)
+        table = pa.table({name: column})
+        decoded = {
+            names: Replacement(kind.value_type, lambda array: array.dictionary_decode())
+            for names, kind in find_types(table.schema, pa.types.is_dictionary).items()
+            if names not in self._declared_dictionaries
+        }
+        return _one_chunk(replace_columns(table, decoded).column(0)) if decoded else column
+
+    @cached_property
+    def _declared_dictionaries(self) -> frozenset[Names]:
+        """Columns that the writer wants to be seen as indexes."""
+        return frozenset(find_types(self.arrow_schema, pa.types.is_dictionary))
 
     def merged(self, parts: list[dict[str, pa.Array]]) -> dict[str, pa.Array]:
         """Columns of which several parts hold different leaves, whole again as far as they were read."""
@@ -329,32 +341,6 @@ def _is_inside(array: pa.Array, path: Sequence[str]) -> bool:
 def _bounded(array: pa.DictionaryArray) -> bool:
     low, high = (end.as_py() for end in pc.min_max(array.indices).values())
     return low is None or (low >= 0 and high < len(array.dictionary))
-
-
-def _plain(array: pa.Array, declared: pa.DataType) -> pa.Array:
-    """The array with texts where it has indexes, and its declared type has none.
-
-    Under a null, an index may lead anywhere: `flatten` makes it null as well.
-    """
-    if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(declared):
-        return array.dictionary_decode()
-    if not isinstance(array.type, pa.StructType) or not isinstance(declared, pa.StructType):
-        return array
-    if not _holds_indexes(array.type):
-        return array
-    made = [
-        _plain(child, declared.field(field.name).type) if _holds_indexes(child.type) else child
-        for child, field in zip(array.flatten(), array.type, strict=True)
-    ]
-    fields = [field.with_type(new.type) for field, new in zip(array.type, made, strict=True)]
-    mask = pc.is_null(array) if array.null_count else None
-    return pa.StructArray.from_arrays(made, fields=fields, mask=mask)
-
-
-def _holds_indexes(kind: pa.DataType) -> bool:
-    if isinstance(kind, pa.StructType):
-        return any(_holds_indexes(field.type) for field in kind)
-    return bool(pa.types.is_dictionary(kind))
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -210,14 +210,14 @@ class Window:
         columns = access.read(lambda column: column not in self._loaded)
         if not columns:
             return pa.nulls(self.rows.count, type_)
+        found = self._found(access.place)
         leaf = access.leaf
         if leaf is not None and columns == access.columns and leaf.repetition != "required":
-            typed = self._read_as(access.place)
+            typed = found
             for name in leaf.path[len(access.place) :]:
                 typed = typed.field(name)
-            if typed.type == type_ or _value_type(typed.type) == type_:
+            if typed.type == type_:
                 return typed
-        found = self._found(access.place)
         strict = self.task.strict if reference.strict is None else reference.strict
         target = None if reference.type is None else reference.type.arrow
         narrow = _with_metadata(self._todays(found, access.place))
@@ -230,12 +230,7 @@ class Window:
 
     def _found(self, place: Names) -> pa.Array:
         """A column, or a field of structs; null where a struct around it is."""
-        self._columns[place[0]] = self.task.file.plain(place[0], self._columns[place[0]])
-        return self._read_as(place)
-
-    def _read_as(self, place: Names) -> pa.Array:
-        """The same, with texts as the file gave them: perhaps as indexes into a dictionary."""
-        top = self._columns[place[0]]
+        top = self._columns[place[0]] = self.task.file.plain(place[0], self._columns[place[0]])
         return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
 
 
@@ -247,10 +242,6 @@ def _with_metadata(column: pa.StructArray) -> pa.StructArray:
     children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
     fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
-
-
-def _value_type(type_: pa.DataType) -> pa.DataType | None:
-    return type_.value_type if pa.types.is_dictionary(type_) else None
 
 
 def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -14,7 +14,7 @@ the groups are likely to be few; every other query goes its usual way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -122,7 +122,7 @@ def aggregated(
     relation: plan.Relation,
     analysed: plan.Plan,
     variants: Sequence[str],
-    zone: Any,
+    zone: Callable[[], str],
 ) -> Aggregated | None:
     """The query, if it is one aggregate over this table that the workers can and should compute."""
     above, node = _down(analysed, ABOVE)
