@@ -35,9 +35,6 @@ SHREDDING = {
 TEXT_CODECS = {"zstd": 3, "snappy": None}
 """JSON text with our own codec, and as Spark and pyarrow write it unless told otherwise."""
 
-FOR_SIZE = sl.WriteOptions(compression_level=9, page_rows=49_152, page_bytes=4 << 20)
-"""Settings for data that is kept rather than looked up in: larger pages, and more time for zstd."""
-
 PATH, TEXT_PATH = "v:time_us::bigint", "v:commit.collection::string"
 
 
@@ -164,18 +161,13 @@ def sizes(folder: Path, shape: str, rows: int, without_spark: bool) -> list[Resu
     texts = datasets.column(shape, rows)
     column = sl.from_json(texts)
     ddl = SHREDDING.get(shape) or str(sl.infer_schema(column))
-    table, shredding = pa.table({"v": column}), {"v": ddl}
-    ours = sl.write_parquet(table, folder / f"{shape}.parquet", shredding=shredding).size
-    kept = sl.write_parquet(
-        table, folder / f"{shape}.kept.parquet", shredding=shredding, options=FOR_SIZE
-    ).size
+    ours = sl.write_parquet(pa.table({"v": column}), folder / f"{shape}.parquet", shredding={"v": ddl}).size
     text_file = folder / f"{shape}.text.parquet"
     results = []
     for codec, level in TEXT_CODECS.items():
         pq.write_table(pa.table({"text": texts}), text_file, compression=codec, compression_level=level)
         text_size = text_file.stat().st_size
         results.append(Result(f"{shape}: file size against JSON text, {codec}", ours, text_size, 0.5, "MB"))
-        results.append(Result(f"{shape}: the same, written for size", kept, text_size, 0.5, "MB"))
     if not without_spark:
         spark = spark_size(folder, shape, texts, ddl)
         results.append(Result(f"{shape}: file size against Spark's shredded file", ours, spark, 1.0, "MB"))

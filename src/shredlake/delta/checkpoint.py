@@ -153,7 +153,7 @@ class _Plan:
         self.schema = pa.schema(
             [("add", self.add_type()), ("remove", pa.struct(list(TOMBSTONE_SCHEMA))), *small.items()]
         )
-        options = WriteOptions(compression="zstd", row_group_rows=ROWS_PER_GROUP)
+        options = WriteOptions(row_group_rows=ROWS_PER_GROUP).quick()
         return ParquetWriter(location, self.schema, shredding=self.shredding, options=options, store=store)
 
     def _table(self, **columns: pa.Array) -> pa.Table:

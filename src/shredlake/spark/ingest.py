@@ -107,7 +107,7 @@ class IngestOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table, if the job creates it."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
-    writing: WriteOptions | None = None
+    writing: WriteOptions = field(default_factory=WriteOptions)
     show_progress: bool = False
 
 
@@ -128,7 +128,7 @@ def ingest_text(
     if (done := already_done(snapshot, mark)) is not None:
         return done
     places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
-    files_job = FileJob(file_spec(snapshot, {}, options.writing), options.sort_by, options.file_bytes)
+    files_job = FileJob(file_spec(snapshot, {}, options.writing.quick()), options.sort_by, options.file_bytes)
     job = WriteJob(files_job, options.column, places[1], dict(options.computed), options.parsing)
     try_out(job)
     total = sum(file.size for file in files)

@@ -71,6 +71,7 @@ def test_what_an_encoding_has_packed_is_compressed_at_the_fastest_level() -> Non
     levels = choose_encodings(table, {}).levels
     assert levels["mode"] == levels["number"] == levels["hash"] == 1
     assert levels["prose"] > 1
+    assert set(choose_encodings(table, {}, (1, 12)).levels.values()) == {1, 12}
 
 
 def test_a_chosen_encoding_is_kept() -> None:

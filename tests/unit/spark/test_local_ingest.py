@@ -25,6 +25,7 @@ from shredlake.errors import (
     TooManyRejects,
     UnsupportedExpression,
 )
+from shredlake.parquet.encodings import LEVELS, QUICK_LEVELS, choose_encodings
 from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
 from shredlake.spark.report import IngestReport, progress
@@ -378,3 +379,21 @@ def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -
     assert re.search(r"ingest.* 50%.*1,000 rows, [\d,]+ MB/s, 3 rejects", screen.getvalue())
     with progress("ingest", 4, 8_000_000, False) as watch:
         watch(4, 2000, 3)
+
+
+def test_rows_that_wait_are_written_without_the_slowest_level(
+    ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def spy(table: pa.Table, chosen: Any, among: tuple[int, ...]) -> Any:
+        asked.append(among)
+        return choose_encodings(table, chosen, among)
+
+    monkeypatch.setattr("shredlake.parquet.write.choose_encodings", spy)
+    text = tmp_path / "lines.json"
+    text.write_bytes(LINES)
+    ingest(text, "quick")
+    ingest(text, "asked", writing=sl.WriteOptions(compression_levels=(1, 19)))
+    sl.write_parquet(pa.table({"n": [1]}), tmp_path / "f.parquet")
+    assert asked == [QUICK_LEVELS, (1, 19), LEVELS]
