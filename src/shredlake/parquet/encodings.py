@@ -53,8 +53,8 @@ SMALL: Final = 1 << 16
 """Bytes of a sample below which a column is too small for a trial to pay."""
 LEVELS: Final = (1, 2, 3, 9)
 """Levels of zstd, from the fastest. Hashes and keys come out 2% to 3% smaller at 1 than at 3 or 9, and in
-half the time; prose 8% larger. What a dictionary or DELTA_BINARY_PACKED has packed is 0.1% larger at 1. Level 9
-makes Bluesky's events 1.2% smaller and GitHub's 3.7%; for all columns alike it would gain Bluesky nothing. Six
+half the time; prose 8% larger. What a dictionary or DELTA_BINARY_PACKED has packed is 0.1% larger at 1. At 9
+Bluesky's events are 1.2% smaller and GitHub's 3.7%; 9 for all columns would gain Bluesky nothing. Six
 in its place gives half of that."""
 QUICK_LEVELS: Final = (1, 2, 3)
 """Without the one that takes up to twice the time of writing."""
