@@ -91,6 +91,13 @@ BY_WORKERS = [
     "select v:kind::string k, sum(v:big::bigint) from {t} where id between 20 and 20 group by 1",
     "select count(*) from {t} group by v:kind::string, v:ok::boolean",
     "select max(id), max(id), v:kind::string, v:kind::string from {t} where v:kind::string > 'k' group by 3",
+    "select count(distinct v:kind::string) from {t}",
+    "select count(distinct v:day::string) from {t} where v:kind::string > 'k1' and v:kind::string < 'k2'",
+    "select v:ok::boolean o, count(distinct v:day::string) d, count(*) c, sum(length(v:kind::string)), "
+    "count(distinct v:day::string) from {t} where id > 50 group by 1 order by d, o",
+    "select v:kind::string, count(distinct v:kind::string) from {t} group by 1 having count(*) > 200",
+    "select v:day::string, count(distinct hour(timestamp_micros(v:ts::bigint))), max(v:day::string) "
+    "from {t} group by 1",
 ]
 BY_SPARK = [
     "select count(*), max(part) from {t} where v:name::string = 'näme-7-xxxxxxx'",
@@ -109,7 +116,11 @@ BY_SPARK = [
     "select sum(v:x::double) from {t}",
     "select try_sum(v:big::bigint) from {t}",
     "select avg(v:n::bigint) from {t} where id < 100",
-    "select count(distinct v:kind::string) from {t}",
+    "select count(distinct v:day::string), count(distinct v:kind::string) from {t}",
+    "select count(distinct v:day::string, v:kind::string) from {t}",
+    "select count(distinct v:x::double) from {t}",
+    "select count(distinct v:name::string) from {t}",
+    "select sum(distinct v:ts::bigint) from {t} where id < 90",
     "select count(*) filter (where v:ok::boolean) from {t}",
     "select max(v:x::double), min(v:ts::bigint) - 1 from {t}",
     "select v:name::string, count(*) from {t} group by 1",
@@ -161,6 +172,20 @@ def test_groups_by_spark(spark: Any, events: str, native: str, eager: None, text
     found = answers(sql(spark, text.format(t="t"), t=events))
     expected = answers(spark.sql(text.format(t=native)))
     assert (found[0], sorted(found[1])) == (expected[0], sorted(expected[1]))
+
+
+def test_groups_that_come_back_are_made_by_the_workers(
+    spark: Any, events: str, native: str, eager: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no dictionary tells, rows of two files do: days come back, names do not."""
+    monkeypatch.setattr(aggregate, "SMALL_DICTIONARY", 0)
+    text = "select v:{key}::string, max(id) from {t} where id >= 0 group by 1"
+    assert not explain(spark, text.format(key="name", t="t"), t=events).by_workers
+    assert explain(spark, text.format(key="day", t="t"), t=events).by_workers
+    found = sql(spark, text.format(key="day", t="t"), t=events)
+    assert sorted(answers(found)[1]) == sorted(answers(spark.sql(text.format(key="day", t=native)))[1])
+    nothing = "select v:day::string, max(id) from t where v:x::double < -1 group by 1"
+    assert sql(spark, nothing, t=events).collect() == []
 
 
 def test_a_small_table_is_left_to_spark(spark: Any, events: str) -> None:

@@ -22,7 +22,7 @@ from shredlake.parquet.explain import Explain
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.plan import make_plan
 from shredlake.parquet.scan import Scan
-from shredlake.parquet.window import Live
+from shredlake.parquet.window import Live, are_indexes
 
 # Bytes of a file from which on it is streamed rather than read ahead whole.
 LARGE_FILE = 64 << 20
@@ -54,12 +54,11 @@ def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
 class DataFile:
     """A file of a snapshot, opened."""
 
-    def __init__(self, snapshot: Snapshot, add: Add) -> None:
+    def __init__(self, snapshot: Snapshot, add: Add, file: OpenFile | None = None) -> None:
+        """`file` is the same file, opened before."""
         self.snapshot = snapshot
         self.add = add
-        location, store = snapshot.storage.source(decode_path(add.path))
-        declared = [place.physical for place in variant_places(snapshot.schema)]
-        self.file = OpenFile(location, store, variants=declared)
+        self.file = file or open_file(snapshot, add)
         self.binding: Binding = bind(
             snapshot.schema,
             partition_values(snapshot, add),
@@ -71,10 +70,13 @@ class DataFile:
     def is_large(self) -> bool:
         return self.add.size > LARGE_FILE
 
-    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
-        """The rows that the query keeps, with its columns."""
-        for batch in self._scan(query).to_batches():
-            yield self._finished(batch, query)
+    def batches(self, query: Query, *, indexes: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows that the query keeps, with its columns.
+
+        With `indexes`, texts may come as indexes into a dictionary, batch by batch.
+        """
+        for batch in self._scan(query, indexes).to_batches():
+            yield self._finished(batch, query, indexes)
 
     def count(self, query: Query) -> int:
         """How many rows the query keeps; its columns are not read."""
@@ -84,7 +86,7 @@ class DataFile:
         """What reading costs."""
         return self._scan(query).explain()
 
-    def _scan(self, query: Query) -> Scan:
+    def _scan(self, query: Query, indexes: bool = False) -> Scan:
         plan = make_plan(
             [self.file],
             [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
@@ -93,15 +95,19 @@ class DataFile:
             strict=query.strict,
             timezone=query.timezone,
             live=self._live(),
+            indexes=indexes,
         )
         # Small files are read side by side, each on one thread; a large one has all to itself.
         return Scan(plan, threads=None if self.is_large else 1)
 
-    def _finished(self, batch: pa.RecordBatch, query: Query) -> pa.RecordBatch:
+    def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
         """Types and nested names as the table has them, whatever the file says."""
         columns = []
         for projection, field, column in zip(query.projections, query.schema, batch.columns, strict=True):
-            columns.append(self._as_table_type(projection, field, column))
+            as_it_is = indexes and are_indexes(column.type, field.type)
+            columns.append(column if as_it_is else self._as_table_type(projection, field, column))
+        if indexes:
+            return pa.RecordBatch.from_arrays(columns, names=query.schema.names)
         return pa.RecordBatch.from_arrays(columns, schema=query.schema)
 
     def _as_table_type(self, projection: Projection, field: pa.Field, column: pa.Array) -> pa.Array:
@@ -117,6 +123,13 @@ class DataFile:
             return None
         deleted = read_vector(self.snapshot.storage, self.add.deletion_vector)
         return {self.file: lambda start, stop: live_mask(deleted, start, stop - start)}
+
+
+def open_file(snapshot: Snapshot, add: Add) -> OpenFile:
+    """The Parquet file itself."""
+    location, store = snapshot.storage.source(decode_path(add.path))
+    declared = [place.physical for place in variant_places(snapshot.schema)]
+    return OpenFile(location, store, variants=declared)
 
 
 def whole_rows(snapshot: Snapshot) -> Query:

@@ -130,6 +130,11 @@ class Chunks:
     def __len__(self) -> int:
         return len(self._places)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the footer."""
+        return len(self._raw)
+
     def chunk(self, row_group: int, column: int) -> Chunk:
         key = row_group, column
         if key not in self._parsed:

@@ -50,16 +50,14 @@ class OpenFile:
         footer = self.source.footer()
         self.chunks = Chunks(footer, self.name)
         try:
-            self.metadata: pq.FileMetaData = open_reader(
-                pa.BufferReader(MAGIC + footer_bytes(footer.raw))
-            ).metadata
-            reader = PooledReader(self)
-            self.arrow_schema: pa.Schema = reader.reader.schema_arrow
+            reader = open_reader(pa.BufferReader(MAGIC + footer_bytes(footer.raw)))
+            self.metadata: pq.FileMetaData = reader.metadata
+            self.arrow_schema: pa.Schema = reader.schema_arrow
             self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants)
         except (pa.ArrowException, OSError, InvalidSchema, InvalidFile) as error:
             raise InvalidFile(f"{self.name}: {error}") from error
         self.tally = Tally(self.source)
-        self._readers = {frozenset[int](): [reader]}
+        self._readers: dict[frozenset[int], list[PooledReader]] = {}
         self._indexes: dict[tuple[int, int], Pages | None] = {}
         self._page_schemas: dict[frozenset[int], PageSchema] = {}
 
@@ -186,8 +184,7 @@ class OpenFile:
     def close(self) -> None:
         """Gives up what is held open; reading opens it again."""
         self.source.close()
-        for dictionaries in [one for one in self._readers if one]:
-            self._readers.pop(dictionaries, None)
+        self._readers.clear()
 
     def _read_whole(self, group: int, columns: Sequence[int]) -> pa.Table:
         """Column chunks as pyarrow reads them. Its reader is not made for threads: each takes its own."""

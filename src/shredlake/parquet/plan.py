@@ -39,8 +39,12 @@ def make_plan(
     strict: bool,
     timezone: str,
     live: Mapping[OpenFile, Live] | None = None,
+    indexes: bool = False,
 ) -> Plan:
-    """Ties a query to the files it is asked of; `live` says of some files which rows still count."""
+    """Ties a query to the files it is asked of; `live` says of some files which rows still count.
+
+    With `indexes`, texts may come out as indexes into a dictionary.
+    """
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
     binder = Binder()
@@ -62,6 +66,7 @@ def make_plan(
             file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
             conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
             strict=strict, timezone=timezone, live=(live or {}).get(file),
+            indexes=indexes,
         )  # fmt: skip
         tasks.append(task)
     return Plan(tuple(tasks), schema, predicate, timezone)

@@ -59,6 +59,8 @@ class Task:
     timezone: str
     live: Live | None = None
     """Which rows of the file still count; None for all."""
+    indexes: bool = False
+    """Whether texts may come out as indexes into a dictionary, where the file has them so."""
 
     def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
         """The leaves that references read in a row group."""
@@ -119,11 +121,16 @@ class Window:
     def batch(self) -> pa.RecordBatch:
         """What is to come out, for the rows that are left."""
         self._load(reference for output in self.task.outputs for reference in output.references)
-        arrays = [
-            _cast(_one_array(self.evaluate(output)), field.type, f"{self.task.file.name}, {field.name}: ")
-            for output, field in zip(self.task.outputs, self.task.schema, strict=True)
-        ]
+        arrays = [self._output(*one) for one in zip(self.task.outputs, self.task.schema, strict=True)]
+        if self.task.indexes:
+            return pa.RecordBatch.from_arrays(arrays, names=self.task.schema.names)
         return pa.RecordBatch.from_arrays(arrays, schema=self.task.schema)
+
+    def _output(self, output: Bound, field: pa.Field) -> pa.Array:
+        array = _one_array(self.evaluate(output))
+        if self.task.indexes and are_indexes(array.type, field.type):
+            return array
+        return _cast(array, field.type, f"{self.task.file.name}, {field.name}: ")
 
     def evaluate(self, bound: Bound) -> pa.Array:
         self._load(bound.references)
@@ -242,6 +249,11 @@ def _with_metadata(column: pa.StructArray) -> pa.StructArray:
     children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
     fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
+
+
+def are_indexes(type_: pa.DataType, texts: pa.DataType) -> bool:
+    """Whether a type is that of indexes into a dictionary of such texts."""
+    return bool(pa.types.is_dictionary(type_) and type_.value_type == texts)
 
 
 def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

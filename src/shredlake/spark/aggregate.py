@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from shredlake.delta.actions import Add
 from shredlake.delta.last_used import LastUsed
-from shredlake.delta.read_file import DataFile, Query
+from shredlake.delta.read_file import DataFile, Query, open_file
 from shredlake.delta.rebind import rewrite
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ShredlakeError
@@ -38,10 +38,11 @@ from shredlake.expr import (
     references,
 )
 from shredlake.expr.types import BOOLEAN
+from shredlake.parquet.file import OpenFile
 from shredlake.spark import plan
 from shredlake.spark.engine import keep_modules
 from shredlake.spark.frames import spark_batch, spark_type
-from shredlake.spark.partials import AGGREGATES, COMPARABLE, FUNCTIONS, Grouping, Part, Value
+from shredlake.spark.partials import AGGREGATES, COMPARABLE, DISTINCT, FUNCTIONS, Grouping, Part, Value
 from shredlake.spark.paths import Service
 from shredlake.spark.relations import frame_of, remembered
 from shredlake.spark.scan import SparkScan, lenient, slim
@@ -59,6 +60,8 @@ TASK_BYTES: Final = 1 << 30
 """What a task reads at most, unless one file is larger."""
 SMALL_DICTIONARY: Final = 1 << 16
 """Bytes up to which a dictionary tells that a column has few values."""
+FEW_GROUPS: Final = 0.25
+"""Groups for each row up to which it pays to make them here; each must travel to Spark."""
 
 ABOVE: Final = frozenset({"Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias"})
 BELOW: Final = frozenset({"Filter", "SubqueryAlias", "View"})
@@ -66,7 +69,11 @@ BELOW: Final = frozenset({"Filter", "SubqueryAlias", "View"})
 
 UTC: Final = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 
+SMALL_FOOTER: Final = 256 << 10
+"""Bytes of a footer that is worth keeping, and not too much: a worker keeps a few dozen."""
+
 _few: Final[LastUsed[tuple[Any, ...], bool]] = LastUsed(256)
+_footers: Final[LastUsed[tuple[Any, ...], OpenFile]] = LastUsed(64)
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ class Aggregated:
         spark = self.scan.spark
         jvm = spark._jvm
         merged = self._merged()._jdf.queryExecution().analyzed()
-        columns = dict(zip(self.grouping.names, plan.items(merged.output()), strict=True))
+        columns = {column.name(): column for column in plan.items(merged.output())}
         nothing, none = jvm.scala.Option.empty(), _sequence(jvm, [])
         named = [
             jvm.org.apache.spark.sql.catalyst.expressions.Alias(
@@ -110,6 +117,8 @@ class Aggregated:
                 F.expr(AGGREGATES[part.aggregate].final.format(name)).alias(name)
                 for name, part in zip(grouping.part_names, grouping.parts, strict=True)
             ]
+            if grouping.distinct is not None:
+                final.append(F.count_distinct(DISTINCT).alias(DISTINCT))
             return _parts(scan, grouping).groupBy(*grouping.key_names).agg(*final)
 
         key = ("parts", grouping, *scan.identity, scan.local.query.predicate, scan.timezone)
@@ -153,18 +162,23 @@ def aggregated(
         return Part(column.aggregate, None if column.value is None else value(column.value))
 
     parts = tuple(dict.fromkeys(part(column) for column in columns if column.aggregate))
-    grouping = Grouping(tuple(map(value, keys)), parts)
-    if not parts or None in [one.type for one in parts]:
+    distinct = {value(column.distinct) for column in columns if column.distinct is not None}
+    if not (parts or distinct) or len(distinct) > 1:  # several would make groups of all their pairs
         return None
-    if not all(key.result in COMPARABLE for key in grouping.keys):
+    grouping = Grouping(tuple(map(value, keys)), parts, *distinct)
+    if None in [one.type for one in parts] or not all(key.result in COMPARABLE for key in grouping.grouped):
         return None
     if not _is_large(scan) or not _can_not_fail(scan) or not _has_few_groups(scan, grouping):
         return None
-    outputs = [
-        grouping.part_names[parts.index(part(column))] if column.aggregate else grouping.key_names[column.key]
-        for column in columns
-    ]
-    return Aggregated(scan, grouping, tuple(outputs), node, above)
+
+    def output(column: _Result) -> str:
+        if column.distinct is not None:
+            return DISTINCT
+        if column.aggregate:
+            return grouping.part_names[parts.index(part(column))]
+        return grouping.key_names[column.key]
+
+    return Aggregated(scan, grouping, tuple(map(output, columns)), node, above)
 
 
 def _down(node: plan.Plan, passed: frozenset[str]) -> tuple[tuple[plan.Plan, ...], plan.Plan]:
@@ -186,11 +200,12 @@ class _Draft:
 
 @dataclass(frozen=True)
 class _Result:
-    """A column of the aggregate: one of the keys, or an aggregate of a value."""
+    """A column of the aggregate: one of the keys, an aggregate of a value, or a count of distinct ones."""
 
     key: int = -1
     aggregate: str = ""
     value: _Draft | None = None
+    distinct: _Draft | None = None
 
 
 @dataclass
@@ -205,12 +220,16 @@ class _Reader:
         for number, key in enumerate(keys):
             if key == inner:
                 return _Result(key=number)
-        if inner.name != "AggregateExpression" or inner.fields["isDistinct"] or len(inner.children) != 1:
+        if inner.name != "AggregateExpression" or len(inner.children) != 1:
             raise plan.NotUnderstood(inner.name)
         [function] = inner.children
         if function.name not in AGGREGATES or len(function.children) != 1:
             raise plan.NotUnderstood(function.name)
         [argument] = function.children
+        if inner.fields["isDistinct"]:
+            if function.name != "Count":
+                raise plan.NotUnderstood(function.name)
+            return _Result(distinct=self.value(argument))
         if function.name == "Count" and argument.name == "Literal" and argument.fields["value"] is not None:
             return _Result(aggregate="Count")
         return _Result(aggregate=function.name, value=self.value(argument))
@@ -248,28 +267,54 @@ def _is_large(scan: SparkScan) -> bool:
 
 
 def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
-    """Whether keys, and what is looked up, have few values in the first and the last file: footers tell."""
+    """Whether what is looked up has few values, and the groups are few: the first and the last file tell."""
     adds = [add for group in scan.groups for add in group.adds]
     query = scan.local.query
     key = (scan.snapshot.storage, adds[0].path, adds[-1].path, grouping, query.projections, query.predicate)
-    return _few.get(key, lambda: all(_has_few(scan, add, grouping) for add in (adds[0], adds[-1])))
 
-
-def _has_few(scan: SparkScan, add: Add, grouping: Grouping) -> bool:
-    paths = {projection.name: projection.expr for projection in scan.local.query.projections}
-    try:
-        data = DataFile(scan.snapshot, add)
+    def find() -> bool:
+        ends = [DataFile(scan.snapshot, add) for add in (adds[0], adds[-1])]
         try:
-            return all(_is_small(data, ref) for ref in _looked_up(scan.local.query.predicate)) and all(
-                any(FUNCTIONS[name].few for name in key.functions)
-                or key.type == BOOLEAN
-                or _is_small(data, paths[key.column])
-                for key in grouping.keys
-            )
+            if not all(_is_small(data, ref) for data in ends for ref in _looked_up(query.predicate)):
+                return False
+            small = all(_has_few(data, query, key) for data in ends for key in grouping.grouped)
+            return small or _come_back(ends, _read_by_workers(query), grouping, len(adds))
         finally:
-            data.file.close()
+            for data in ends:
+                data.file.close()
+
+    try:
+        return _few.get(key, find)
     except (ShredlakeError, OSError):
         return False  # whoever reads the file will say what is wrong with it
+
+
+def _has_few(data: DataFile, query: Query, key: Value) -> bool:
+    if any(FUNCTIONS[name].few for name in key.functions) or key.type == BOOLEAN:
+        return True
+    [path] = (projection.expr for projection in query.projections if projection.name == key.column)
+    return _is_small(data, path)
+
+
+def _come_back(ends: Sequence[DataFile], query: Query, grouping: Grouping, files: int) -> bool:
+    """Whether groups come back, within a file or in the next, so that there are far fewer than rows.
+
+    Of so many in one file and so many in another, some are in both: were all equally frequent, their number
+    would follow. If none is, each file may have its own.
+    """
+    rows, found = 0, []
+    for data in ends:
+        batch = next(data.batches(query, indexes=True), None)
+        if batch is None:
+            return False
+        rows += batch.num_rows
+        found.append(replace(grouping, parts=(Part("Count"),)).groups_of(batch))
+    first, last = map(len, found)
+    both = first + last - len(pa.concat_tables(found).group_by(found[0].column_names).aggregate([]))
+    there = files * (first + last) / len(ends)
+    if both:
+        there = min(there, first * last / both)
+    return there <= FEW_GROUPS * files * rows / len(ends)
 
 
 def _looked_up(predicate: Expr | None) -> Iterator[Column | Get]:
@@ -298,20 +343,13 @@ def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:
     from pyspark.sql.types import StructField, StructType
 
     snapshot = slim(scan.snapshot)
-    predicate = scan.local.query.predicate
-    query = replace(
-        scan.local.query,
-        projections=tuple(
-            Projection(one.name, rewrite(one.expr, lenient)) for one in scan.local.query.projections
-        ),
-        predicate=None if predicate is None else rewrite(predicate, lenient),
-    )
+    query = _read_by_workers(scan.local.query)
     # Statistics stay here: every task gets the list.
     adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
     most = -(-sum(add.size for add in adds) // TASK_BYTES)
     tasks = shares(adds, max(TASKS_PER_CORE * cores, most))
-    kinds = [*(key.result for key in grouping.keys), *(part.type for part in grouping.parts)]
+    kinds = [*(key.result for key in grouping.grouped), *(part.type for part in grouping.parts)]
     schema = StructType(
         [
             StructField(name, spark_type(kind))
@@ -330,6 +368,15 @@ def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:
     return scan.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(work, schema)
 
 
+def _read_by_workers(query: Query) -> Query:
+    """The query without casts that fail: it was found that none does."""
+    return replace(
+        query,
+        projections=tuple(Projection(one.name, rewrite(one.expr, lenient)) for one in query.projections),
+        predicate=None if query.predicate is None else rewrite(query.predicate, lenient),
+    )
+
+
 def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
     """Files in the order given, in so many shares of about the same size; none is empty."""
     total = sum(add.size for add in adds)
@@ -343,14 +390,21 @@ def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
 
 def _rows(snapshot: Snapshot, adds: Iterable[Add], query: Query) -> Iterator[pa.RecordBatch]:
     for add in adds:
-        data = DataFile(snapshot, add)
+        data = DataFile(snapshot, add, _opened(snapshot, add))
         try:
             if query.projections:
-                yield from data.batches(query)
+                yield from data.batches(query, indexes=True)
             else:  # only rows are counted
                 yield pa.record_batch({"": pa.nulls(data.count(query))})
         finally:
             data.file.close()
+
+
+def _opened(snapshot: Snapshot, add: Add) -> OpenFile:
+    """A file with its footer, which a worker remembers: files of a table do not change."""
+    key = snapshot.storage, add.path, add.size, add.modification_time
+    file = _footers.find(key) or open_file(snapshot, add)
+    return _footers.put(key, file) if file.chunks.size <= SMALL_FOOTER else file
 
 
 def _sequence(jvm: Any, items: Sequence[Any]) -> Any:

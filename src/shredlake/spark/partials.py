@@ -1,9 +1,10 @@
 """Aggregates of the rows of some files, in parts that Spark puts together: what a worker computes.
 
 ```
-batches ─ functions of columns ─ group ─▶ k0 k1 │ p0 p1      one row per group, as often as there are tasks
-                                          ──────┼──────
-                                           keys │ parts      Spark: group by k0, k1 and merge p0, p1
+batches ─ functions of columns ─ group ─▶ k0 k1 │ d │ p0 p1    one row per group, as often as there are tasks
+                                          ──────┼───┼──────
+                                           keys │ │ │ parts    Spark: group by k0, k1, count distinct d,
+                                            what is distinct   and merge p0, p1
 ```
 
 The functions and aggregates are few, those of which Arrow gives exactly Spark's answer: no floating-point
@@ -34,9 +35,20 @@ from shredlake.expr.types import (
 COMPARABLE: Final = (BOOLEAN, *INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types whose equality and order are Spark's: no numbers with NaN and -0.0."""
 
-MOST_GROUPS: Final = 1 << 16
+MOST_GROUPS: Final = 1 << 20
 """Groups that a worker keeps; more are handed on, and begun anew."""
+ENOUGH_TO_MERGE: Final = 1 << 16
+"""Groups that wait to be merged, at least; and at least as many as were merged before."""
+MANY: Final = 0.05
+"""Groups for each row from which on rows of several batches are grouped together."""
+BYTES_AT_ONCE: Final = 128 << 20
+"""Bytes of such rows."""
+ROWS_OF_A_BATCH: Final = 1 << 16
+"""Spark turns one batch into rows while the next one is made ready."""
+ROWS: Final = "rows"
+"""A column of nulls, where rows are counted and nothing else is asked."""
 
+DISTINCT: Final = "d"
 LARGEST: Final = (1 << 63) - 1
 LARGEST_INT: Final = 1 << 31
 
@@ -86,10 +98,14 @@ class Value:
         return kind
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        values = batch.column(self.column)
+        """The value of each row. Texts that are indexes into a dictionary stay so, unless something is
+        computed of them: once for each text, then."""
+        column = batch.column(self.column)
+        by_index = bool(self.functions) and pa.types.is_dictionary(column.type)
+        values = column.dictionary if by_index else column
         for name in self.functions:
             values = FUNCTIONS[name].apply(values)
-        return values
+        return values.take(column.indices) if by_index else values
 
 
 @dataclass(frozen=True)
@@ -137,7 +153,7 @@ class Part:
         """The part of every row by itself."""
         if self.value is None:
             return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
-        values = self.value.of(batch)
+        values = _plain(self.value.of(batch))
         if self.aggregate == "Count":
             return values.is_valid().cast(pa.int64())
         return values.cast(pa.int64()) if self.aggregate == "Sum" else values
@@ -156,10 +172,21 @@ class Grouping:
 
     keys: tuple[Value, ...]
     parts: tuple[Part, ...]
+    distinct: Value | None = None
+    """What is to be counted once for each value: Spark counts, so here it is one more key."""
 
     @property
     def names(self) -> list[str]:
-        return [*self.key_names, *self.part_names]
+        return [*self.grouped_names, *self.part_names]
+
+    @property
+    def grouped(self) -> tuple[Value, ...]:
+        """What a worker groups by."""
+        return self.keys if self.distinct is None else (*self.keys, self.distinct)
+
+    @property
+    def grouped_names(self) -> list[str]:
+        return self.key_names if self.distinct is None else [*self.key_names, DISTINCT]
 
     @property
     def key_names(self) -> list[str]:
@@ -171,22 +198,32 @@ class Grouping:
 
     def parts_of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The parts of all batches: one row per group, or more where there are many groups."""
-        kept: list[pa.Table] = []
-        bound = 0
+        rows: list[pa.Table] = []
+        groups: list[pa.Table] = []
+        at_once = merged = bound = 0
         for batch in batches:
             bound += self._bound(batch)
             if bound > LARGEST:  # a sum may not fit: Spark decides, row by row
-                yield from _batches(self._merged(kept))
+                yield from _batches(self._merged([*groups, *self._grouped(rows)]))
                 yield self._rows(batch)
-                kept, bound = [], 0
+                rows, groups, merged, bound = [], [], 0, 0
                 continue
-            kept.append(self._grouped(batch))
-            if sum(map(len, kept)) > MOST_GROUPS:
-                kept = [self._merged(kept)]
-                if len(kept[0]) > MOST_GROUPS:
-                    yield from _batches(kept[0])
-                    kept, bound = [], 0
-        yield from _batches(self._merged(kept))
+            rows.append(self._columns(batch))
+            if sum(table.nbytes for table in rows) < at_once:
+                continue
+            found = self._grouped(rows)
+            # Where each batch has many of the groups, most work is saved by grouping several as one.
+            are_many = sum(map(len, found)) > MANY * sum(map(len, rows))
+            at_once = BYTES_AT_ONCE if are_many else 0
+            groups, rows = [*groups, *found], []
+            if sum(map(len, groups)) > 2 * max(merged, ENOUGH_TO_MERGE):
+                whole = self._merged(groups)
+                assert whole is not None
+                groups, merged = [whole], len(whole)
+                if merged > MOST_GROUPS:
+                    yield from _batches(whole)
+                    groups, merged, bound = [], 0, 0
+        yield from _batches(self._merged([*groups, *self._grouped(rows)]))
 
     def _bound(self, batch: pa.RecordBatch) -> int:
         """What no sum over the batch exceeds."""
@@ -201,33 +238,65 @@ class Grouping:
         return int(largest * batch.num_rows)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [key.of(batch) for key in self.keys] + [part.alone(batch) for part in self.parts]
+        columns = [_plain(key.of(batch)) for key in self.grouped] + [part.alone(batch) for part in self.parts]
         return pa.RecordBatch.from_arrays(columns, names=self.names)
 
-    def _grouped(self, batch: pa.RecordBatch) -> pa.Table:
-        columns = {name: key.of(batch) for name, key in zip(self.key_names, self.keys, strict=True)}
-        asked: list[tuple[object, ...]] = []
-        for name, part in zip(self.part_names, self.parts, strict=True):
-            if part.value is None:
-                asked.append(([], "count_all"))
-            else:
-                columns[name] = part.value.of(batch)
-                asked.append((name, AGGREGATES[part.aggregate].part))
-        if not columns:  # a table without columns has no rows to count
-            return pa.table(dict.fromkeys(self.names, pa.array([batch.num_rows], pa.int64())))
-        return self._aggregated(pa.table(columns), asked)
+    def groups_of(self, batch: pa.RecordBatch) -> pa.Table:
+        """The parts of one batch: one row per group."""
+        return self._groups(self._columns(batch))
 
-    def _merged(self, parts: list[pa.Table]) -> pa.Table | None:
-        if len(parts) < 2:
-            return parts[0] if parts else None
+    def _columns(self, batch: pa.RecordBatch) -> pa.Table:
+        """What is to be grouped, and what to be computed: keys may be indexes, the rest are values."""
+        columns = {name: key.of(batch) for name, key in zip(self.grouped_names, self.grouped, strict=True)}
+        for name, part in zip(self.part_names, self.parts, strict=True):
+            if part.value is not None:
+                columns[name] = _plain(part.value.of(batch))
+        return pa.table(columns or {ROWS: pa.nulls(batch.num_rows)})
+
+    def _grouped(self, rows: list[pa.Table]) -> list[pa.Table]:
+        """Groups of rows; those with indexes for keys apart from those with texts."""
+        alike: dict[pa.Schema, list[pa.Table]] = {}
+        for table in rows:
+            alike.setdefault(table.schema, []).append(table)
+        return [self._groups(pa.concat_tables(tables)) for tables in alike.values()]
+
+    def _merged(self, groups: list[pa.Table]) -> pa.Table | None:
+        if len(groups) < 2:
+            return groups[0] if groups else None
         merges = [AGGREGATES[part.aggregate].merged for part in self.parts]
-        return self._aggregated(pa.concat_tables(parts), list(zip(self.part_names, merges, strict=True)))
+        return self._aggregated(pa.concat_tables(groups), list(zip(self.part_names, merges, strict=True)))
+
+    def _groups(self, rows: pa.Table) -> pa.Table:
+        asked: list[tuple[object, ...]] = [
+            ([], "count_all") if part.value is None else (name, AGGREGATES[part.aggregate].part)
+            for name, part in zip(self.part_names, self.parts, strict=True)
+        ]
+        if ROWS in rows.column_names:  # there is nothing to group by
+            return pa.table(dict.fromkeys(self.names, pa.array([len(rows)], pa.int64())))
+        rows = rows.unify_dictionaries()
+        texts: dict[str, pa.Array] = {}
+        for place, name in enumerate(self.grouped_names):
+            column = rows.column(place)
+            if pa.types.is_dictionary(column.type):
+                texts[name] = column.chunk(0).dictionary
+                indexes = pa.chunked_array([chunk.indices for chunk in column.chunks])
+                rows = rows.set_column(place, name, indexes)
+        found = self._aggregated(rows, asked)
+        for name, dictionary in texts.items():
+            place = found.column_names.index(name)
+            found = found.set_column(place, name, dictionary.take(found.column(place)))
+        return found
 
     def _aggregated(self, table: pa.Table, asked: list[tuple[object, ...]]) -> pa.Table:
-        grouped = table.group_by(self.key_names, use_threads=False).aggregate(asked)
+        grouped = table.group_by(self.grouped_names, use_threads=False).aggregate(asked)
         return grouped.rename_columns(self.names)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Texts in place of indexes into a dictionary."""
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def _batches(table: pa.Table | None) -> Iterator[pa.RecordBatch]:
     if table is not None:
-        yield from table.combine_chunks().to_batches()
+        yield from table.combine_chunks().to_batches(max_chunksize=ROWS_OF_A_BATCH)

@@ -57,7 +57,7 @@ def merged(parts: list[pa.RecordBatch], grouping: Grouping) -> dict[tuple[Any, .
 
 
 def expected(data: list[dict[str, Any]], keys: list[str]) -> dict[tuple[Any, ...], list[Any]]:
-    """Count of rows, count, sum, least and greatest of `n`, sum of lengths of `k`, in plain Python."""
+    """Count of rows; count, sum, least and greatest of `n`; sum of lengths and greatest of `k`: in Python."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in data:
         groups[tuple(row[key] for key in keys)].append(row)
@@ -74,12 +74,29 @@ def expected(data: list[dict[str, Any]], keys: list[str]) -> dict[tuple[Any, ...
             min(numbers, default=None),
             max(numbers, default=None),
             lengths,
+            max(texts, default=None),
         ]
     return found
 
 
-@given(st.lists(rows, max_size=4), st.sampled_from([(), ("k",), ("b",), ("k", "b")]))
-def test_parts_of_random_batches(batches: list[list[dict[str, Any]]], keys: tuple[str, ...]) -> None:
+def made_of(rows: list[dict[str, Any]], indexes: bool) -> pa.RecordBatch:
+    """A batch; its texts may be indexes, as a file's dictionary has them: in another order, some not used."""
+    batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
+    if not indexes:
+        return batch
+    texts = ["b", "𝄞b", "ä", "a", ""]
+    places = [None if row["k"] is None else texts.index(row["k"]) for row in rows]
+    column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(texts))
+    return pa.RecordBatch.from_arrays([column, *batch.columns[1:]], names=batch.schema.names)
+
+
+@given(
+    st.lists(st.tuples(rows, st.booleans()), max_size=4),
+    st.sampled_from([(), ("k",), ("b",), ("k", "b")]),
+)
+def test_parts_of_random_batches(
+    batches: list[tuple[list[dict[str, Any]], bool]], keys: tuple[str, ...]
+) -> None:
     parts = (
         Part("Count"),
         Part("Count", NUMBER),
@@ -87,11 +104,36 @@ def test_parts_of_random_batches(batches: list[list[dict[str, Any]]], keys: tupl
         Part("Min", NUMBER),
         Part("Max", NUMBER),
         Part("Sum", Value("k", STRING, ("Length",))),
+        Part("Max", KEY),
     )
     grouping = Grouping(tuple({"k": KEY, "b": FLAG}[key] for key in keys), parts)
-    made = [pa.RecordBatch.from_pylist(batch, SCHEMA) for batch in batches if batch]
-    data = [row for batch in batches for row in batch]
+    made = [made_of(batch, indexes) for batch, indexes in batches if batch]
+    data = [row for batch, _ in batches for row in batch]
     assert merged(list(grouping.parts_of(made)), grouping) == expected(data, list(keys))
+
+
+@given(
+    st.lists(st.tuples(rows, st.booleans()), max_size=4),
+    st.sampled_from([((), "k"), ((), "n"), (("b",), "k"), (("k",), "k"), (("k",), "n")]),
+)
+def test_what_is_counted_once_is_one_more_key(
+    batches: list[tuple[list[dict[str, Any]], bool]], asked: tuple[tuple[str, ...], str]
+) -> None:
+    keys, counted = asked
+    values = {"k": KEY, "b": FLAG, "n": NUMBER}
+    grouping = Grouping(tuple(values[key] for key in keys), (Part("Count"),), values[counted])
+    found: dict[tuple[Any, ...], tuple[set[Any], int]] = defaultdict(lambda: (set(), 0))
+    for batch in grouping.parts_of([made_of(batch, indexes) for batch, indexes in batches if batch]):
+        for row in batch.to_pylist():
+            key = tuple(row[name] for name in grouping.key_names)
+            seen, count = found[key]
+            found[key] = seen | {row["d"]}, count + row["p0"]
+    wanted: dict[tuple[Any, ...], tuple[set[Any], int]] = defaultdict(lambda: (set(), 0))
+    for batch, _ in batches:
+        for row in batch:
+            seen, count = wanted[tuple(row[key] for key in keys)]
+            wanted[tuple(row[key] for key in keys)] = seen | {row[counted]}, count + 1
+    assert found == wanted
 
 
 def test_sums_that_may_overflow_are_left_to_spark() -> None:
@@ -107,6 +149,8 @@ def test_sums_that_may_overflow_are_left_to_spark() -> None:
 
 def test_many_groups_are_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partials, "MOST_GROUPS", 3)
+    monkeypatch.setattr(partials, "ENOUGH_TO_MERGE", 1)
+    monkeypatch.setattr(partials, "BYTES_AT_ONCE", 1)
     grouping = Grouping((NUMBER,), (Part("Count"),))
     batches = [pa.record_batch({"n": pa.array([n, n + 1, n], pa.int64())}) for n in range(6)]
     parts = list(grouping.parts_of(batches))
