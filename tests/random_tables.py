@@ -384,6 +384,7 @@ def random_groups(dice: random.Random) -> str:
         f"max({path([*comparable, 'timestamp'])})",
         f"sum(length({path(['string'])}))",
         "max(id)",
+        f"count(distinct {path(comparable)})",
     ]
     columns = [f"{key} AS k{number}" for number, key in enumerate(keys)]
     columns += [
@@ -397,3 +398,14 @@ def random_groups(dice: random.Random) -> str:
         text += f" GROUP BY {', '.join(keys)}"
         text += dice.choice(["", "", " HAVING count(*) > 1"])
     return text
+
+
+def random_top(dice: random.Random) -> str:
+    """A query for the first rows of the table `t`, of a kind that the workers may look for."""
+    kinds = ["string", "bigint", "int", "date", "timestamp"]
+    key, other = (random_path(dice, dice.choice(kinds), dice.choice("vw")).sparks for _ in range(2))
+    text = f"SELECT id, {key} AS k, {other} AS o FROM t"
+    if dice.random() < 0.7:
+        text += f" WHERE {random_condition(dice).sparks}"
+    order = dice.choice(["", " DESC"]) + dice.choice(["", " NULLS FIRST", " NULLS LAST"])
+    return f"{text} ORDER BY k{order}, id LIMIT {dice.choice([1, 3, 10, 50])}"

@@ -13,7 +13,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.delta.actions import Add
-from shredlake.spark import aggregate, query
+from shredlake.spark import aggregate, by_workers, query
 from shredlake.spark.query import explain, sql
 
 pytestmark = pytest.mark.spark
@@ -68,7 +68,7 @@ def native(spark: Any, events: str) -> str:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if every table were large."""
     for name in SMALL:
-        monkeypatch.setattr(aggregate, name, 0)
+        monkeypatch.setattr(by_workers, name, 0)
 
 
 BY_WORKERS = [
@@ -243,10 +243,10 @@ def test_the_frame_is_an_ordinary_one(spark: Any, events: str, eager: None) -> N
 
 def test_files_are_shared_out_evenly() -> None:
     adds = [Add(str(number), size, 0) for number, size in enumerate([5, 5, 5, 5, 1, 1, 1, 1, 20])]
-    shares = aggregate.shares(adds, 4)
+    shares = by_workers.shares(adds, 4)
     assert [sum(add.size for add in share) for share in shares] == [10, 12, 2, 20]
     assert [add for share in shares for add in share] == adds
-    assert len(aggregate.shares(adds[:2], 4)) == 2
+    assert len(by_workers.shares(adds[:2], 4)) == 2
 
 
 def test_files_are_pruned_before_groups_are_made(spark: Any, events: str, eager: None) -> None:

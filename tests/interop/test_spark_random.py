@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from random_tables import (
     random_table,
 )
 from shredlake.errors import ShredlakeError
-from shredlake.spark import aggregate, query
+from shredlake.spark import aggregate, by_workers, query, top
 from shredlake.spark.query import read, sql
 from shredlake.spark.settings import set_meanwhile
 
@@ -101,22 +101,28 @@ def test_random_queries(session: Any, tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
 def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups made by the workers, as if every table were large and every key had few values."""
+    """What the workers answer, as if every table were large and every key had few values."""
     for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
-        monkeypatch.setattr(aggregate, name, 0)
+        monkeypatch.setattr(by_workers, name, 0)
     monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
-    found = []
+    found: dict[str, list[Any]] = {"aggregated": [], "top": []}
 
-    def watched(*arguments: Any) -> Any:
-        found.append(aggregate.aggregated(*arguments))
-        return found[-1]
+    def watch(name: str, answer: Callable[..., Any]) -> None:
+        def watched(*arguments: Any) -> Any:
+            found[name].append(answer(*arguments))
+            return found[name][-1]
 
-    monkeypatch.setattr(query, "aggregated", watched)
+        monkeypatch.setattr(query, name, watched)
+
+    watch("aggregated", aggregate.aggregated)
+    watch("top", top.top)
     dice = random.Random(seed)
     with table_and_truth(session, tmp_path, dice) as (made, truth):
         for _ in range(GROUPINGS):
             check_sql(session, made, truth, dice, seed, random_groups(dice))
-    assert any(found), "no query was one for the workers"
+        for _ in range(TOPS):
+            check_sql(session, made, truth, dice, seed, random_top(dice))
+    assert any(found["aggregated"] + found["top"]), "no query was one for the workers"
 
 
 def check_read(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:

@@ -87,13 +87,15 @@ class SqlExplain:
     """Per table, the conditions that only Spark can judge."""
     reason: str = ""
     """Why Spark reads Variants as such, rather than their paths as plain columns; empty: it does not."""
-    by_workers: bool = False
-    """Whether the workers group the rows, and Spark gets groups."""
+    by_workers: str = ""
+    """What the workers do with the rows, so that Spark gets groups, or the first rows; empty: nothing."""
 
     def __str__(self) -> str:
         parts = []
         for name, found in self.tables.items():
-            how = "is answered from its paths" + (", grouped by the workers" if self.by_workers else "")
+            how = "is answered from its paths" + (
+                f", {self.by_workers} by the workers" if self.by_workers else ""
+            )
             if self.reason:
                 how = f"is read by Spark with its Variants: {self.reason}"
             others = (

@@ -151,6 +151,21 @@ class Plan:
                 found[view.identifier().table()] = (list(view.schema().fieldNames()), text.get())
         return found
 
+    # Of a limit, a sort, a projection:
+
+    def limit(self) -> int | None:
+        """How many rows; None where only Spark knows."""
+        text = str(self._plan.limitExpr().toString())
+        return int(text) if text.isdecimal() else None
+
+    def is_global(self) -> bool:
+        """Whether it sorts all rows, not those of each part."""
+        return bool(getattr(self._plan, "global")())
+
+    def named(self) -> Iterator[Any]:
+        """Its columns in the JVM."""
+        return items(self._plan.projectList())
+
     # Of an aggregate:
 
     def groupings(self) -> tuple[Node, ...]:
@@ -218,7 +233,7 @@ class Relation:
     names: dict[int, str] = field(default_factory=dict)
     """The names of the relation's columns, by the optimiser's identity of them."""
     exact: bool = False
-    """Whether an aggregate takes just the rows that pass the filters: nothing else stands in between."""
+    """Whether an aggregate or a sort takes just the rows that pass the filters: nothing stands in between."""
 
     @property
     def not_understood(self) -> Iterator[str]:
@@ -269,7 +284,7 @@ def _visit(node: Plan, filters: list[Node], exact: bool, found: list[Relation]) 
         filters = [*filters, *node.expressions]
     elif node.name not in ("Project", "SubqueryAlias"):
         filters = []  # what holds above a join or an aggregate need not hold of single rows below it
-        exact = node.name == "Aggregate"
+        exact = node.name in ("Aggregate", "Sort")
     for child in node.children:
         _visit(child, filters, exact, found)
     for subquery in node.subqueries:

@@ -28,6 +28,7 @@ from shredlake.spark.rewrite import Rewritten, goes_by_names, is_query, may_take
 from shredlake.spark.scan import SparkScan, is_hidden
 from shredlake.spark.session import fit
 from shredlake.spark.settings import set_meanwhile, settings
+from shredlake.spark.top import top
 from shredlake.spark.views import views
 
 if TYPE_CHECKING:
@@ -163,8 +164,8 @@ class Answer:
     scans: Mapping[str, SparkScan]
     reason: str = ""
     """Why Spark reads Variants by itself, if it does."""
-    by_workers: bool = False
-    """Whether the workers group the rows."""
+    by_workers: str = ""
+    """What the workers do with the rows; empty: at the most, they read some."""
 
 
 def _answer(
@@ -288,7 +289,7 @@ def _java_zone(spark: SparkSession) -> str:
 
 
 def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: Asked) -> Answer | None:
-    """The query with its groups made by the workers, if it is one that they can and should make."""
+    """The query with its groups, or its first rows, found by the workers, where they can and should."""
     from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException
 
@@ -298,9 +299,8 @@ def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: A
     if relation.table not in snapshots:
         return None
     spark, snapshot = original.sparkSession, snapshots[relation.table]
-    found = aggregated(
-        spark, snapshot, relation, asked.analysed, _variants(snapshot.schema), lambda: _java_zone(spark)
-    )
+    question = (relation, asked.analysed, _variants(snapshot.schema), lambda: _java_zone(spark))
+    found = aggregated(spark, snapshot, *question) or top(spark, snapshot, *question)
     if found is None:
         return None
     try:
@@ -309,7 +309,7 @@ def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: A
         return None  # another Spark has these classes under other names, or a setting leaves columns out
     if [item.dataType for item in frame.schema] != [item.dataType for item in original.schema]:
         return None
-    return Answer(frame, asked, {relation.table: found.scan}, by_workers=True)
+    return Answer(frame, asked, {relation.table: found.scan}, by_workers=found.how)
 
 
 # ── answering from paths ────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,198 @@
+"""Queries for the first few rows in an order, with the candidates found where the files are read.
+
+```
+GlobalLimit, LocalLimit, Sort     as Spark analysed them
+└─ Project                        under the identities that the query knows its columns by
+   └─ mapInArrow                  per file: the keys of rows that pass, then rows that may be among the first
+```
+
+A worker remembers the best keys of the files it has read. Of the next file it reads the key's column, where
+statistics do not rule that out, and whole rows only where the key is as good as the best. Ties stay in: Spark
+sorts what comes, by all that the query orders by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.read_file import DataFile, Query
+from shredlake.delta.snapshot import Snapshot
+from shredlake.errors import ShredlakeError
+from shredlake.expr import And, Compare, Expr, IsNull, Literal, Or, from_arrow
+from shredlake.expr.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from shredlake.spark import plan
+from shredlake.spark.by_workers import (
+    ABOVE,
+    BELOW,
+    Reader,
+    can_not_fail,
+    down,
+    grafted,
+    is_large,
+    is_straight,
+    looked_up,
+    parts,
+)
+from shredlake.spark.partials import COMPARABLE
+from shredlake.spark.relations import remembered
+from shredlake.spark.scan import SparkScan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_ROWS: Final = 1000
+"""Up to so many first rows are few."""
+
+ORDERED: Final = (*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types whose order is Spark's, and of which Arrow finds the first."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """The first thing that rows are ordered by, and how many are wanted.
+
+    >>> order = Order(0, STRING, 2, descending=False, nulls_first=False)
+    >>> order.best(pa.array(["c", "a", None, "b"])).to_pylist()
+    ['a', 'b']
+    """
+
+    column: int
+    """Its place among the query's columns."""
+    type: DataType
+    count: int
+    descending: bool
+    nulls_first: bool
+
+    def best(self, keys: pa.Array) -> pa.Array:
+        """The first keys, without nulls, and only so many."""
+        found = keys.drop_null()
+        if len(found) <= self.count:
+            return found
+        direction = "descending" if self.descending else "ascending"
+        return found.take(pc.select_k_unstable(found, self.count, sort_keys=[("", direction)]))
+
+    def condition(self, key: Expr, best: pa.Array, nulls: int) -> Expr | None:
+        """What a row must satisfy to be among the first, where such keys and so many nulls are known."""
+        if self.nulls_first and nulls >= self.count:
+            return IsNull(key)
+        if len(best) < self.count:
+            return None
+        last = (pc.min if self.descending else pc.max)(best)
+        try:
+            bound = Literal(last.as_py(), self.type)
+        except (ValueError, OverflowError):  # a time that Python does not have
+            return None
+        good = Compare(">=" if self.descending else "<=", key, bound)
+        return Or((IsNull(key), good)) if self.nulls_first else good
+
+    def rows_of(self, files: Iterable[DataFile], query: Query) -> Iterator[pa.RecordBatch]:
+        """Rows of the files, the first ones among them."""
+        best, nulls = pa.nulls(0, self.type.arrow), 0
+        key = query.projections[self.column]
+        keys = replace(query, projections=(key,), schema=pa.schema([query.schema.field(self.column)]))
+        for data in files:
+            seen = 0
+            for batch in data.batches(_with(keys, self.condition(key.expr, best, nulls))):
+                found = batch.column(0)
+                seen += len(found)
+                nulls += found.null_count
+                best = self.best(pa.concat_arrays([best, found]))
+            if seen:
+                yield from data.batches(_with(query, self.condition(key.expr, best, nulls)))
+
+
+def _with(query: Query, condition: Expr | None) -> Query:
+    """The query, with one more condition."""
+    known = tuple(one for one in (query.predicate, condition) if one is not None)
+    return replace(query, predicate=And(known) if len(known) > 1 else next(iter(known), None))
+
+
+@dataclass(frozen=True)
+class Top:
+    """A query whose first rows the workers look for, and how the rest of it goes on."""
+
+    scan: SparkScan
+    order: Order
+    sources: tuple[str, ...]
+    """Per column of the projection, the one of the scan."""
+    node: plan.Plan
+    above: tuple[plan.Plan, ...]
+    """The plans over the projection, from the top."""
+    how: ClassVar[str] = "searched for the first rows"
+
+    def frame(self) -> DataFrame:
+        """The whole query."""
+        scan, order = self.scan, self.order
+        schema = scan.local.schema
+        columns = dict(zip(schema.names, map(from_arrow, schema.types), strict=True))
+        key = ("top", order, *scan.identity, scan.local.query.predicate, scan.timezone)
+        found = remembered(scan.spark, key, lambda: parts(scan, columns, order.rows_of))
+        return grafted(found, self.sources, self.node.named(), self.above)
+
+
+def top(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    relation: plan.Relation,
+    analysed: plan.Plan,
+    variants: Sequence[str],
+    zone: Callable[[], str],
+) -> Top | None:
+    """The query, if it is for the first rows of this table in an order that the workers know."""
+    chain, leaf = down(analysed, ABOVE | BELOW)
+    names = [node.name for node in chain]
+    if leaf.name != plan.LEAF or "Sort" not in names or not is_straight(relation, analysed):
+        return None
+    place = len(names) - 1 - names[::-1].index("Sort")
+    limits, below = names[max(place - 2, 0) : place], names[place + 1 :]
+    if limits != ["GlobalLimit", "LocalLimit"] or below[:1] != ["Project"] or not BELOW.issuperset(below[1:]):
+        return None
+    limit, sort, node = chain[place - 1 : place + 2]
+    count = limit.limit()
+    if count is None or not 0 < count <= MOST_ROWS or not sort.is_global():
+        return None
+    reader = Reader(plan.Translator(relation, variants, zone, strict=True))
+    try:
+        predicate = plan.whole_predicate(relation, variants, zone)
+        columns = [reader.value(_unnamed(tree)) for tree in node.expressions]
+        scan = SparkScan(spark, snapshot, reader.projections, predicate)
+        kinds = [from_arrow(kind) for kind in scan.local.schema.types]
+    except (plan.NotUnderstood, ShredlakeError):
+        return None
+    if any(column.functions for column in columns) or not all(kind in COMPARABLE for kind in kinds):
+        return None
+    first = sort.expressions[0]
+    by = _column(first, node)
+    if by is None or kinds[columns[by].ref] not in ORDERED:
+        return None
+    if any(looked_up(predicate)) or not is_large(scan) or not can_not_fail(scan):
+        return None
+    key = columns[by].ref
+    descending, nulls_first = _is(first, "direction", "Descending"), _is(first, "nullOrdering", "NullsFirst")
+    order = Order(key, kinds[key], count, descending, nulls_first)
+    sources = tuple(scan.local.schema.names[column.ref] for column in columns)
+    return Top(scan, order, sources, node, chain[: place + 1])
+
+
+def _unnamed(tree: plan.Node) -> plan.Node:
+    return tree.children[0] if tree.name == "Alias" else tree
+
+
+def _column(order: plan.Node, node: plan.Plan) -> int | None:
+    """Which column of the projection a sort goes by."""
+    by = order.children[0]
+    identities = [tree.fields.get("exprId") for tree in node.expressions]
+    if by.name != "AttributeReference" or by.fields["exprId"] not in identities:
+        return None
+    return identities.index(by.fields["exprId"])
+
+
+def _is(order: plan.Node, field: str, name: str) -> bool:
+    """What a sort says of its direction, or of nulls: the name of an object of Scala's."""
+    value: Any = order.fields[field]
+    return name in str(value["object"] if isinstance(value, dict) else value)

@@ -1,0 +1,155 @@
+"""First rows in an order, looked for by the workers: Spark's answer, and only where it is sure to be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.delta.files import as_adds
+from shredlake.delta.read_file import DataFile
+from shredlake.expr import Column, Compare, IsNull, Or
+from shredlake.expr.types import BIGINT, STRING, TIMESTAMP
+from shredlake.spark import by_workers, query
+from shredlake.spark.query import explain, sql
+from shredlake.spark.top import Order
+
+pytestmark = pytest.mark.spark
+
+ROWS = 300
+LAYOUT = "struct<name string, n bigint, x double, kind string, day date>"
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Four files: `n` falls from file to file and has texts in one, `name` lacks here and there."""
+    place = tmp_path_factory.mktemp("top") / "events"
+    schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
+    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
+    for file in range(4):
+        ids = range(file * ROWS, (file + 1) * ROWS)
+        texts = []
+        for number in ids:
+            row: dict[str, Any] = {
+                "name": f"{'zäa𝄞'[number * 7 % 4]}-{number * 7919 % 1009}",
+                "n": 5000 - 4 * number,
+                "x": number / 3,
+                "kind": f"k{number % 3}",
+            }
+            if number % 11 == 0:
+                del row["name"]
+            if file == 2 and number % 5 == 0:
+                row["n"] = str(number)
+            texts.append(json.dumps(row))
+        rows = {"id": pa.array(ids, pa.int64()), "v": sl.from_json(pa.array(texts))}
+        table.append(pa.table(rows), shredding={"v": LAYOUT}, options=sl.WriteOptions(page_rows=50))
+    sl.Table(place).delete("id % 10 = 3")
+    return str(place)
+
+
+@pytest.fixture(scope="module")
+def native(spark: Any, events: str) -> str:
+    query.register(spark, "native_top", events)
+    return "native_top"
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every table were large."""
+    for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
+        monkeypatch.setattr(by_workers, name, 0)
+
+
+BY_WORKERS = [
+    "select id, v:name::string n from {t} order by n, id limit 5",
+    "select id, v:name::string n from {t} order by n nulls last, id limit 5",
+    "select id, v:name::string n from {t} order by n desc, id limit 5",
+    "select id, v:name::string n from {t} order by n desc nulls first, id limit 200",
+    "select id, v:name::string n from {t} order by n, id limit 200",
+    "select id, v:kind::string k from {t} order by k desc, id desc limit 7",
+    "select id from {t} order by id limit 3",
+    "select id + 0 from (select id, v:kind::string k from {t} where id > 9 order by id desc limit 40) "
+    "where k = 'k1' order by 1",
+    "select try_variant_get(v, '$.n', 'bigint') n, id from {t} "
+    "where try_variant_get(v, '$.n', 'bigint') > 4100 order by n, id limit 10",
+    "select id, try_variant_get(v, '$.n', 'bigint') n from {t} order by n nulls last, id limit 10",
+    "select v:name::string a, v:name::string b, id from {t} where v:name::string > 'z' "
+    "order by b, id limit 4",
+    "select id, v:name::string from {t} where id < 5 order by 2, 1 limit 1000",
+    "select id, v:name::string n from {t} where v:kind::string > 'k1' and v:kind::string < 'k2' "
+    "order by n, id limit 2",
+]
+BY_SPARK = [
+    "select id, v:x::double x from {t} order by x limit 5",
+    "select id, v:name::string n from {t} order by n, id",
+    "select id, v:name::string n from {t} order by n, id limit 5 offset 2",
+    "select id, v:name::string n from {t} order by length(n), n, id limit 5",
+    "select id, v:name::string n from {t} order by n, id limit 1001",
+    "select id, upper(v:name::string) n from {t} order by 1 limit 5",
+    "select id, v:name::string n from {t} where upper(v:kind::string) = 'K1' order by 2, 1 limit 5",
+    "select id, v:name::string n from {t} where v:kind::string = 'k1' order by 2, 1 limit 5",
+    "select id, v:name::string n from {t} where id < (select max(id) from {t}) order by 2, 1 limit 5",
+    "select distinct v:kind::string k from {t} order by k limit 2",
+    "select v:kind::string k, count(*), avg(id) from {t} group by 1 order by 1 limit 2",
+    "select a.id from {t} a join {t} b on a.id = b.id order by 1 limit 3",
+    "select id, v:n::bigint n from {t} where id < 700 order by n limit 5",
+    "select id, v:name::string n from {t} order by n limit 0",
+]
+
+
+def answers(frame: Any) -> tuple[str, list[str]]:
+    return frame.schema.simpleString(), [repr(tuple(row)) for row in frame.collect()]
+
+
+@pytest.mark.parametrize("text", BY_WORKERS)
+def test_first_rows_by_the_workers(spark: Any, events: str, native: str, text: str) -> None:
+    found = explain(spark, text.format(t="t"), t=events)
+    assert found.by_workers, str(found)
+    assert "searched for the first rows by the workers" in str(found)
+    assert answers(sql(spark, text.format(t="t"), t=events)) == answers(spark.sql(text.format(t=native)))
+
+
+@pytest.mark.parametrize("text", BY_SPARK)
+def test_first_rows_by_spark(spark: Any, events: str, native: str, text: str) -> None:
+    assert "first rows" not in explain(spark, text.format(t="t"), t=events).by_workers
+    assert answers(sql(spark, text.format(t="t"), t=events)) == answers(spark.sql(text.format(t=native)))
+
+
+def test_each_part_sorted_by_itself_is_left_to_spark(spark: Any, events: str) -> None:
+    text = "select id from t sort by id limit 3"
+    assert not explain(spark, text, t=events).by_workers
+    assert sql(spark, text, t=events).count() == 3
+
+
+def test_rows_that_can_not_be_first_are_not_read(events: str) -> None:
+    """The first file has the greatest numbers: of the others no page is read, but where some are texts."""
+    table = sl.Table(events)
+    scan = table.scan(["id", "v:n::bigint AS n"])
+    order = Order(1, BIGINT, 3, descending=True, nulls_first=False)
+    files = [DataFile(table.snapshot, add) for add in as_adds(table.files())]
+    files.sort(key=lambda data: next(data.batches(scan.query)).column(0)[0].as_py())
+    found = pa.Table.from_batches(order.rows_of(files, scan.query))
+    assert sorted(found.column("n").to_pylist()) == [4992, 4996, 5000]
+    assert files[0].file.tally.pages > 0
+    assert files[1].file.tally.pages == files[3].file.tally.pages == 0
+
+
+def test_what_may_still_be_among_the_first() -> None:
+    key = Column("k")
+    up = Order(0, STRING, 2, descending=False, nulls_first=True)
+    assert up.condition(key, pa.array(["a"]), 0) is None
+    found = up.condition(key, pa.array(["a", "c"]), 1)
+    assert isinstance(found, Or)
+    assert found.operands[0] == IsNull(key)
+    assert up.condition(key, pa.array(["a", "c"]), 2) == IsNull(key)
+    down = Order(0, BIGINT, 2, descending=True, nulls_first=False)
+    best = down.best(pa.array([1, 7, None, 9, 7], pa.int64()))
+    assert sorted(best.to_pylist()) == [7, 9]
+    found = down.condition(key, best, 5)
+    assert isinstance(found, Compare)
+    assert (found.op, found.right.value) == (">=", 7)  # type: ignore[union-attr]
+    late = Order(0, TIMESTAMP, 1, descending=False, nulls_first=False)
+    assert late.condition(key, pa.array([1 << 62], pa.timestamp("us", "UTC")), 0) is None
