@@ -24,6 +24,7 @@ from random_tables import (
     random_groups,
     random_query,
     random_table,
+    random_top,
 )
 from shredlake.errors import ShredlakeError
 from shredlake.spark import aggregate, by_workers, query, top
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.spark
 
 CASES = int(os.environ.get("SHREDLAKE_CASES", "8"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
-READS, QUERIES, GROUPINGS = 3, 4, 5
+READS, QUERIES, GROUPINGS, TOPS = 3, 4, 5, 3
 INTO_SCAN = "spark.sql.variant.pushVariantIntoScan"
 
 

@@ -91,6 +91,8 @@ class Reader:
             functions.append(tree.name)
             [tree] = tree.children
         ref = self.translator.reference(tree)
+        if isinstance(ref, Get) and not ref.path.steps:
+            raise plan.NotUnderstood("a Variant as a whole")
         if ref not in self.refs:
             self.refs.append(ref)
         return Draft(self.refs.index(ref), tuple(reversed(functions)))
