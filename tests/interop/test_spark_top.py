@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.delta.actions import Add
+from shredlake.delta.commit import Operation, commit
 from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile
 from shredlake.expr import Column, Compare, IsNull, Or
 from shredlake.expr.types import BIGINT, STRING, TIMESTAMP
 from shredlake.spark import by_workers, query
 from shredlake.spark.query import explain, sql
-from shredlake.spark.top import Order
+from shredlake.spark.top import Key, Order
 
 pytestmark = pytest.mark.spark
 
@@ -97,6 +100,7 @@ BY_SPARK = [
     "select a.id from {t} a join {t} b on a.id = b.id order by 1 limit 3",
     "select id, v:n::bigint n from {t} where id < 700 order by n limit 5",
     "select id, v:name::string n from {t} order by n limit 0",
+    "select id, v:name::string n from {t} order by n, upper(n), id limit 5",
 ]
 
 
@@ -118,6 +122,42 @@ def test_first_rows_by_spark(spark: Any, events: str, native: str, text: str) ->
     assert answers(sql(spark, text.format(t="t"), t=events)) == answers(spark.sql(text.format(t=native)))
 
 
+def test_the_same_order_of_other_columns(spark: Any, events: str, native: str) -> None:
+    """What is remembered of the first query does not have the second one's columns."""
+    for columns in ("id", "id, v:kind::string k", "v:kind::string k, id"):
+        text = f"select {columns} from {{t}} where v:kind::string > 'k1' order by id limit 5"
+        assert explain(spark, text.format(t="t"), t=events).by_workers
+        assert answers(sql(spark, text.format(t="t"), t=events)) == answers(spark.sql(text.format(t=native)))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
+def test_times_without_a_zone(spark: Any, tmp_path: Path, zone: str) -> None:
+    """Spark writes INT96, of which Arrow does not know that it is UTC."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    rows = "select id, timestamp_seconds(id * 3600) ts, id % 7 k from range(100)"
+    schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("k", pa.int64())])
+    table = sl.Table.create(tmp_path / "t", schema)
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    spark.sql(rows).coalesce(1).write.parquet(str(tmp_path / "files"))
+    spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    [made] = (tmp_path / "files").glob("*.parquet")
+    made.rename(tmp_path / "t" / "one.parquet")
+    size = (tmp_path / "t" / "one.parquet").stat().st_size
+    commit(table.snapshot, [Add("one.parquet", size, 0)], Operation("WRITE"))
+    try:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        spark.sql(rows).createOrReplaceTempView("truth")
+        for text in (
+            "select id, ts from {t} order by ts limit 3",
+            "select id, ts from {t} order by ts desc limit 3",
+            "select k, count(*) from {t} where ts <= timestamp_seconds(36000) group by k order by k",
+        ):
+            found = sql(spark, text.format(t="t"), t=str(tmp_path / "t"))
+            assert answers(found) == answers(spark.sql(text.format(t="truth")))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
 def test_each_part_sorted_by_itself_is_left_to_spark(spark: Any, events: str) -> None:
     text = "select id from t sort by id limit 3"
     assert not explain(spark, text, t=events).by_workers
@@ -128,7 +168,7 @@ def test_rows_that_can_not_be_first_are_not_read(events: str) -> None:
     """The first file has the greatest numbers: of the others no page is read, but where some are texts."""
     table = sl.Table(events)
     scan = table.scan(["id", "v:n::bigint AS n"])
-    order = Order(1, BIGINT, 3, descending=True, nulls_first=False)
+    order = Order((Key(1, BIGINT, descending=True, nulls_first=False),), 3)
     files = [DataFile(table.snapshot, add) for add in as_adds(table.files())]
     files.sort(key=lambda data: next(data.batches(scan.query)).column(0)[0].as_py())
     found = pa.Table.from_batches(order.rows_of(files, scan.query))
@@ -139,17 +179,20 @@ def test_rows_that_can_not_be_first_are_not_read(events: str) -> None:
 
 def test_what_may_still_be_among_the_first() -> None:
     key = Column("k")
-    up = Order(0, STRING, 2, descending=False, nulls_first=True)
+    up = Order((Key(0, STRING, descending=False, nulls_first=True),), 2)
     assert up.condition(key, pa.array(["a"]), 0) is None
     found = up.condition(key, pa.array(["a", "c"]), 1)
     assert isinstance(found, Or)
     assert found.operands[0] == IsNull(key)
     assert up.condition(key, pa.array(["a", "c"]), 2) == IsNull(key)
-    down = Order(0, BIGINT, 2, descending=True, nulls_first=False)
+    down = Order((Key(0, BIGINT, descending=True, nulls_first=False),), 2)
     best = down.best(pa.array([1, 7, None, 9, 7], pa.int64()))
     assert sorted(best.to_pylist()) == [7, 9]
     found = down.condition(key, best, 5)
     assert isinstance(found, Compare)
     assert (found.op, found.right.value) == (">=", 7)  # type: ignore[union-attr]
-    late = Order(0, TIMESTAMP, 1, descending=False, nulls_first=False)
+    mixed = Order((Key(0, STRING, True, nulls_first=True), Key(1, BIGINT, False, nulls_first=False)), 4)
+    rows = pa.table({"k": ["a", None, "b", None, "b"], "n": pa.array([1, None, 3, 4, 2], pa.int64())})
+    assert mixed.first(rows).to_pydict() == {"k": [None, None, "b", "b"], "n": [4, None, 2, 3]}
+    late = Order((Key(0, TIMESTAMP, descending=False, nulls_first=False),), 1)
     assert late.condition(key, pa.array([1 << 62], pa.timestamp("us", "UTC")), 0) is None

@@ -48,8 +48,6 @@ class WriteOptions:
     compression: str = "zstd"
     compression_level: int | None = None
     """One for all columns; None lets the data choose for zstd, column by column."""
-    compression_levels: tuple[int, ...] = ()
-    """Those that the data choose among, the fastest first; empty for 1, 2, 3 and 9, on ingest without 9."""
     row_group_rows: int = 122_880
     """Rows of a row group: the unit that readers without a page index skip. Five pages."""
     row_group_bytes: int = 128 << 20
@@ -66,6 +64,9 @@ class WriteOptions:
     bloom_filter_fpp: float = 0.05
     encodings: Mapping[str, str] = field(default_factory=dict)
     """Encodings of leaf columns by dotted name, where the choice made from the data is not wanted."""
+    compression_levels: tuple[int, ...] = ()
+    """Levels of zstd that the data choose among, the fastest first; empty for 1, 2, 3 and 9, and on ingest
+    without 9."""
 
     def quick(self) -> WriteOptions:
         """For files that are written while rows wait: without the slowest level, unless levels are given.

@@ -35,6 +35,7 @@ from shredlake.spark.by_workers import (
     can_not_fail,
     down,
     grafted,
+    has_instants,
     is_large,
     is_straight,
     looked_up,
@@ -129,7 +130,9 @@ def aggregated(
     grouping = Grouping(tuple(map(value, keys)), asked, *distinct)
     if None in [one.type for one in asked] or not all(key.result in COMPARABLE for key in grouping.grouped):
         return None
-    if not is_large(scan) or not can_not_fail(scan) or not _has_few_groups(scan, grouping):
+    if not is_large(scan) or not can_not_fail(scan) or has_instants(scan):
+        return None
+    if not _has_few_groups(scan, grouping):
         return None
 
     def output(column: _Result) -> str:
@@ -222,7 +225,7 @@ def _come_back(ends: Sequence[DataFile], query: Query, grouping: Grouping, files
         rows += batch.num_rows
         found.append(replace(grouping, parts=(Part("Count"),)).groups_of(batch))
     first, last = map(len, found)
-    both = first + last - len(pa.concat_tables(found).group_by(found[0].column_names).aggregate([]))
+    both = first + last - len(pa.concat_tables(found).group_by(grouping.grouped_names).aggregate([]))
     there = files * (first + last) / len(ends)
     if both:
         there = min(there, first * last / both)

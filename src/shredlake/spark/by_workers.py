@@ -22,7 +22,7 @@ import pyarrow as pa
 from shredlake.delta.actions import Add
 from shredlake.delta.last_used import LastUsed
 from shredlake.delta.read_file import DataFile, Query, open_file
-from shredlake.delta.rebind import rewrite
+from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.snapshot import Snapshot
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
@@ -135,6 +135,16 @@ def looked_up(predicate: Expr | None) -> Iterator[Column | Get]:
     for part in conjuncts(predicate) if predicate is not None else ():
         if isinstance(part, In) or (isinstance(part, Compare) and part.op in ("=", "<=>")):
             yield from references(part)
+
+
+def has_instants(scan: SparkScan) -> bool:
+    """Whether times of plain columns are compared, in a zone that is not UTC.
+
+    Older files have them without a zone, as INT96, and Arrow would take these for local times.
+    """
+    columns = [ref.name for ref in scan.references if isinstance(ref, Column)]
+    kinds = [resolve(scan.snapshot.schema, name)[-1].type for name in columns]
+    return "timestamp" in kinds and scan.timezone not in UTC
 
 
 def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:

@@ -107,8 +107,13 @@ class IngestOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table, if the job creates it."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
-    writing: WriteOptions = field(default_factory=WriteOptions)
+    writing: WriteOptions | None = None
     show_progress: bool = False
+
+    @property
+    def file_options(self) -> WriteOptions:
+        """How files are written: quickly, unless told otherwise."""
+        return (self.writing or WriteOptions()).quick()
 
 
 def ingest_text(
@@ -128,7 +133,7 @@ def ingest_text(
     if (done := already_done(snapshot, mark)) is not None:
         return done
     places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
-    files_job = FileJob(file_spec(snapshot, {}, options.writing.quick()), options.sort_by, options.file_bytes)
+    files_job = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
     job = WriteJob(files_job, options.column, places[1], dict(options.computed), options.parsing)
     try_out(job)
     total = sum(file.size for file in files)

@@ -60,7 +60,7 @@ def ingest_batches(
     if (done := already_done(snapshot, mark)) is not None:
         return done
     places = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)
-    files = FileJob(file_spec(snapshot, {}, options.writing.quick()), options.sort_by, options.file_bytes)
+    files = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
     job = WriteJob(files, options.column, places[1], dict(options.computed), options.parsing)
     try_out(job)
     rows = iter(batches)

@@ -150,7 +150,7 @@ def _ingest(
     if layout is None:
         layout = layout_from_profile(snapshot, options, profile())
     staging = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)[1]
-    files = FileJob(file_spec(snapshot, layout, options.writing.quick()), (), options.file_bytes)
+    files = FileJob(file_spec(snapshot, layout, options.file_options), (), options.file_bytes)
     job = WriteJob(files, options.column, staging, parsing=options.parsing)
     rows, demands = _completed(frame, snapshot)
     rows = _arranged(rows, snapshot, options, input_bytes)

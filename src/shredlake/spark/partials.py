@@ -42,7 +42,7 @@ ENOUGH_TO_MERGE: Final = 1 << 16
 MANY: Final = 0.05
 """Groups for each row from which on rows of several batches are grouped together."""
 BYTES_AT_ONCE: Final = 128 << 20
-"""Bytes of such rows."""
+"""Bytes of such rows; and of the groups that a worker keeps."""
 ROWS_OF_A_BATCH: Final = 1 << 16
 """Spark turns one batch into rows while the next one is made ready."""
 ROWS: Final = "rows"
@@ -216,11 +216,12 @@ class Grouping:
             are_many = sum(map(len, found)) > MANY * sum(map(len, rows))
             at_once = BYTES_AT_ONCE if are_many else 0
             groups, rows = [*groups, *found], []
-            if sum(map(len, groups)) > 2 * max(merged, ENOUGH_TO_MERGE):
+            waiting = sum(table.nbytes for table in groups)
+            if sum(map(len, groups)) > 2 * max(merged, ENOUGH_TO_MERGE) or waiting > 2 * BYTES_AT_ONCE:
                 whole = self._merged(groups)
                 assert whole is not None
                 groups, merged = [whole], len(whole)
-                if merged > MOST_GROUPS:
+                if merged > MOST_GROUPS or whole.nbytes > BYTES_AT_ONCE:
                     yield from _batches(whole)
                     groups, merged, bound = [], 0, 0
         yield from _batches(self._merged([*groups, *self._grouped(rows)]))

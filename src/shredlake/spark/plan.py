@@ -30,7 +30,10 @@ Json = dict[str, Any]
 MARK: Final = "__shredlake_table"
 """What columns carry as metadata, to tell the tables of a query apart."""
 
-CLOCK: Final = ("CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime")
+CLOCK: Final = (
+    "CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime", "CurrentDatabase",
+    "CurrentCatalog", "CurrentUser", "CurrentTimeZone",
+)  # fmt: skip
 """What the optimiser turns into constants: those of the moment of planning, and a frame may run later."""
 
 LEAF: Final = "LogicalRDD"

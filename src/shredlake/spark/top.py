@@ -7,8 +7,8 @@ GlobalLimit, LocalLimit, Sort     as Spark analysed them
 ```
 
 A worker remembers the best keys of the files it has read. Of the next file it reads the key's column, where
-statistics do not rule that out, and whole rows only where the key is as good as the best. Ties stay in: Spark
-sorts what comes, by all that the query orders by.
+statistics do not rule that out, and whole rows only where the key is as good as the best; of these it keeps
+the first by everything that the query orders by. Spark sorts what comes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from shredlake.spark.by_workers import (
     can_not_fail,
     down,
     grafted,
+    has_instants,
     is_large,
     is_straight,
     looked_up,
@@ -53,57 +54,85 @@ ORDERED: Final = (*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 @dataclass(frozen=True)
-class Order:
-    """The first thing that rows are ordered by, and how many are wanted.
-
-    >>> order = Order(0, STRING, 2, descending=False, nulls_first=False)
-    >>> order.best(pa.array(["c", "a", None, "b"])).to_pylist()
-    ['a', 'b']
-    """
+class Key:
+    """One of the columns that rows are ordered by."""
 
     column: int
     """Its place among the query's columns."""
     type: DataType
-    count: int
     descending: bool
     nulls_first: bool
 
+    @property
+    def direction(self) -> str:
+        return "descending" if self.descending else "ascending"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What rows are ordered by, and how many of them are wanted.
+
+    >>> order = Order((Key(0, STRING, descending=False, nulls_first=False),), 2)
+    >>> order.first(pa.table({"k": ["c", "a", None, "b"]})).column("k").to_pylist()
+    ['a', 'b']
+    """
+
+    keys: tuple[Key, ...]
+    count: int
+
+    def first(self, rows: pa.Table) -> pa.Table:
+        """The first rows. Nulls are sorted by columns of their own, for each key may place its nulls."""
+        if len(rows) <= self.count:
+            return rows
+        columns: dict[str, pa.ChunkedArray] = {}
+        by: list[tuple[str, str]] = []
+        for number, key in enumerate(self.keys):
+            values = rows.column(key.column)
+            columns |= {f"null {number}": values.is_null(), f"key {number}": values}
+            by.append((f"null {number}", "descending" if key.nulls_first else "ascending"))
+            by.append((f"key {number}", key.direction))
+        return rows.take(pc.sort_indices(pa.table(columns), sort_keys=by)[: self.count])
+
     def best(self, keys: pa.Array) -> pa.Array:
-        """The first keys, without nulls, and only so many."""
+        """The best of the first key, without nulls, and only as many as rows are wanted."""
         found = keys.drop_null()
         if len(found) <= self.count:
             return found
-        direction = "descending" if self.descending else "ascending"
-        return found.take(pc.select_k_unstable(found, self.count, sort_keys=[("", direction)]))
+        return found.take(pc.select_k_unstable(found, self.count, sort_keys=[("", self.keys[0].direction)]))
 
-    def condition(self, key: Expr, best: pa.Array, nulls: int) -> Expr | None:
+    def condition(self, by: Expr, best: pa.Array, nulls: int) -> Expr | None:
         """What a row must satisfy to be among the first, where such keys and so many nulls are known."""
-        if self.nulls_first and nulls >= self.count:
-            return IsNull(key)
+        key = self.keys[0]
+        if key.nulls_first and nulls >= self.count:
+            return IsNull(by)
         if len(best) < self.count:
             return None
-        last = (pc.min if self.descending else pc.max)(best)
+        last = (pc.min if key.descending else pc.max)(best)
         try:
-            bound = Literal(last.as_py(), self.type)
+            bound = Literal(last.as_py(), key.type)
         except (ValueError, OverflowError):  # a time that Python does not have
             return None
-        good = Compare(">=" if self.descending else "<=", key, bound)
-        return Or((IsNull(key), good)) if self.nulls_first else good
+        good = Compare(">=" if key.descending else "<=", by, bound)
+        return Or((IsNull(by), good)) if key.nulls_first else good
 
     def rows_of(self, files: Iterable[DataFile], query: Query) -> Iterator[pa.RecordBatch]:
-        """Rows of the files, the first ones among them."""
-        best, nulls = pa.nulls(0, self.type.arrow), 0
-        key = query.projections[self.column]
-        keys = replace(query, projections=(key,), schema=pa.schema([query.schema.field(self.column)]))
+        """The first rows of the files."""
+        key = self.keys[0]
+        best, nulls = pa.nulls(0, key.type.arrow), 0
+        by = query.projections[key.column]
+        keys = replace(query, projections=(by,), schema=pa.schema([query.schema.field(key.column)]))
+        rows = query.schema.empty_table()
         for data in files:
             seen = 0
-            for batch in data.batches(_with(keys, self.condition(key.expr, best, nulls))):
+            for batch in data.batches(_with(keys, self.condition(by.expr, best, nulls))):
                 found = batch.column(0)
                 seen += len(found)
                 nulls += found.null_count
                 best = self.best(pa.concat_arrays([best, found]))
             if seen:
-                yield from data.batches(_with(query, self.condition(key.expr, best, nulls)))
+                for batch in data.batches(_with(query, self.condition(by.expr, best, nulls))):
+                    rows = self.first(pa.concat_tables([rows, pa.Table.from_batches([batch])]))
+        yield from rows.combine_chunks().to_batches()
 
 
 def _with(query: Query, condition: Expr | None) -> Query:
@@ -130,7 +159,8 @@ class Top:
         scan, order = self.scan, self.order
         schema = scan.local.schema
         columns = dict(zip(schema.names, map(from_arrow, schema.types), strict=True))
-        key = ("top", order, *scan.identity, scan.local.query.predicate, scan.timezone)
+        query = scan.local.query
+        key = ("top", order, *scan.identity, query.projections, query.predicate, scan.timezone)
         found = remembered(scan.spark, key, lambda: parts(scan, columns, order.rows_of))
         return grafted(found, self.sources, self.node.named(), self.above)
 
@@ -166,17 +196,18 @@ def top(
         return None
     if any(column.functions for column in columns) or not all(kind in COMPARABLE for kind in kinds):
         return None
-    first = sort.expressions[0]
-    by = _column(first, node)
-    if by is None or kinds[columns[by].ref] not in ORDERED:
+    by = [_column(one, node) for one in sort.expressions]
+    keys = tuple(
+        Key(ref, kinds[ref], _is(one, "direction", "Descending"), _is(one, "nullOrdering", "NullsFirst"))
+        for one, column in zip(sort.expressions, by, strict=True)
+        if column is not None and kinds[ref := columns[column].ref] in ORDERED
+    )
+    if len(keys) < len(by) or any(looked_up(predicate)):
         return None
-    if any(looked_up(predicate)) or not is_large(scan) or not can_not_fail(scan):
+    if not is_large(scan) or not can_not_fail(scan) or has_instants(scan):
         return None
-    key = columns[by].ref
-    descending, nulls_first = _is(first, "direction", "Descending"), _is(first, "nullOrdering", "NullsFirst")
-    order = Order(key, kinds[key], count, descending, nulls_first)
     sources = tuple(scan.local.schema.names[column.ref] for column in columns)
-    return Top(scan, order, sources, node, chain[: place + 1])
+    return Top(scan, Order(keys, count), sources, node, chain[: place + 1])
 
 
 def _unnamed(tree: plan.Node) -> plan.Node:
