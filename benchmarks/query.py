@@ -413,7 +413,7 @@ def plot(results: list[dict[str, Any]], path: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
     parser.add_argument("--plot", default="docs/query-benchmark.png")
     parser.add_argument("--no-delta", action="store_true")
