@@ -26,7 +26,7 @@ from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ShredlakeError
 from shredlake.expr import Column, Expr, Get, from_arrow
 from shredlake.expr.types import BOOLEAN
-from shredlake.spark import plan
+from shredlake.spark import filters, plan
 from shredlake.spark.by_workers import (
     ABOVE,
     BELOW,
@@ -107,14 +107,14 @@ def aggregated(
         return None
     if not is_straight(relation, analysed) or node.tries():  # a sum that tries may be null
         return None
-    reader = _Reader(plan.Translator(relation, variants, zone, strict=True))
+    reader = _Reader(filters.Translator(relation, variants, zone, strict=True))
     try:
-        predicate = plan.whole_predicate(relation, variants, zone)
+        predicate = filters.whole_predicate(relation, variants, zone)
         keys = [reader.value(tree) for tree in node.groupings()]
         columns = [reader.column(tree, node.groupings()) for tree in node.results()]
         scan = SparkScan(spark, snapshot, reader.projections, predicate)
         kinds = [from_arrow(kind) for kind in scan.local.schema.types]
-    except (plan.NotUnderstood, ShredlakeError):
+    except (filters.NotUnderstood, ShredlakeError):
         return None
 
     def value(draft: Draft) -> Value:
@@ -164,14 +164,14 @@ class _Reader(Reader):
             if key == inner:
                 return _Result(key=number)
         if inner.name != "AggregateExpression" or len(inner.children) != 1:
-            raise plan.NotUnderstood(inner.name)
+            raise filters.NotUnderstood(inner.name)
         [function] = inner.children
         if function.name not in AGGREGATES or len(function.children) != 1:
-            raise plan.NotUnderstood(function.name)
+            raise filters.NotUnderstood(function.name)
         [argument] = function.children
         if inner.fields["isDistinct"]:
             if function.name != "Count":
-                raise plan.NotUnderstood(function.name)
+                raise filters.NotUnderstood(function.name)
             return _Result(distinct=self.value(argument))
         if function.name == "Count" and argument.name == "Literal" and argument.fields["value"] is not None:
             return _Result(aggregate="Count")

@@ -27,7 +27,7 @@ from shredlake.delta.snapshot import Snapshot
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
 from shredlake.parquet.file import OpenFile
-from shredlake.spark import plan
+from shredlake.spark import filters, plan
 from shredlake.spark.engine import keep_modules
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.partials import FUNCTIONS
@@ -80,19 +80,19 @@ class Draft:
 class Reader:
     """Makes values of expressions, and gathers what they refer to."""
 
-    translator: plan.Translator
+    translator: filters.Translator
     refs: list[Column | Get] = field(default_factory=list)
 
     def value(self, tree: plan.Node) -> Draft:
         functions: list[str] = []
         while tree.name in FUNCTIONS:
             if tree.fields.get("timeZoneId", "UTC") not in UTC:
-                raise plan.NotUnderstood(tree.name)
+                raise filters.NotUnderstood(tree.name)
             functions.append(tree.name)
             [tree] = tree.children
         ref = self.translator.reference(tree)
         if isinstance(ref, Get) and not ref.path.steps:
-            raise plan.NotUnderstood("a Variant as a whole")
+            raise filters.NotUnderstood("a Variant as a whole")
         if ref not in self.refs:
             self.refs.append(ref)
         return Draft(self.refs.index(ref), tuple(reversed(functions)))

@@ -1,24 +1,20 @@
 """What Spark knows of a query: for each table, the columns it needs and the filters over them.
 
 Plans are walked node by node in the JVM; expressions come as JSON, their trees written in prefix order with
-the number of children at each node. Filters that are not understood are left out: they only prune nothing.
+the number of children at each node. What filters mean is read in `filters.py`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import struct
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
-from zoneinfo import ZoneInfo
 
 from shredlake.errors import ShredlakeError
-from shredlake.expr import And, Column, Compare, Expr, Get, In, IsNull, Like, Literal, Not, Or, join_name
+from shredlake.expr import Get
 from shredlake.expr.types import DataType, parse_type
 from shredlake.variant.path import Path
 
@@ -38,6 +34,9 @@ CLOCK: Final = (
 
 LEAF: Final = "LogicalRDD"
 """The class of the stubs that stand in for tables."""
+
+SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+"""Names of types in SQL, where Spark's JSON has others."""
 
 WITH_ONE_CHILD: Final = frozenset({
     "Aggregate", "Distinct", "Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias",
@@ -126,9 +125,7 @@ class Plan:
         for item in fields:  # `id#7L,v#8`: JSON would say the same at ten times the length
             found = re.match(r"#(\d+)\w*(,|$)", rest.removeprefix(item["name"]))
             if found is None:
-                return fields[0]["metadata"][MARK], {
-                    _identity(one): one.fields["name"] for one in self.output
-                }
+                return fields[0]["metadata"][MARK], {identity(one): one.fields["name"] for one in self.output}
             names[int(found[1])] = item["name"]
             rest = rest[len(item["name"]) + found.end() :]
         return fields[0]["metadata"][MARK], names
@@ -238,18 +235,6 @@ class Relation:
     exact: bool = False
     """Whether an aggregate or a sort takes just the rows that pass the filters: nothing stands in between."""
 
-    @property
-    def not_understood(self) -> Iterator[str]:
-        """Its filters that `predicate` leaves out, but for those that Spark adds by itself."""
-        for condition in self.filters:
-            for conjunct in _conjuncts(condition):
-                if conjunct.name == "IsNotNull":
-                    continue
-                try:
-                    Translator(self, self.taken, lambda: "UTC").expr(conjunct)
-                except (NotUnderstood, ShredlakeError):
-                    yield shown(conjunct)
-
     def takes(self, column: str, get: Get) -> bool:
         """Whether the query may read a path of a Variant column."""
         return column in self.whole or (get.path, get.type) in self.taken.get(column, ())
@@ -267,7 +252,7 @@ def relations(plan: Plan) -> list[Relation]:
     """The tables of an optimised plan, with their filters and the columns and paths asked of them."""
     found: list[Relation] = []
     _visit(plan, [], False, found)
-    by_id = {identity: relation for relation in found for identity in relation.names}
+    by_id = {number: relation for relation in found for number in relation.names}
     for node in plan.walk():
         for tree in node.expressions:
             _mark(tree, by_id)
@@ -304,10 +289,10 @@ def _mark_output(plan: Plan, by_id: Mapping[int, Relation]) -> None:
 
 
 def _mark(tree: Node, by_id: Mapping[int, Relation], above: tuple[Node, ...] = ()) -> None:
-    if tree.name == "AttributeReference" and (relation := by_id.get(_identity(tree))) is not None:
-        name = relation.names[_identity(tree)]
+    if tree.name == "AttributeReference" and (relation := by_id.get(identity(tree))) is not None:
+        name = relation.names[identity(tree)]
         relation.used.add(name)
-        path = _path_of(above)
+        path = path_of(above)
         if path is not None:
             relation.taken.setdefault(name, set()).add(path)
         elif not above or above[-1].name not in ("IsNotNull", "IsNull"):
@@ -316,7 +301,7 @@ def _mark(tree: Node, by_id: Mapping[int, Relation], above: tuple[Node, ...] = (
         _mark(child, by_id, (*above, tree))
 
 
-def _path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
+def path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
     """Which path of the Variant below these expressions is read, and as what.
 
     That is `variant_get(v, 'path', 'type')` or a cast of `v:path`; None for anything else.
@@ -338,7 +323,7 @@ def _path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
     return found if found[1].name == name else None  # a collation, or another precision of time
 
 
-def _identity(attribute: Node) -> int:
+def identity(attribute: Node) -> int:
     """Within one JVM, the number is enough."""
     return int(attribute.fields["exprId"]["id"])
 
@@ -353,10 +338,10 @@ def takes_variants_whole(plan: Plan) -> bool:
 
 def _takes_whole(tree: Node) -> bool:
     """Whether a Variant column stands below anything but `variant_get` and a new name."""
-    if _is_variant_column(tree):
+    if is_variant_column(tree):
         return False
     passes = tree.name in ("Alias", "VariantGet") or _is_subquery(tree)
-    return any(_takes_whole(child) or (_is_variant_column(child) and not passes) for child in tree.children)
+    return any(_takes_whole(child) or (is_variant_column(child) and not passes) for child in tree.children)
 
 
 def names_paths(plan: Plan) -> bool:
@@ -374,211 +359,10 @@ def _names_path(tree: Node) -> bool:
     return any(map(_names_path, tree.children))
 
 
-def _is_variant_column(tree: Node) -> bool:
+def is_variant_column(tree: Node) -> bool:
     if tree.name == "Cast" and tree.fields.get("dataType") == "variant":
-        return _is_variant_column(tree.children[0])  # views cast all their columns, to what they are
+        return is_variant_column(tree.children[0])  # views cast all their columns, to what they are
     if tree.name == "OuterReference":
         [inner] = tree.fields["e"] if isinstance(tree.fields.get("e"), list) else [{}]
         return bool(inner.get("dataType", "variant") == "variant")
     return tree.name == "AttributeReference" and tree.fields.get("dataType") == "variant"
-
-
-# ── filters in our own words ────────────────────────────────────────────────────────────────────────────
-
-
-class NotUnderstood(Exception):
-    """A part of a query that only Spark can judge."""
-
-
-def predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
-    """The filters over a relation as one expression; parts that are not understood are left out.
-
-    `zone` gives the default time zone of the JVM, in which plans print timestamps.
-    """
-    parts: list[Expr] = []
-    for condition in relation.filters:
-        for conjunct in _conjuncts(condition):
-            try:
-                parts.append(Translator(relation, variants, zone).expr(conjunct))
-            except (NotUnderstood, ShredlakeError):
-                continue
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
-
-
-def whole_predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
-    """All filters over a relation as one expression that says neither less nor more; else NotUnderstood."""
-    translator = Translator(relation, variants, zone, strict=True)
-    parts = [
-        translator.expr(conjunct)
-        for condition in relation.filters
-        for conjunct in _conjuncts(condition)
-        # The optimiser adds it to what a path of the Variant implies anyway.
-        if not (conjunct.name == "IsNotNull" and _is_variant_column(conjunct.children[0]))
-    ]
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
-
-
-def _conjuncts(node: Node) -> Iterator[Node]:
-    if node.name == "And":
-        for child in node.children:
-            yield from _conjuncts(child)
-    else:
-        yield node
-
-
-COMPARISONS: Final = {
-    "EqualTo": "=",
-    "EqualNullSafe": "<=>",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-}
-
-
-SYMBOLS: Final = {**COMPARISONS, "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Or": "OR"}
-
-
-def shown(node: Node) -> str:
-    """A condition as people write it, more or less: functions have Spark's own names for them.
-
-    >>> shown(Node("Upper", {}, (Node("AttributeReference", {"name": "k"}),)))
-    'upper(k)'
-    """
-    parts = [shown(child) for child in node.children]
-    path = _path_of([node, *node.children[:1]] if node.name == "Cast" else [node])
-    match node.name:
-        case "AttributeReference":
-            return str(node.fields["name"])
-        case "Literal":
-            text, kind = node.fields.get("value"), node.fields.get("dataType")
-            return f"'{text}'" if kind == "string" else str(text)
-        case "Cast" | "VariantGet" if path is not None:
-            variant = node.children[0].children[0] if node.name == "Cast" else node.children[0]
-            return f"{shown(variant)}:{str(path[0]).removeprefix('$').removeprefix('.')}::{path[1]}"
-        case "Cast":
-            return f"cast({parts[0]} AS {node.fields.get('dataType')})"
-        case name if name in SYMBOLS and len(parts) == 2:
-            return f"({parts[0]} {SYMBOLS[name]} {parts[1]})"
-        case name:
-            return f"{name[0].lower()}{name[1:]}({', '.join(parts)})"
-
-
-class Translator:
-    """Catalyst's expressions to ours. With `strict`, paths say whether a value must cast."""
-
-    def __init__(
-        self,
-        relation: Relation,
-        variants: Collection[str],
-        zone: Callable[[], str],
-        *,
-        strict: bool = False,
-    ) -> None:
-        self._relation, self._variants, self._zone = relation, variants, zone
-        self._strict = strict
-
-    def expr(self, node: Node) -> Expr:
-        match node.name:
-            case "And":
-                return And(tuple(self.expr(child) for child in node.children))
-            case "Or":
-                return Or(tuple(self.expr(child) for child in node.children))
-            case "Not":
-                return Not(self.expr(node.children[0]))
-            case "IsNull":
-                return IsNull(self.reference(node.children[0]))
-            case "IsNotNull":
-                return Not(IsNull(self.reference(node.children[0])))
-            case "In":
-                value, *options = node.children
-                return In(self.reference(value), tuple(self.literal(option) for option in options))
-            case "StartsWith":
-                value, prefix = node.children
-                text = str(self.literal(prefix).value)
-                escaped = "".join("\\" + char if char in "\\%_" else char for char in text)
-                return Like(self.reference(value), escaped + "%")
-            case name if name in COMPARISONS:
-                left, right = (self.operand(child) for child in node.children)
-                return Compare(COMPARISONS[name], left, right)  # type: ignore[arg-type]
-            case _:
-                return self.reference(node)
-
-    def operand(self, node: Node) -> Expr:
-        return self.literal(node) if node.name == "Literal" else self.reference(node)
-
-    def reference(self, node: Node) -> Column | Get:
-        name = self._name(node)
-        if name and name not in self._variants:
-            return Column(join_name((name,)))
-        chain = [node, *node.children[:1]] if node.name == "Cast" else [node]
-        path = _path_of(chain)
-        if len(chain) > 1 and chain[1].fields.get("targetType") != "variant":
-            path = None  # a cast of what was cast already
-        name = self._name(chain[-1].children[0]) if path else None
-        if path is None or name is None:
-            raise NotUnderstood(node.name)
-        # Whether a cast is one that tries, the plan's JSON does not tell.
-        must_cast = len(chain) > 1 or chain[0].fields.get("failOnError") is not False
-        return Get(join_name((name,)), *path, strict=self._strict and must_cast)
-
-    def _name(self, node: Node) -> str | None:
-        return self._relation.names.get(_identity(node)) if node.name == "AttributeReference" else None
-
-    def literal(self, node: Node) -> Literal:
-        if node.name != "Literal":
-            raise NotUnderstood(node.name)
-        kind, text = node.fields["dataType"], node.fields["value"]
-        reader = LITERALS.get(kind.partition("(")[0] if isinstance(kind, str) else "")
-        if reader is None or text is None:
-            raise NotUnderstood(f"literal {kind}")
-        try:
-            value = reader(text, self._zone)
-        except (ValueError, OverflowError, KeyError):  # beyond the year 9999; a zone that only Java knows
-            raise NotUnderstood(f"literal {text}") from None
-        return Literal(value, parse_type(SQL_NAMES.get(kind, kind)))
-
-
-SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-"""Names of types in SQL, where Spark's JSON has others."""
-
-CALENDARS_AGREE: Final = 1900
-"""Plans print dates and times by Java's old classes, whose calendar and zones differ from ours before."""
-
-
-def _date(text: str, _: Callable[[], str]) -> date:
-    found = date.fromisoformat(text)
-    if found.year < CALENDARS_AGREE:
-        raise NotUnderstood(text)
-    return found
-
-
-def _timestamp(text: str, zone: Callable[[], str]) -> datetime:
-    local = datetime.fromisoformat(text)
-    found = local.replace(tzinfo=ZoneInfo(zone()))
-    twice = found.utcoffset() != found.replace(fold=1).utcoffset()  # or never: clocks were put forward
-    if local.year < CALENDARS_AGREE or twice:
-        raise NotUnderstood(text)
-    return found.astimezone(ZoneInfo("UTC"))
-
-
-def _float32(text: str) -> float:
-    return float(struct.unpack("<f", struct.pack("<f", float(text)))[0])
-
-
-LITERALS: Final[Mapping[str, Callable[[str, Callable[[], str]], Any]]] = {
-    **dict.fromkeys(SQL_NAMES, lambda text, _: int(text)),
-    "boolean": lambda text, _: text == "true",
-    "date": _date,
-    "decimal": lambda text, _: Decimal(text),
-    "double": lambda text, _: float(text),
-    "float": lambda text, _: _float32(text),
-    "string": lambda text, _: text,
-    "timestamp": _timestamp,
-    "timestamp_ntz": lambda text, _: datetime(1970, 1, 1) + timedelta(microseconds=int(text)),
-}
-"""How the plan writes constants, by Spark's name of the type."""

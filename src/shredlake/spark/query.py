@@ -18,7 +18,7 @@ from shredlake.delta.storage import Storage
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidExpression
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
-from shredlake.spark import plan
+from shredlake.spark import filters, plan
 from shredlake.spark.aggregate import aggregated
 from shredlake.spark.engine import is_connect
 from shredlake.spark.explain import SqlExplain
@@ -247,7 +247,7 @@ class Asked:
     def not_understood(self, table: str) -> Iterator[str]:
         """The conditions on a table that only Spark can judge."""
         for relation in self.of(table):
-            yield from relation.not_understood
+            yield from filters.not_understood(relation)
 
 
 def _asked(original: DataFrame) -> Asked:
@@ -274,7 +274,7 @@ def _asked(original: DataFrame) -> Asked:
 def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
     """What every row that matters satisfies: the filters of the table's occurrences, any of them."""
     variants = _variants(snapshot.schema)
-    predicates = [plan.predicate(one, variants, lambda: _java_zone(spark)) for one in found]
+    predicates = [filters.predicate(one, variants, lambda: _java_zone(spark)) for one in found]
     kept = [one for one in predicates if one is not None]
     if not kept or len(kept) < len(predicates):
         return None

@@ -25,7 +25,7 @@ from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ShredlakeError
 from shredlake.expr import And, Compare, Expr, IsNull, Literal, Or, from_arrow
 from shredlake.expr.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
-from shredlake.spark import plan
+from shredlake.spark import filters, plan
 from shredlake.spark.by_workers import (
     ABOVE,
     BELOW,
@@ -186,13 +186,13 @@ def top(
     count = limit.limit()
     if count is None or not 0 < count <= MOST_ROWS or not sort.is_global():
         return None
-    reader = Reader(plan.Translator(relation, variants, zone, strict=True))
+    reader = Reader(filters.Translator(relation, variants, zone, strict=True))
     try:
-        predicate = plan.whole_predicate(relation, variants, zone)
+        predicate = filters.whole_predicate(relation, variants, zone)
         columns = [reader.value(_unnamed(tree)) for tree in node.expressions]
         scan = SparkScan(spark, snapshot, reader.projections, predicate)
         kinds = [from_arrow(kind) for kind in scan.local.schema.types]
-    except (plan.NotUnderstood, ShredlakeError):
+    except (filters.NotUnderstood, ShredlakeError):
         return None
     if any(column.functions for column in columns) or not all(kind in COMPARABLE for kind in kinds):
         return None
