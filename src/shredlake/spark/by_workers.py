@@ -28,12 +28,12 @@ from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts
 from shredlake.expr.types import DataType
 from shredlake.parquet.file import OpenFile
 from shredlake.spark import filters, plan
-from shredlake.spark.engine import keep_modules
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.partials import FUNCTIONS
 from shredlake.spark.paths import Service
 from shredlake.spark.relations import frame_of
 from shredlake.spark.scan import SparkScan, lenient, slim
+from shredlake.spark.worker import settle_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -176,7 +176,7 @@ def parts(
     schema = StructType([StructField(name, spark_type(kind)) for name, kind in columns.items()])
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keep_modules()
+        settle_in()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for part in work(_opened(snapshot, tasks[number]), query):

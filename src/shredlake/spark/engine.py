@@ -7,20 +7,19 @@ speculated): what the extra run wrote is never committed.
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from shredlake import errors
 from shredlake.errors import PipelineError, ShredlakeError
+from shredlake.spark.worker import settle_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +130,7 @@ class SparkEngine:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     result = work(listed[number])
-                    keep_modules()
+                    settle_in()
                     add(*tally(result))
                     yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})
 
@@ -141,17 +140,6 @@ class SparkEngine:
         watch(count, *counters.values)
         results = {row["task"]: row["result"] for row in rows}
         return [results[number] for number in range(count)]
-
-
-@cache
-def keep_modules() -> None:
-    """Once in a worker: what is imported by now stays out of the sight of the garbage collector.
-
-    Spark collects garbage after each task, and walking through all the modules takes as long as the ingest of
-    five megabytes.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | None = None) -> list[Any]:

@@ -48,7 +48,6 @@ from shredlake.expr import (
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
-from shredlake.spark.engine import keep_modules
 from shredlake.spark.explain import SparkExplain, explain
 from shredlake.spark.frames import spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
@@ -63,6 +62,7 @@ from shredlake.spark.paths import (
     sql_of,
 )
 from shredlake.spark.relations import parquet_files
+from shredlake.spark.worker import settle_in
 from shredlake.variant.path import Path
 
 if TYPE_CHECKING:
@@ -385,7 +385,7 @@ class SparkScan:
         order, timezone = self._row_type.names, self.timezone
 
         def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            keep_modules()
+            settle_in()
             for batch in batches:
                 made: dict[str, pa.Array] = {}
                 for name, (physical, ref) in asked.items():
@@ -414,7 +414,7 @@ class SparkScan:
         tasks = list(_packed(group.adds))
 
         def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            keep_modules()
+            settle_in()
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for add in tasks[number]:
