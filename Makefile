@@ -8,7 +8,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
+.PHONY: asan help setup build demo test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -86,6 +86,15 @@ $(VENV)-delta/.installed:
 
 interop: build $(VENV)-delta/.installed ## Spark, delta-spark, delta-rs, DuckDB and S3 against our tables: minutes
 	@SHREDLAKE_CASES=$${SHREDLAKE_CASES:-60} $(BIN)/python -m pytest -q tests/interop
+
+$(VENV)-oldest/.installed: pyproject.toml
+	@test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
+	@$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check "setuptools>=77" "cython>=3.2,<4"
+	@$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]" "pyspark>=4.1,<4.2"
+	@touch $@
+
+interop-oldest: build $(VENV)-oldest/.installed ## the Spark tests on Spark 4.1, the oldest that we support: minutes
+	@$(VENV)-oldest/bin/python -m pytest -q tests/interop/test_parquet_spark.py tests/interop/test_spark_*.py
 
 kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shredlake import InvalidJson, Variant
+from spark_versions import is_before
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,12 +129,16 @@ REFUSED = [
 ]  # fmt: skip
 
 
+# Half a pair of surrogates was a question mark.
+BEFORE_4_2 = ('"\\ud800"', '"\\udc00\\ud800"')
+
+
 def test_what_spark_refuses_is_refused(spark: SparkSession) -> None:
     found = spark_parse(spark, REFUSED, "try_parse_json")
     for text, spark_value in zip(REFUSED, found, strict=True):
         with pytest.raises(InvalidJson):
             Variant.from_json(text)
-        if text not in SPARK_TAKES:
+        if text not in SPARK_TAKES and not (is_before("4.2") and text in BEFORE_4_2):
             assert spark_value is None, text
 
 

@@ -18,6 +18,7 @@ from delta_tables import variants
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.query import read, register, sql
 from spark_metrics import Read, what_was_read
+from spark_versions import skip_before
 
 pytestmark = pytest.mark.spark
 
@@ -109,6 +110,8 @@ ONE = {
 
 @pytest.mark.parametrize("what", ONE)
 def test_one_row_group_is_read_under(spark: Any, events: str, what: str) -> None:
+    if what == "a join on the key":
+        skip_before("4.2", "Spark does not infer the filter through the cast of the key")
     frame = sql(spark, ONE[what], events=events)
     assert what_was_read(frame) == ONE_ROW_GROUP, frame._jdf.queryExecution().toString()
     assert len(frame.collect()) >= 1

@@ -16,6 +16,7 @@ import pytest
 import shredlake as sl
 from delta_tables import variants
 from shredlake.spark.query import sql
+from spark_versions import skip_before
 
 pytestmark = pytest.mark.spark
 
@@ -180,6 +181,9 @@ def both(spark: Any, table: Path, text: str) -> tuple[Any, Any]:
     return sql(spark, text, t=table / "t"), theirs
 
 
+NOT_IN_4_1 = ("a path of a path", "another Variant's path of that name", "quotes inside a path")
+
+
 def choose(spark: Any, settings: dict[str, str]) -> None:
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -187,6 +191,8 @@ def choose(spark: Any, settings: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("what", QUERIES)
 def test_means_what_spark_says(session: Any, table: Path, what: str) -> None:
+    if what in NOT_IN_4_1:
+        skip_before("4.2", "an internal error of Spark's, COLUMN_IS_NOT_VARIANT_TYPE, in its own reading")
     choose(session, SETTINGS[list(QUERIES).index(what) % 2])
     ours, theirs = both(session, table, QUERIES[what])
     assert ours.schema.simpleString() == theirs.schema.simpleString()
