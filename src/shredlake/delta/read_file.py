@@ -17,7 +17,7 @@ from shredlake.delta.rebind import Binding, bind, resolve
 from shredlake.delta.schema import arrow_type, physical_type
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import decode_path
-from shredlake.expr import Column, Expr, Projection
+from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.parquet.explain import Explain
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.plan import make_plan
@@ -134,7 +134,9 @@ def open_file(snapshot: Snapshot, add: Add) -> OpenFile:
 
 def whole_rows(snapshot: Snapshot) -> Query:
     """Every column of the table."""
-    projections = tuple(Projection(item.name, Column(f"`{item.name}`")) for item in snapshot.schema.fields)
+    projections = tuple(
+        Projection(item.name, Column(join_name((item.name,)))) for item in snapshot.schema.fields
+    )
     return Query(projections, None, nullable_schema(snapshot.arrow_schema))
 
 

@@ -509,6 +509,14 @@ def test_delete_keeps_rows_where_the_predicate_is_unknown(tmp_path: Path) -> Non
     assert ids(table) == [1, 2, 3, 4]
 
 
+def test_delete_where_columns_have_odd_names(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("k`0", pa.int64()), ("a.b", pa.int64())])
+    table = sl.Table.create(tmp_path, schema, properties={"delta.columnMapping.mode": "name"})
+    table.append(pa.table({"id": range(5), "k`0": range(5), "a.b": range(5)}, schema))
+    table.delete("`k``0` >= 3 and `a.b` < 10")
+    assert ids(table) == [0, 1, 2]
+
+
 def test_delete_nothing_and_everything(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT)
     table.append(numbered(0, 5))
