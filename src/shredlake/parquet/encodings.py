@@ -167,7 +167,7 @@ def _distinct(array: pa.Array) -> int:
 def _level(values: pa.Array, among: tuple[int, ...]) -> int:
     """The fastest level of zstd that comes close to the smallest, for values that do not repeat."""
     data = values.buffers()[-1]
-    if data is None or data.size < SMALL:
+    if data is None or data.size < SMALL or len(among) == 1:
         return among[-1]
     sizes = {level: pa.Codec("zstd", compression_level=level).compress(data).size for level in among}
     return next(level for level in among if sizes[level] <= CLOSE * min(sizes.values()))

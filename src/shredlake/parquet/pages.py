@@ -254,6 +254,7 @@ def open_reader(
         buffer_size=buffer_size,
         pre_buffer=False,
         arrow_extensions_enabled=True,
+        coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262, and 9999-12-31 is a favourite
         read_dictionary=sorted(dictionaries),
     )
     return reader

@@ -206,10 +206,9 @@ class ParquetWriter:
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
         options = self.options
-        encodings: Encodings = choose_encodings(
-            first, options.encodings, options.compression_levels or LEVELS
-        )
         by_column = options.compression == "zstd" and options.compression_level is None
+        levels = (options.compression_levels or LEVELS) if by_column else (1,)
+        encodings: Encodings = choose_encodings(first, options.encodings, levels)
         writer = pq.ParquetWriter(
             str(self._destination.draft),
             first.schema,

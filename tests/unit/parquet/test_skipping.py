@@ -265,6 +265,24 @@ def test_old_timestamps_have_no_order() -> None:
     assert ids(file, "c > timestamp'2024-01-10 00:00:00Z'")[0] == [1]
 
 
+def test_old_timestamps_end_later_than_nanoseconds_do() -> None:
+    """Spark writes INT96 beyond 2262; pyarrow writes what it can hold, so the day is set in the page."""
+    last = datetime(2262, 4, 11, tzinfo=UTC)
+    file = plain_file(
+        {"id": range(2), "c": [datetime(2024, 1, 1, tzinfo=UTC), last]},
+        use_deprecated_int96_timestamps=True,
+        compression="none",
+    )
+    day = (last - datetime(1970, 1, 1, tzinfo=UTC)).days + 2_440_588  # the Julian day
+    later = day + 2_824_000  # in the year 9993
+    assert file.getvalue().count(day.to_bytes(4, "little")) == 1
+    changed = io.BytesIO(file.getvalue().replace(day.to_bytes(4, "little"), later.to_bytes(4, "little")))
+    assert ids(changed, "c > timestamp'2262-05-01 00:00:00Z'")[0] == [1]
+    assert ids(changed, "c between timestamp'9993-01-01 00:00:00Z' and timestamp'9995-01-01 00:00:00Z'")[
+        0
+    ] == [1]
+
+
 # Files whose statistics are not as pyarrow writes them: the footer is replaced, nothing points into it.
 
 
