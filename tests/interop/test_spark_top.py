@@ -132,9 +132,12 @@ def test_the_same_order_of_other_columns(spark: Any, events: str, native: str) -
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
 def test_times_without_a_zone(spark: Any, tmp_path: Path, zone: str) -> None:
-    """Spark writes INT96, of which Arrow does not know that it is UTC."""
+    """Spark writes INT96, of which Arrow does not know that it is UTC; its nanoseconds end in 2262."""
     before = spark.conf.get("spark.sql.session.timeZone")
-    rows = "select id, timestamp_seconds(id * 3600) ts, id % 7 k from range(100)"
+    rows = (
+        "select id, if(id = 50, timestamp'9999-12-31 10:00:00Z', timestamp_seconds(id * 3600)) ts, id % 7 k "
+        "from range(100)"
+    )
     schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("k", pa.int64())])
     table = sl.Table.create(tmp_path / "t", schema)
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
@@ -151,6 +154,7 @@ def test_times_without_a_zone(spark: Any, tmp_path: Path, zone: str) -> None:
             "select id, ts from {t} order by ts limit 3",
             "select id, ts from {t} order by ts desc limit 3",
             "select k, count(*) from {t} where ts <= timestamp_seconds(36000) group by k order by k",
+            "select count(*), max(ts) from {t} where ts > timestamp'2100-01-01 00:00:00'",
         ):
             found = sql(spark, text.format(t="t"), t=str(tmp_path / "t"))
             assert answers(found) == answers(spark.sql(text.format(t="truth")))

@@ -7,7 +7,7 @@ plain form. A path into a Variant, with its cast, is one node (`Get`), because a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
@@ -184,6 +184,15 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     if not isinstance(expr, And):
         return (expr,)
     return tuple(part for operand in expr.operands for part in conjuncts(operand))
+
+
+def all_of(parts: Sequence[Expr]) -> Expr | None:
+    """What is true where all parts are; None for no parts.
+
+    >>> all_of([Column("a")])
+    Column(name='a')
+    """
+    return And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
 _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")

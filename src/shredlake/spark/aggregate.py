@@ -14,7 +14,7 @@ the groups are likely to be few; every other query goes its usual way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -32,14 +32,13 @@ from shredlake.spark.by_workers import (
     BELOW,
     Draft,
     Reader,
-    can_not_fail,
+    can_and_should,
     down,
     grafted,
-    has_instants,
-    is_large,
     is_straight,
-    looked_up,
     parts,
+    sought,
+    unnamed,
     without_errors,
 )
 from shredlake.spark.partials import AGGREGATES, COMPARABLE, DISTINCT, FUNCTIONS, Grouping, Part, Value
@@ -99,7 +98,6 @@ def aggregated(
     relation: plan.Relation,
     analysed: plan.Plan,
     variants: Sequence[str],
-    zone: Callable[[], str],
 ) -> Aggregated | None:
     """The query, if it is one aggregate over this table that the workers can and should compute."""
     above, node = down(analysed, ABOVE)
@@ -107,9 +105,9 @@ def aggregated(
         return None
     if not is_straight(relation, analysed) or node.tries():  # a sum that tries may be null
         return None
-    reader = _Reader(filters.Translator(relation, variants, zone, strict=True))
+    reader = _Reader(filters.Translator(relation, variants, strict=True))
     try:
-        predicate = filters.whole_predicate(relation, variants, zone)
+        predicate = filters.whole_predicate(relation, variants)
         keys = [reader.value(tree) for tree in node.groupings()]
         columns = [reader.column(tree, node.groupings()) for tree in node.results()]
         scan = SparkScan(spark, snapshot, reader.projections, predicate)
@@ -130,9 +128,7 @@ def aggregated(
     grouping = Grouping(tuple(map(value, keys)), asked, *distinct)
     if None in [one.type for one in asked] or not all(key.result in COMPARABLE for key in grouping.grouped):
         return None
-    if not is_large(scan) or not can_not_fail(scan) or has_instants(scan):
-        return None
-    if not _has_few_groups(scan, grouping):
+    if not can_and_should(scan) or not _has_few_groups(scan, grouping):
         return None
 
     def output(column: _Result) -> str:
@@ -159,7 +155,7 @@ class _Reader(Reader):
     """Reads the columns of an aggregate."""
 
     def column(self, tree: plan.Node, keys: Sequence[plan.Node]) -> _Result:
-        inner = tree.children[0] if tree.name == "Alias" else tree
+        inner = unnamed(tree)
         for number, key in enumerate(keys):
             if key == inner:
                 return _Result(key=number)
@@ -187,7 +183,7 @@ def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
     def find() -> bool:
         ends = [DataFile(scan.snapshot, add) for add in (adds[0], adds[-1])]
         try:
-            if not all(_is_small(data, ref) for data in ends for ref in looked_up(query.predicate)):
+            if not all(_is_small(data, ref) for data in ends for ref in sought(query.predicate)):
                 return False
             small = all(_has_few(data, query, key) for data in ends for key in grouping.grouped)
             return small or _come_back(ends, without_errors(query), grouping, len(adds))
@@ -197,7 +193,7 @@ def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
 
     try:
         return _few.get(key, find)
-    except (ShredlakeError, OSError):
+    except (ShredlakeError, OSError, pa.ArrowException):
         return False  # whoever reads the file will say what is wrong with it
 
 

@@ -24,16 +24,16 @@ from shredlake.delta.last_used import LastUsed
 from shredlake.delta.read_file import DataFile, Query, open_file
 from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.snapshot import Snapshot
+from shredlake.delta.write import LAYOUT_TAG
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
 from shredlake.parquet.file import OpenFile
 from shredlake.spark import filters, plan
-from shredlake.spark.frames import spark_batch, spark_type
+from shredlake.spark.frames import from_tasks, spark_type
 from shredlake.spark.partials import FUNCTIONS
 from shredlake.spark.paths import Service
 from shredlake.spark.relations import frame_of
 from shredlake.spark.scan import SparkScan, lenient, slim
-from shredlake.spark.worker import settle_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,8 +52,9 @@ BELOW: Final = frozenset({"Filter", "SubqueryAlias", "View"})
 
 UTC: Final = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 
-SMALL_FOOTER: Final = 256 << 10
-"""Bytes of a footer that is worth keeping, and not too much: a worker keeps a few dozen."""
+SMALL_FOOTER: Final = 64 << 10
+"""Bytes of a footer that is worth keeping, and not too much: a worker keeps a few dozen, with what is parsed
+of them, some ten times as much."""
 
 _footers: Final[LastUsed[tuple[Any, ...], OpenFile]] = LastUsed(64)
 
@@ -91,8 +92,6 @@ class Reader:
             functions.append(tree.name)
             [tree] = tree.children
         ref = self.translator.reference(tree)
-        if isinstance(ref, Get) and not ref.path.steps:
-            raise filters.NotUnderstood("a Variant as a whole")
         if ref not in self.refs:
             self.refs.append(ref)
         return Draft(self.refs.index(ref), tuple(reversed(functions)))
@@ -111,40 +110,50 @@ def down(node: plan.Plan, passed: frozenset[str]) -> tuple[tuple[plan.Plan, ...]
     return tuple(found), node
 
 
-def can_not_fail(scan: SparkScan) -> bool:
+def unnamed(tree: plan.Node) -> plan.Node:
+    """What a column is, whatever it is called."""
+    return tree.children[0] if tree.name == "Alias" else tree
+
+
+def can_and_should(scan: SparkScan) -> bool:
+    """Whether the workers read what Spark would, and it is worth starting them."""
+    return _is_large(scan) and _can_not_fail(scan) and _has_todays_times(scan)
+
+
+def _can_not_fail(scan: SparkScan) -> bool:
     """Whether no value of these files fails to cast where that would be an error."""
-    return all(
+    return not scan.strict_paths or all(
         not group.worker
         and all(
             group.served[ref].fails == "false" and group.served[ref].service is not Service.MIXED
             for ref in scan.strict_paths
         )
         for group in scan.groups
-        if scan.strict_paths
     )
 
 
-def is_large(scan: SparkScan) -> bool:
+def _is_large(scan: SparkScan) -> bool:
     sizes = scan.snapshot.files.table(["size"], scan.local.verdict.keep).column(0).to_pylist()
     cores = scan.spark.sparkContext.defaultParallelism
     return bool(sizes) and sum(sizes) >= ENOUGH_BYTES and len(sizes) >= FILES_PER_CORE * cores
 
 
-def looked_up(predicate: Expr | None) -> Iterator[Column | Get]:
+def sought(predicate: Expr | None) -> Iterator[Column | Get]:
     """What is to be equal to constants. One of many values is a lookup: Spark skips by Bloom filters too."""
     for part in conjuncts(predicate) if predicate is not None else ():
         if isinstance(part, In) or (isinstance(part, Compare) and part.op in ("=", "<=>")):
             yield from references(part)
 
 
-def has_instants(scan: SparkScan) -> bool:
-    """Whether times of plain columns are compared, in a zone that is not UTC.
+def _has_todays_times(scan: SparkScan) -> bool:
+    """Whether dates and times of plain columns mean to Arrow what they mean to Spark.
 
-    Older files have them without a zone, as INT96, and Arrow would take these for local times.
+    Other writers' files may have them as INT96, which Arrow takes for local times, or by the Julian calendar.
     """
-    columns = [ref.name for ref in scan.references if isinstance(ref, Column)]
-    kinds = [resolve(scan.snapshot.schema, name)[-1].type for name in columns]
-    return "timestamp" in kinds and scan.timezone not in UTC
+    columns = [ref for ref in scan.references if isinstance(ref, Column) and not scan.is_partition(ref)]
+    kinds = [resolve(scan.snapshot.schema, ref.name)[-1].type for ref in columns]
+    ours = all(LAYOUT_TAG in (add.tags or {}) for group in scan.groups for add in group.adds)
+    return ours or not any(kind in ("date", "timestamp", "timestamp_ntz") for kind in kinds)
 
 
 def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
@@ -175,14 +184,7 @@ def parts(
     tasks = shares(adds, max(TASKS_PER_CORE * cores, most))
     schema = StructType([StructField(name, spark_type(kind)) for name, kind in columns.items()])
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for part in work(_opened(snapshot, tasks[number]), query):
-                    yield spark_batch(part.columns, part.schema.names)
-
-    return scan.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
+    return from_tasks(scan.spark, tasks, lambda adds: work(_opened(snapshot, adds), query), schema)
 
 
 def without_errors(query: Query) -> Query:
@@ -197,7 +199,8 @@ def without_errors(query: Query) -> Query:
 def _opened(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[DataFile]:
     """Files, one after the other. A worker remembers their footers: files of a table do not change."""
     for add in adds:
-        key = snapshot.storage, add.path, add.size, add.modification_time
+        schema = snapshot.metadata.schema_string
+        key = snapshot.storage, schema, add.path, add.size, add.modification_time
         file = _footers.find(key) or open_file(snapshot, add)
         if file.chunks.size <= SMALL_FOOTER:
             _footers.put(key, file)

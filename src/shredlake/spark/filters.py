@@ -7,13 +7,26 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from shredlake.errors import ShredlakeError
-from shredlake.expr import And, Column, Compare, Expr, Get, In, IsNull, Like, Literal, Not, Or, join_name
+from shredlake.expr import (
+    And,
+    Column,
+    Compare,
+    Expr,
+    Get,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    all_of,
+    join_name,
+)
 from shredlake.expr.types import parse_type
 from shredlake.spark.plan import SQL_NAMES, Node, Relation, identity, is_variant_column, path_of
 
@@ -22,26 +35,22 @@ class NotUnderstood(Exception):
     """A part of a query that only Spark can judge."""
 
 
-def predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
-    """The filters over a relation as one expression; parts that are not understood are left out.
-
-    `zone` gives the default time zone of the JVM, in which plans print timestamps.
-    """
+def predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
+    """The filters over a relation as one expression; parts that are not understood are left out."""
+    translator = Translator(relation, variants)
     parts: list[Expr] = []
     for condition in relation.filters:
         for conjunct in _conjuncts(condition):
             try:
-                parts.append(Translator(relation, variants, zone).expr(conjunct))
+                parts.append(translator.expr(conjunct))
             except (NotUnderstood, ShredlakeError):
                 continue
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
+    return all_of(parts)
 
 
-def whole_predicate(relation: Relation, variants: Collection[str], zone: Callable[[], str]) -> Expr | None:
+def whole_predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
     """All filters over a relation as one expression that says neither less nor more; else NotUnderstood."""
-    translator = Translator(relation, variants, zone, strict=True)
+    translator = Translator(relation, variants, strict=True)
     parts = [
         translator.expr(conjunct)
         for condition in relation.filters
@@ -49,14 +58,12 @@ def whole_predicate(relation: Relation, variants: Collection[str], zone: Callabl
         # The optimiser adds it to what a path of the Variant implies anyway.
         if not (conjunct.name == "IsNotNull" and is_variant_column(conjunct.children[0]))
     ]
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
+    return all_of(parts)
 
 
 def not_understood(relation: Relation) -> Iterator[str]:
     """The filters that `predicate` leaves out, but for those that Spark adds by itself."""
-    translator = Translator(relation, relation.taken, lambda: "UTC")
+    translator = Translator(relation, relation.taken)
     for condition in relation.filters:
         for conjunct in _conjuncts(condition):
             if conjunct.name == "IsNotNull":
@@ -114,18 +121,10 @@ def shown(node: Node) -> str:
 
 
 class Translator:
-    """Catalyst's expressions to ours. With `strict`, paths say whether a value must cast."""
+    """Catalyst's expressions to ours. With `strict`, paths say whether a value must cast, and are paths."""
 
-    def __init__(
-        self,
-        relation: Relation,
-        variants: Collection[str],
-        zone: Callable[[], str],
-        *,
-        strict: bool = False,
-    ) -> None:
-        self._relation, self._variants, self._zone = relation, variants, zone
-        self._strict = strict
+    def __init__(self, relation: Relation, variants: Collection[str], *, strict: bool = False) -> None:
+        self._relation, self._variants, self._strict = relation, variants, strict
 
     def expr(self, node: Node) -> Expr:
         match node.name:
@@ -167,6 +166,8 @@ class Translator:
         name = self._name(chain[-1].children[0]) if path else None
         if path is None or name is None:
             raise NotUnderstood(node.name)
+        if self._strict and not path[0].steps:
+            raise NotUnderstood("a Variant as a whole")
         # Whether a cast is one that tries, the plan's JSON does not tell.
         must_cast = len(chain) > 1 or chain[0].fields.get("failOnError") is not False
         return Get(join_name((name,)), *path, strict=self._strict and must_cast)
@@ -177,50 +178,29 @@ class Translator:
     def literal(self, node: Node) -> Literal:
         if node.name != "Literal":
             raise NotUnderstood(node.name)
-        kind, text = node.fields["dataType"], node.fields["value"]
+        kind, value = node.fields["dataType"], node.fields.get("count", node.fields["value"])
         reader = LITERALS.get(kind.partition("(")[0] if isinstance(kind, str) else "")
-        if reader is None or text is None:
+        if reader is None or value is None:
             raise NotUnderstood(f"literal {kind}")
         try:
-            value = reader(text, self._zone)
-        except (ValueError, OverflowError, KeyError):  # beyond the year 9999; a zone that only Java knows
-            raise NotUnderstood(f"literal {text}") from None
-        return Literal(value, parse_type(SQL_NAMES.get(kind, kind)))
-
-
-CALENDARS_AGREE: Final = 1900
-"""Plans print dates and times by Java's old classes, whose calendar and zones differ from ours before."""
-
-
-def _date(text: str, _: Callable[[], str]) -> date:
-    found = date.fromisoformat(text)
-    if found.year < CALENDARS_AGREE:
-        raise NotUnderstood(text)
-    return found
-
-
-def _timestamp(text: str, zone: Callable[[], str]) -> datetime:
-    local = datetime.fromisoformat(text)
-    found = local.replace(tzinfo=ZoneInfo(zone()))
-    twice = found.utcoffset() != found.replace(fold=1).utcoffset()  # or never: clocks were put forward
-    if local.year < CALENDARS_AGREE or twice:
-        raise NotUnderstood(text)
-    return found.astimezone(ZoneInfo("UTC"))
+            return Literal(reader(value), parse_type(SQL_NAMES.get(kind, kind)))
+        except (ValueError, OverflowError):  # before the year 1, or after 9999
+            raise NotUnderstood(f"literal {value}") from None
 
 
 def _float32(text: str) -> float:
     return float(struct.unpack("<f", struct.pack("<f", float(text)))[0])
 
 
-LITERALS: Final[Mapping[str, Callable[[str, Callable[[], str]], Any]]] = {
-    **dict.fromkeys(SQL_NAMES, lambda text, _: int(text)),
-    "boolean": lambda text, _: text == "true",
-    "date": _date,
-    "decimal": lambda text, _: Decimal(text),
-    "double": lambda text, _: float(text),
-    "float": lambda text, _: _float32(text),
-    "string": lambda text, _: text,
-    "timestamp": _timestamp,
-    "timestamp_ntz": lambda text, _: datetime(1970, 1, 1) + timedelta(microseconds=int(text)),
+LITERALS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(SQL_NAMES, int),
+    "boolean": lambda text: text == "true",
+    "date": lambda days: date(1970, 1, 1) + timedelta(days=days),
+    "decimal": Decimal,
+    "double": float,
+    "float": _float32,
+    "string": str,
+    "timestamp": lambda micros: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros),
+    "timestamp_ntz": lambda micros: datetime(1970, 1, 1) + timedelta(microseconds=micros),
 }
-"""How the plan writes constants, by Spark's name of the type."""
+"""By Spark's name of the type, from what the plan says: texts, or counts of days or microseconds."""

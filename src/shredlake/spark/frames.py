@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -14,10 +14,14 @@ from shredlake.delta.storage import Storage, decode_path, is_absolute
 from shredlake.errors import InvalidExpression
 from shredlake.expr.types import DataType
 from shredlake.kernels.layout import is_variant
+from shredlake.spark.worker import settle_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType as SparkType
+    from pyspark.sql.types import StructType
+
+Task = TypeVar("Task")
 
 NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
 """Types of ours that have no column type in every supported Spark."""
@@ -52,6 +56,26 @@ def spark_type(kind: DataType | DeltaType) -> SparkType:
 def spark_batch(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
     """A batch as Spark expects it of a worker: a Variant is a struct of value, then metadata, by position."""
     return pa.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=list(names))
+
+
+def from_tasks(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    work: Callable[[Task], Iterator[pa.RecordBatch]],
+    schema: StructType,
+) -> DataFrame:
+    """The rows that the workers make of the tasks, each in a partition of its own."""
+    names = schema.names
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_in()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in work(tasks[number]):
+                    yield spark_batch(rows.columns, names)
+
+    # A range of n rows in n partitions: partition i holds the row i, and so the task i.
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
 
 
 def _for_spark(column: pa.Array) -> pa.Array:

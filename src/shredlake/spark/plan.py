@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,10 @@ LEAF: Final = "LogicalRDD"
 
 SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 """Names of types in SQL, where Spark's JSON has others."""
+
+COUNTED: Final = ("date", "timestamp", "timestamp_ntz")
+"""Types whose constants are counts of days or microseconds. JSON has them printed: by an older calendar, in
+the zone of Java or of the session, as it was written down or not."""
 
 WITH_ONE_CHILD: Final = frozenset({
     "Aggregate", "Distinct", "Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias",
@@ -190,7 +194,26 @@ class Plan:
         return self._plan.withNewChildren(children)
 
     def _trees(self, found: Any) -> tuple[Node, ...]:
-        return parse_tree(json.loads(self._array(found, False).toJSON())).children
+        trees = parse_tree(json.loads(self._array(found, False).toJSON())).children
+        return tuple(
+            _with_counts(tree, found.apply(number)) if _has_counts(tree) else tree
+            for number, tree in enumerate(trees)
+        )
+
+
+def _has_counts(tree: Node) -> bool:
+    is_count = tree.name == "Literal" and tree.fields["dataType"] in COUNTED
+    return is_count or any(map(_has_counts, tree.children))
+
+
+def _with_counts(tree: Node, expression: Any) -> Node:
+    """The tree with `count` among the fields of constants that are one, as the JVM has it."""
+    if not _has_counts(tree):
+        return tree
+    if tree.name == "Literal":
+        return replace(tree, fields={**tree.fields, "count": expression.value()})
+    below = zip(tree.children, items(expression.children()), strict=True)
+    return replace(tree, children=tuple(_with_counts(child, one) for child, one in below))
 
 
 @lru_cache(maxsize=4)

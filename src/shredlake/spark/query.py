@@ -274,15 +274,11 @@ def _asked(original: DataFrame) -> Asked:
 def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
     """What every row that matters satisfies: the filters of the table's occurrences, any of them."""
     variants = _variants(snapshot.schema)
-    predicates = [filters.predicate(one, variants, lambda: _java_zone(spark)) for one in found]
+    predicates = [filters.predicate(one, variants) for one in found]
     kept = [one for one in predicates if one is not None]
     if not kept or len(kept) < len(predicates):
         return None
     return kept[0] if len(kept) == 1 else Or(tuple(kept))
-
-
-def _java_zone(spark: SparkSession) -> str:
-    return str(spark._jvm.java.util.TimeZone.getDefault().getID())
 
 
 # ── answering from groups ───────────────────────────────────────────────────────────────────────────────
@@ -299,8 +295,8 @@ def _from_parts(snapshots: Mapping[str, Snapshot], original: DataFrame, asked: A
     if relation.table not in snapshots:
         return None
     spark, snapshot = original.sparkSession, snapshots[relation.table]
-    question = (relation, asked.analysed, _variants(snapshot.schema), lambda: _java_zone(spark))
-    found = aggregated(spark, snapshot, *question) or top(spark, snapshot, *question)
+    question = (spark, snapshot, relation, asked.analysed, _variants(snapshot.schema))
+    found = aggregated(*question) or top(*question)
     if found is None:
         return None
     try:

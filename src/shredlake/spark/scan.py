@@ -41,6 +41,7 @@ from shredlake.expr import (
     Literal,
     Not,
     Projection,
+    all_of,
     conjuncts,
     join_name,
     references,
@@ -49,7 +50,7 @@ from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
 from shredlake.spark.explain import SparkExplain, explain
-from shredlake.spark.frames import spark_batch, spark_type
+from shredlake.spark.frames import from_tasks, spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
 from shredlake.spark.paths import (
     Names,
@@ -278,7 +279,7 @@ class SparkScan:
                     columns[served.typed] = served.typed_ddl
                 if served.residual:
                     columns[served.residual] = "binary"
-            elif not self._is_partition(ref):
+            elif not self.is_partition(ref):
                 columns[tuple(self._physical_names(ref))] = spark_type(self._kind(ref)).simpleString()
         plain = self._plain_read(group, columns)
         implied = self._implied(group)
@@ -317,7 +318,7 @@ class SparkScan:
             if all(is_false_of_null(node) for node in walk(part))
             and all(is_narrowed(ref, group.served) for ref in references(part))
         ]
-        return And(tuple(found)) if found else None
+        return all_of(found)
 
     def _plain_read(self, group: Group, columns: Mapping[Names, str]) -> DataFrame:
         """The file's own columns, nothing else read; rows of deletion vectors left out."""
@@ -358,7 +359,7 @@ class SparkScan:
                 kind = spark_type(self._kind(ref)).simpleString()
                 sql = group.served[ref].sql
                 found[name] = sql if sql != "NULL" else f"CAST(NULL AS {kind})"
-            elif self._is_partition(ref):
+            elif self.is_partition(ref):
                 found[name] = self._partition_sql(ref, group)
             else:
                 found[name] = sql_of(tuple(self._physical_names(ref)))
@@ -403,7 +404,6 @@ class SparkScan:
     def _worker_read(self, group: Group) -> DataFrame:
         """Files that only our own reader understands, or reads better: a few per task."""
         snapshot = slim(self.snapshot)
-        names = self._row_type.names
         projections = tuple(Projection(name, lenient(ref)) for ref, name in self.references.items())
         projections += tuple(Projection(name, _failed(ref)) for ref, name in self.strict_paths.items())
         kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
@@ -411,18 +411,16 @@ class SparkScan:
         if predicate is not None:
             predicate = None if self.strict_paths else rewrite(predicate, lenient)
         query = Query(projections, predicate, kinds, timezone=self.timezone)
-        tasks = list(_packed(group.adds))
 
-        def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            settle_in()
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    for add in tasks[number]:
-                        for rows in DataFile(snapshot, add).batches(query):
-                            yield spark_batch(rows.columns, names)
+        def rows_of(adds: Sequence[Add]) -> Iterator[pa.RecordBatch]:
+            for add in adds:
+                data = DataFile(snapshot, add)
+                try:
+                    yield from data.batches(query)
+                finally:
+                    data.file.close()
 
-        count = len(tasks)
-        return self.spark.range(0, count, 1, count).mapInArrow(scan, self._row_type)
+        return from_tasks(self.spark, list(_packed(group.adds)), rows_of, self._row_type)
 
     # ── names and types ─────────────────────────────────────────────────────────────────────────────────
 
@@ -443,7 +441,8 @@ class SparkScan:
             return ref.type if ref.type is not None else "variant"
         return resolve(self.snapshot.schema, ref.name)[-1].type
 
-    def _is_partition(self, ref: Column | Get) -> bool:
+    def is_partition(self, ref: Column | Get) -> bool:
+        """Whether it is a column whose values the log has, not the files."""
         field = resolve(self.snapshot.schema, _column_of(ref))[0]
         return field.name in self.snapshot.metadata.partition_columns
 

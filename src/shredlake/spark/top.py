@@ -13,7 +13,7 @@ the first by everything that the query orders by. Spark sorts what comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,21 +23,20 @@ import pyarrow.compute as pc
 from shredlake.delta.read_file import DataFile, Query
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ShredlakeError
-from shredlake.expr import And, Compare, Expr, IsNull, Literal, Or, from_arrow
-from shredlake.expr.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from shredlake.expr import Compare, Expr, IsNull, Literal, Or, all_of, from_arrow
+from shredlake.expr.types import BOOLEAN, DataType
 from shredlake.spark import filters, plan
 from shredlake.spark.by_workers import (
     ABOVE,
     BELOW,
     Reader,
-    can_not_fail,
+    can_and_should,
     down,
     grafted,
-    has_instants,
-    is_large,
     is_straight,
-    looked_up,
     parts,
+    sought,
+    unnamed,
 )
 from shredlake.spark.partials import COMPARABLE
 from shredlake.spark.relations import remembered
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 1000
 """Up to so many first rows are few."""
 
-ORDERED: Final = (*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+ORDERED: Final = tuple(kind for kind in COMPARABLE if kind != BOOLEAN)
 """Types whose order is Spark's, and of which Arrow finds the first."""
 
 
@@ -137,8 +136,7 @@ class Order:
 
 def _with(query: Query, condition: Expr | None) -> Query:
     """The query, with one more condition."""
-    known = tuple(one for one in (query.predicate, condition) if one is not None)
-    return replace(query, predicate=And(known) if len(known) > 1 else next(iter(known), None))
+    return replace(query, predicate=all_of([one for one in (query.predicate, condition) if one is not None]))
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,6 @@ def top(
     relation: plan.Relation,
     analysed: plan.Plan,
     variants: Sequence[str],
-    zone: Callable[[], str],
 ) -> Top | None:
     """The query, if it is for the first rows of this table in an order that the workers know."""
     chain, leaf = down(analysed, ABOVE | BELOW)
@@ -186,10 +183,10 @@ def top(
     count = limit.limit()
     if count is None or not 0 < count <= MOST_ROWS or not sort.is_global():
         return None
-    reader = Reader(filters.Translator(relation, variants, zone, strict=True))
+    reader = Reader(filters.Translator(relation, variants, strict=True))
     try:
-        predicate = filters.whole_predicate(relation, variants, zone)
-        columns = [reader.value(_unnamed(tree)) for tree in node.expressions]
+        predicate = filters.whole_predicate(relation, variants)
+        columns = [reader.value(unnamed(tree)) for tree in node.expressions]
         scan = SparkScan(spark, snapshot, reader.projections, predicate)
         kinds = [from_arrow(kind) for kind in scan.local.schema.types]
     except (filters.NotUnderstood, ShredlakeError):
@@ -202,16 +199,10 @@ def top(
         for one, column in zip(sort.expressions, by, strict=True)
         if column is not None and kinds[ref := columns[column].ref] in ORDERED
     )
-    if len(keys) < len(by) or any(looked_up(predicate)):
-        return None
-    if not is_large(scan) or not can_not_fail(scan) or has_instants(scan):
+    if len(keys) < len(by) or any(sought(predicate)) or not can_and_should(scan):
         return None
     sources = tuple(scan.local.schema.names[column.ref] for column in columns)
     return Top(scan, Order(keys, count), sources, node, chain[: place + 1])
-
-
-def _unnamed(tree: plan.Node) -> plan.Node:
-    return tree.children[0] if tree.name == "Alias" else tree
 
 
 def _column(order: plan.Node, node: plan.Plan) -> int | None:

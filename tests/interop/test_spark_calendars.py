@@ -1,0 +1,130 @@
+"""Dates and times mean the same to files, to the log and to Spark, in whatever zone and calendar."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.delta.actions import Add
+from shredlake.delta.commit import Operation, commit
+from shredlake.spark import aggregate, by_workers, query
+from shredlake.spark.query import explain, sql
+
+pytestmark = pytest.mark.spark
+
+ZONES = ["UTC", "America/Los_Angeles", "Asia/Tokyo"]
+
+QUERIES = [
+    "select id, k, v:n::int from {t} where k < timestamp'2024-03-10 00:00:00'",
+    "select id, k, v:n::int from {t} where k >= timestamp'2024-03-10 00:00:00'",
+    "select id from {t} where k between timestamp'2024-03-10 05:01:00Z' and timestamp'2024-03-10 05:03:00Z'",
+    "select id from {t} where k in (timestamp'2024-03-10 05:01:00Z', timestamp'2024-03-09 21:02:00')",
+    "select id from {t} where d <= date'2024-01-01' and d > date'1582-10-04'",
+    "select id from {t} where d = date'0001-01-01'",
+    "select id from {t} where w < timestamp_ntz'2024-03-10 05:02:00'",
+    "select count(*) from {t} where k < timestamp'2024-03-10 00:00:00'",
+    "select count(*) from {t} where try_variant_get(v, '$.at', 'timestamp') > timestamp'2024-03-10 02:30:00'",
+    "select count(*) from {t} where try_variant_get(v, '$.at', 'timestamp') >= timestamp'2024-11-03 01:30'",
+    "select id, k from {t} where k > timestamp'2024-03-09 21:01:00' order by k desc, id limit 3",
+]
+LOCAL_TIMES = ["2024-03-10 02:30:00", "2024-03-10 01:30:00", "2024-03-10 03:30:00", "2024-11-03 01:30:00"]
+
+
+@pytest.fixture(scope="module")
+def times(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("times") / "t"
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("k", pa.timestamp("us", "UTC")),
+            ("w", pa.timestamp("us")),
+            ("d", pa.date32()),
+            ("v", sl.variant()),
+        ]
+    )
+    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
+    minutes = [datetime(2024, 3, 10, 5, minute) for minute in range(4)]
+    texts = [json.dumps({"n": number, "at": text}) for number, text in enumerate(LOCAL_TIMES)]
+    columns = {
+        "id": range(4),
+        "k": pa.array(minutes, pa.timestamp("us", "UTC")),
+        "w": pa.array(minutes, pa.timestamp("us")),
+        "d": [date(2024, 1, 1), date(1, 1, 1), date(1582, 10, 4), date(2024, 1, 2)],
+        "v": sl.from_json(pa.array(texts)),
+    }
+    table.append(pa.table(columns, schema), shredding={"v": "struct<n bigint, at string>"})
+    query.register(spark, "native_times", place)
+    return str(place)
+
+
+@pytest.fixture(params=ZONES)
+def zone(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    yield request.param
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.fixture(params=[True, False], ids=["by the workers", "by Spark"])
+def by_the_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    if request.param:
+        use_workers(monkeypatch)
+    return bool(request.param)
+
+
+def use_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for tables as small as a test's."""
+    monkeypatch.setattr(by_workers, "ENOUGH_BYTES", 0)
+    monkeypatch.setattr(by_workers, "FILES_PER_CORE", 0)
+    monkeypatch.setattr(aggregate, "FEW_GROUPS", 100.0)
+    monkeypatch.setattr(query, "_answers", type(query._answers)(64))
+
+
+def rows(frame: Any) -> list[str]:
+    return sorted(map(repr, frame.collect()))
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_constants_are_those_of_the_session(
+    spark: Any, times: str, zone: str, by_the_workers: bool, text: str
+) -> None:
+    found = sql(spark, text.format(t="t"), t=times)
+    assert rows(found) == rows(spark.sql(text.format(t="native_times")))
+
+
+def test_the_constant_of_another_zone_prunes(spark: Any, times: str, zone: str) -> None:
+    """Nothing to read, and nothing that should have been."""
+    before = explain(spark, "select id from t where k < timestamp'2024-03-10 05:00:00Z'", t=times)
+    assert [one.files for one in before.tables.values()] == [0]
+    until = explain(spark, "select id from t where k <= timestamp'2024-03-10 05:00:00Z'", t=times)
+    assert [one.files for one in until.tables.values()] == [1]
+
+
+def test_the_julian_calendar_is_left_to_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark can write dates as Hive did, and notes it in the footer; it alone reads them back."""
+    schema = pa.schema([("id", pa.int64()), ("d", pa.date32())])
+    table = sl.Table.create(tmp_path / "t", schema)
+    made = spark.sql("select id, date_add(date'1000-01-01', cast(id as int)) d from range(20)")
+    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")
+    try:
+        made.coalesce(1).write.parquet(str(tmp_path / "files"))
+    finally:
+        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
+    [file] = (tmp_path / "files").glob("*.parquet")
+    file.rename(tmp_path / "t" / "one.parquet")
+    size = (tmp_path / "t" / "one.parquet").stat().st_size
+    commit(table.snapshot, [Add("one.parquet", size, 0)], Operation("WRITE"))
+    made.createOrReplaceTempView("julian_truth")
+    use_workers(monkeypatch)
+    for text in ("select id, d from {t} order by d, id limit 3", "select min(d), max(d), count(*) from {t}"):
+        found = sql(spark, text.format(t="t"), t=str(tmp_path / "t"))
+        assert rows(found) == rows(spark.sql(text.format(t="julian_truth")))
