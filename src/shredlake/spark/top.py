@@ -71,6 +71,7 @@ class Key:
 class Order:
     """What rows are ordered by, and how many of them are wanted.
 
+    >>> from shredlake.expr.types import STRING
     >>> order = Order((Key(0, STRING, descending=False, nulls_first=False),), 2)
     >>> order.first(pa.table({"k": ["c", "a", None, "b"]})).column("k").to_pylist()
     ['a', 'b']
