@@ -207,7 +207,7 @@ def _planned(query: str, snapshots: Mapping[str, Snapshot], original: DataFrame)
     answered = _from_parts(snapshots, original, asked) or _from_paths(query, snapshots, original, asked)
     if isinstance(answered, Answer):
         return answered
-    pruning = {name: _pruning(spark, one, asked.of(name)) for name, one in snapshots.items()}
+    pruning = {name: _pruning(one, asked.of(name)) for name, one in snapshots.items()}
     scans = {
         name: SparkScan(spark, one, None, pruning[name], prune_only=True, native=True)
         for name, one in snapshots.items()
@@ -271,7 +271,7 @@ def _asked(original: DataFrame) -> Asked:
     return Asked(whole, analysed.views(), relations, joins, analysed)
 
 
-def _pruning(spark: SparkSession, snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
+def _pruning(snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
     """What every row that matters satisfies: the filters of the table's occurrences, any of them."""
     variants = _variants(snapshot.schema)
     predicates = [filters.predicate(one, variants) for one in found]
@@ -378,7 +378,7 @@ def _paths_view(
             ]
         elif not found or any(item.name in one.used for one in found):
             used.append(Projection(item.name, Column(join_name((item.name,)))))
-    where = _pruning(spark, snapshot, found)
+    where = _pruning(snapshot, found)
     if where is not None:
         same = {(get.column, get.path, get.type): get for gets in paths.values() for get in gets.values()}
         where = spelled(
