@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-import random_tables
 from random_tables import (
     PLAIN_SCHEMA,
     Made,
@@ -105,10 +104,8 @@ def test_random_queries(session: Any, tmp_path: Path, seed: int) -> None:
 def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the workers answer, as if every table were large and every key had few values.
 
-    At least one of the queries is answered by them, if there are rows. Lengths, counts and groups would not
-    show that a string is one of bytes that are no UTF-8, so here there are none.
+    At least one of the queries is answered by them, if there are rows.
     """
-    monkeypatch.setattr(random_tables, "BYTE", b"x")
     for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
         monkeypatch.setattr(by_workers, name, 0)
     monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
