@@ -37,6 +37,8 @@ class Query:
     schema: pa.Schema
     strict: bool = False
     timezone: str = "UTC"
+    raw_text: bool = False
+    """Whether strings may hold bytes that are not UTF-8: for Spark, whose strings may."""
 
 
 def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
@@ -94,6 +96,7 @@ class DataFile:
             views="variant",
             strict=query.strict,
             timezone=query.timezone,
+            raw_text=query.raw_text,
             live=self._live(),
             indexes=indexes,
         )

@@ -54,18 +54,21 @@ class Typed:
     type: DataType
 
 
-def evaluate(expr: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC") -> pa.Array:
+def evaluate(
+    expr: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC", raw_text: bool = False
+) -> pa.Array:
     """The expression's value in every row.
 
     A cast that fails gives null, with `strict` a CastError; `variant_get` and `try_variant_get` say for
-    themselves which of the two they are. `timezone` is the session's.
+    themselves which of the two they are. `timezone` is the session's. With `raw_text`, strings may hold bytes
+    that are not UTF-8, as those of Spark may.
 
     >>> from shredlake.expr import parse_predicate
     >>> table = pa.table({"a": [1, None, 3]})
     >>> evaluate(parse_predicate("a > 2 or a is null"), table).to_pylist()
     [False, True, True]
     """
-    value = _Evaluator(data, strict, timezone).value(expr).data
+    value = _Evaluator(data, strict, timezone, raw_text).value(expr).data
     if isinstance(value, pa.Scalar):
         return pa.repeat(value, data.num_rows)
     return value
@@ -97,10 +100,11 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
 
 
 class _Evaluator:
-    def __init__(self, data: Data, strict: bool, timezone: str) -> None:
+    def __init__(self, data: Data, strict: bool, timezone: str, raw_text: bool) -> None:
         self.table = data
         self.strict = strict
         self.timezone = timezone
+        self.raw_text = raw_text
 
     def value(self, expr: Expr) -> Typed:
         match expr:
@@ -170,7 +174,7 @@ class _Evaluator:
             )
         strict = self.strict if ref.strict is None else ref.strict
         arrow = None if ref.type is None else ref.type.arrow
-        found = get(column, ref.path, arrow, strict=strict, timezone=self.timezone)
+        found = get(column, ref.path, arrow, strict=strict, timezone=self.timezone, raw_text=self.raw_text)
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         return Typed(found, ref.type or VARIANT)
 
@@ -194,11 +198,15 @@ class _Evaluator:
                 raise CastError(f"{value.data.as_py()!r} ({value.type}) does not cast to {kind}")
             return Typed(_scalar(None if folded is None else folded.value, kind), kind)
         if value.type == VARIANT:
-            cast = get(value.data, "$", kind.arrow, strict=strict, timezone=self.timezone)
+            cast = get(
+                value.data, "$", kind.arrow, strict=strict, timezone=self.timezone, raw_text=self.raw_text
+            )
         elif pa.types.is_decimal(kind.arrow) and not pa.types.is_decimal128(kind.arrow):
             cast = value.data.cast(kind.arrow)
         else:
-            cast = cast_column(value.data, kind.arrow, strict=strict, timezone=self.timezone)
+            cast = cast_column(
+                value.data, kind.arrow, strict=strict, timezone=self.timezone, raw_text=self.raw_text
+            )
         return Typed(cast, kind)
 
     def in_type(self, value: Typed, kind: DataType, expr: Expr) -> Any:
@@ -287,7 +295,7 @@ class _OfValues(_Evaluator):
     """Evaluates over some values in place of a column."""
 
     def __init__(self, values: Typed, timezone: str) -> None:
-        super().__init__(pa.table({"": values.data}), strict=False, timezone=timezone)
+        super().__init__(pa.table({"": values.data}), strict=False, timezone=timezone, raw_text=False)
         self._values = values
 
     def column(self, name: str) -> Typed:

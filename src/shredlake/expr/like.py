@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+
+from shredlake.kernels.damaged_text import decoded
 
 ANY = object()
 ONE = object()
@@ -49,9 +52,8 @@ def like_prefix(pattern: str, escape: str) -> tuple[str, bool]:
 
 
 def like_mask(text: Any, pattern: str, escape: str) -> Any:
-    """Which texts match; null where the text is.
+    """Which texts match; null where the text is. Bytes that are not UTF-8 are U+FFFD for `_`, as in Spark.
 
-    >>> import pyarrow as pa
     >>> like_mask(pa.array(["abc", "xbc", None]), "a%", "\\\\").to_pylist()
     [True, False, None]
     """
@@ -67,6 +69,8 @@ def like_mask(text: Any, pattern: str, escape: str) -> Any:
             return pc.ends_with(text, pattern=suffix)
         case [start, str() as inner, end] if start is ANY and end is ANY:
             return pc.match_substring(text, pattern=inner)
+    if isinstance(text, pa.Array):
+        text = decoded(text)
     regex = "".join(
         ".*" if part is ANY else "." if part is ONE else re.sub(r"([^\w\s])", r"\\\1", part, flags=re.ASCII)
         for part in parts

@@ -163,6 +163,7 @@ cdef struct Job:
     int same_id
     bint utc
     bint strict
+    bint raw_text           # strings need not be UTF-8
     int status
     Bytes values            # or, for values of any length, the offsets
     Bytes data
@@ -298,7 +299,8 @@ cdef int cast_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) 
         if job.target == T_STRING and not is_utf8(text.data, text.size):
             if kind == P_STRING:
                 return MALFORMED
-            return FAILED
+            if not job.raw_text:
+                return FAILED
         return append(&job.data, text.data, text.size)
     if job.target == T_BINARY:
         return other(kind)
@@ -416,11 +418,12 @@ cdef object finish(Job* job, type_):
     return array if storage is type_ else pa.ExtensionArray.from_storage(type_, array)
 
 
-def extract(metadata, value, validity, steps, target, bint utc, bint strict, int64_t first_row):
+def extract(metadata, value, validity, steps, target, bint utc, bint strict, bint raw_text, int64_t first_row):
     """What the steps lead to in each row, cast to a scalar (None: the Variant's bytes), and the rows left over.
 
     `validity` (booleans from bit 0, or None) says which rows are there at all. Rows left over are those that
-    only the table in cast.py can cast and, if strict, those that do not cast.
+    only the table in cast.py can cast and, if strict, those that do not cast. With `raw_text`, a binary is a
+    string whatever its bytes are.
     """
     cdef Job job
     cdef int64_t stopped, count = len(value)
@@ -437,6 +440,7 @@ def extract(metadata, value, validity, steps, target, bint utc, bint strict, int
     job.same_id = SAME_IDS.get(target.type, -1) if target is not None else -1
     job.utc = utc
     job.strict = strict
+    job.raw_text = raw_text
     job.valid_count = 0
     job.step_count = <int> len(names)
     start(&job.values)

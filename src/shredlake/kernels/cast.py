@@ -98,26 +98,29 @@ def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo) -> Raw | N
     return None if cast is None else cast(raw, target, zone)
 
 
-def cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str = "$") -> Raw:
+def cast_value(
+    variant: Variant, target: Target, zone: dt.tzinfo, path: str = "$", *, raw_text: bool = False
+) -> Raw:
     """Casts a Variant, nested targets included: the row-at-a-time reference.
 
     A Variant null gives None. A value that does not cast, nested or not, raises CastError with the path.
+    With `raw_text`, a binary that is not UTF-8 is a string all the same, given as its bytes.
 
     >>> from shredlake.kernels.targets import ListOf
     >>> cast_value(Variant.of([1, "2", None]), ListOf(Scalar(V.INT64)), dt.UTC)
     [1, 2, None]
     """
-    return _cast_value(variant, target, zone, path, _raise_cast_error)
+    return _cast_value(variant, target, zone, path, _or_bytes(_raise_cast_error, raw_text))
 
 
-def try_cast_value(variant: Variant, target: Target, zone: dt.tzinfo) -> Raw:
+def try_cast_value(variant: Variant, target: Target, zone: dt.tzinfo, *, raw_text: bool = False) -> Raw:
     """As `cast_value`, with None in place of every value, nested or not, that does not cast.
 
     >>> from shredlake.kernels.targets import ListOf
     >>> try_cast_value(Variant.of([1, "x"]), ListOf(Scalar(V.INT64)), dt.UTC)
     [1, None]
     """
-    return _cast_value(variant, target, zone, "$", _no_value)
+    return _cast_value(variant, target, zone, "$", _or_bytes(_no_value, raw_text))
 
 
 Failure = Callable[[Variant, Target, str], Raw]
@@ -130,6 +133,17 @@ def _no_value(variant: Variant, target: Target, path: str) -> None:
 def _raise_cast_error(variant: Variant, target: Target, path: str) -> NoReturn:
     found = f"{beginning(variant, 60)} ({variant.type.value})"
     raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
+
+
+def _or_bytes(failure: Failure, raw_text: bool) -> Failure:
+    """The same, but for a binary that does not cast to string: its bytes."""
+
+    def found(variant: Variant, target: Target, path: str) -> Raw:
+        if variant.type is V.BINARY and isinstance(target, Scalar) and target.type is V.STRING:
+            return scalar_at(variant.value, 0, len(variant.value))[1]
+        return failure(variant, target, path)
+
+    return found if raw_text else failure
 
 
 def _cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str, failure: Failure) -> Raw:

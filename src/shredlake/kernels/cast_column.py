@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError
+from shredlake.kernels.damaged_text import decoded
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.extract import Casting, extract
 from shredlake.kernels.from_arrow import from_arrow
@@ -34,7 +35,8 @@ def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting
     wanted = typed_value_type(target)
     if typed.type == wanted:
         return typed
-    if source == target or (source.type, target.type) in _WIDENING:
+    pair = source.type, target.type
+    if source == target or pair in _WIDENING or (casting.raw_text and pair == (V.BINARY, V.STRING)):
         return typed.cast(wanted, safe=False)
     if source.type.is_integer and target.type.is_integer and not casting.strict:
         return _narrowed(typed, wanted)
@@ -51,9 +53,16 @@ def _narrowed(typed: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def cast_column(
-    array: pa.Array, type: pa.DataType, *, strict: bool = False, timezone: str = "UTC"
+    array: pa.Array,
+    type: pa.DataType,
+    *,
+    strict: bool = False,
+    timezone: str = "UTC",
+    raw_text: bool = False,
 ) -> pa.Array:
     """A plain column in another type, as Spark's cast: null, or with `strict` a CastError, where it fails.
+
+    With `raw_text`, any binary casts to string, and its bytes are not checked.
 
     >>> cast_column(pa.array(["1", "x"]), pa.int64()).to_pylist()
     [1, None]
@@ -63,4 +72,7 @@ def cast_column(
         raise CastError(f"{array.type} does not cast to {type}")
     if source.type.is_decimal and target.type is V.STRING:
         return array.cast(type)  # only out of a Variant does a decimal lose its trailing zeros
-    return cast_typed(array, source, target, Casting(session_zone(timezone), strict, "value"))
+    if source.type is V.STRING and target.type not in (V.STRING, V.BINARY):
+        array = decoded(array)
+    casting = Casting(session_zone(timezone), strict, "value", raw_text=raw_text)
+    return cast_typed(array, source, target, casting)

@@ -31,13 +31,15 @@ class Casting:
     strict: bool
     path: str
     first_row: int = 0
+    raw_text: bool = False
+    """Whether strings may hold bytes that are not UTF-8, as those of Spark may."""
 
     def cast(self, variant: Variant, target: Target, row: int) -> Any:
         """One value by the reference: None, or if strict a CastError, where it does not cast."""
         try:
             if not self.strict:
-                return try_cast_value(variant, target, self.zone)
-            return cast_value(variant, target, self.zone, self.path)
+                return try_cast_value(variant, target, self.zone, raw_text=self.raw_text)
+            return cast_value(variant, target, self.zone, self.path, raw_text=self.raw_text)
         except MalformedVariant as error:
             raise in_row(error, self.first_row + row) from None
         except CastError as error:
@@ -62,7 +64,7 @@ def extract(
     value = as_binary(value)
     utc = casting.zone is dt.UTC
     array, deferred = engine("get").extract(
-        metadata, value, valid, steps, target, utc, casting.strict, casting.first_row
+        metadata, value, valid, steps, target, utc, casting.strict, casting.raw_text, casting.first_row
     )
     if not len(deferred):
         return array

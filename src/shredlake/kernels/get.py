@@ -12,8 +12,7 @@ $.user.tags   typed_value ─ user ─ value                               a fie
 
 from __future__ import annotations
 
-import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +26,7 @@ from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.extract import Casting, Steps, extract
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.layout import is_list_like, shredding_schema
-from shredlake.kernels.raw_arrays import arrow_type, choose, plain
+from shredlake.kernels.raw_arrays import choose, nested, plain
 from shredlake.kernels.targets import AnyVariant, Target, scalar_of, target_of
 from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import Scalar
@@ -41,6 +40,7 @@ def get(
     *,
     strict: bool = False,
     timezone: str = "UTC",
+    raw_text: bool = False,
     threads: int | None = None,
 ) -> Column:
     """What `path` leads to, as a typed Arrow array, or as a Variant column if `type` is None.
@@ -49,6 +49,9 @@ def get(
     give null. A value that does not cast gives null too (Spark's try_variant_get), or with `strict` a
     CastError that names row, path and value (Spark's variant_get). `timezone` is the session's, for casts
     between instants and texts, dates or clocks without a zone. See docs/casts.md for what casts to what.
+
+    A binary casts to string if it is UTF-8, for an Arrow string may hold nothing else. `raw_text` is for
+    columns on their way to Spark, whose strings may: there any binary does, and its bytes are not checked.
 
     >>> import pyarrow as pa, shredlake as sl
     >>> column = sl.from_json(pa.array(['{"user": {"id": 7}}', '{"user": {"id": "8"}}', '{}']))
@@ -59,7 +62,8 @@ def get(
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
     shredding_schema(column.type)  # a layout that can't exist is an error, wherever the path leads
     target = AnyVariant() if type is None else target_of(type)
-    work = partial(_get_piece, steps, target, session_zone(timezone), strict)
+    casting = Casting(session_zone(timezone), strict, Path(steps).normalized(), raw_text=raw_text)
+    work = partial(_get_piece, steps, target, casting)
     result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)
     return result if type is None or result.type == type else result.cast(type)
 
@@ -115,7 +119,7 @@ def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
 
 
 def _get_piece(
-    steps: Steps, target: Target, zone: dt.tzinfo, strict: bool, first_row: int, piece: pa.StructArray
+    steps: Steps, target: Target, casting: Casting, first_row: int, piece: pa.StructArray
 ) -> pa.Array:
     metadata = as_binary(part(piece, "metadata"))
     group = Group(metadata, part(piece, "value"), part(piece, "typed_value"), validity_of(piece))
@@ -125,8 +129,8 @@ def _get_piece(
         if child is None:
             break
         group, depth = child, depth + 1
-    casting = Casting(zone, strict, Path(steps).normalized(), first_row)
-    reader = _Reader(group, is_root=not steps, rest=steps[depth:], casting=casting)
+    here = replace(casting, first_row=first_row)
+    reader = _Reader(group, is_root=not steps, rest=steps[depth:], casting=here)
     return reader.variants() if isinstance(target, AnyVariant) else reader.cast_to(target)
 
 
@@ -181,7 +185,7 @@ class _Reader:
                 number = self.casting.first_row + row
                 one = value_at(item["metadata"].as_py(), item["value"].as_py(), (), number)
                 items[row] = None if one is None else plain(self.casting.cast(one, target, row), target)
-        return pa.array(items, arrow_type(target))
+        return nested(items, target)
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
         """A shredded scalar: the typed column, and `value` where the leaf is of another type."""

@@ -13,6 +13,7 @@ from shredlake.kernels.targets import AnyVariant, ListOf, MapOf, StructOf, Targe
 from shredlake.shredding.schema import Scalar
 
 _DIGITS = Context(prec=100)
+_TEXT = pa.string()
 
 
 def _storage(array: pa.Array) -> pa.Array:
@@ -38,10 +39,17 @@ def patched(array: pa.Array, rows: pa.Array, patch: pa.Array) -> pa.Array:
 
 
 def scalars(raws: list[Any], target: Scalar) -> pa.Array:
-    """Raw content as an Arrow array of the target's type."""
+    """Raw content as an Arrow array of the target's type; texts may be bytes, which nobody checks."""
     type_ = typed_value_type(target)
+    if pa.types.is_string(type_):
+        return nested(raws, target)
     storage = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
     return _restored(pa.array([plain(raw, target) for raw in raws], storage), type_)
+
+
+def nested(items: list[Any], target: Target) -> pa.Array:
+    """What `plain` makes of raw content as an Arrow array; texts may be bytes, which nobody checks."""
+    return pa.array(items, arrow_type(target, text=pa.binary())).cast(arrow_type(target), safe=False)
 
 
 def plain(raw: Any, target: Target) -> Any:
@@ -63,16 +71,17 @@ def plain(raw: Any, target: Target) -> Any:
             return raw
 
 
-def arrow_type(target: Target) -> pa.DataType:
-    """The Arrow type of a cast target."""
+def arrow_type(target: Target, text: pa.DataType = _TEXT) -> pa.DataType:
+    """The Arrow type of a cast target, with this one for texts."""
     match target:
         case ListOf(element):
-            return pa.list_(pa.field("element", arrow_type(element)))
+            return pa.list_(pa.field("element", arrow_type(element, text)))
         case MapOf(value):
-            return pa.map_(pa.string(), arrow_type(value))
+            return pa.map_(pa.string(), arrow_type(value, text))
         case StructOf(fields):
-            return pa.struct([(name, arrow_type(field)) for name, field in fields])
+            return pa.struct([(name, arrow_type(field, text)) for name, field in fields])
         case AnyVariant():
             return variant()
         case _:
-            return typed_value_type(target)
+            found = typed_value_type(target)
+            return text if found == _TEXT else found

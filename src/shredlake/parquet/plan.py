@@ -38,12 +38,14 @@ def make_plan(
     views: View | Mapping[str, View],
     strict: bool,
     timezone: str,
+    raw_text: bool = False,
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
 ) -> Plan:
     """Ties a query to the files it is asked of; `live` says of some files which rows still count.
 
-    With `indexes`, texts may come out as indexes into a dictionary.
+    With `raw_text`, strings may hold bytes that are not UTF-8. With `indexes`, texts may come out as indexes
+    into a dictionary.
     """
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
@@ -65,8 +67,8 @@ def make_plan(
         task = Task(
             file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
             conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
-            strict=strict, timezone=timezone, live=(live or {}).get(file),
-            indexes=indexes,
+            strict=strict, timezone=timezone, raw_text=raw_text,
+            live=(live or {}).get(file), indexes=indexes,
         )  # fmt: skip
         tasks.append(task)
     return Plan(tuple(tasks), schema, predicate, timezone)

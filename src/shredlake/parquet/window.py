@@ -57,6 +57,8 @@ class Task:
     schema: pa.Schema
     strict: bool
     timezone: str
+    raw_text: bool = False
+    """Whether strings may hold bytes that are not UTF-8."""
     live: Live | None = None
     """Which rows of the file still count; None for all."""
     indexes: bool = False
@@ -138,7 +140,8 @@ class Window:
         if isinstance(bound.expr, Column):
             return values[bound.expr.name]
         table = pa.table(values) if values else pa.table({"rows": pa.nulls(self.rows.count)})
-        return evaluate(bound.expr, table, strict=self.task.strict, timezone=self.task.timezone)
+        task = self.task
+        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, raw_text=task.raw_text)
 
     def value(self, reference: Reference) -> pa.Array:
         """What a reference means in each row."""
@@ -228,7 +231,10 @@ class Window:
         strict = self.task.strict if reference.strict is None else reference.strict
         target = None if reference.type is None else reference.type.arrow
         narrow = _with_metadata(self._todays(found, access.place))
-        return kernels.get(narrow, reference.path, target, strict=strict, timezone=self.task.timezone)
+        timezone, raw_text = self.task.timezone, self.task.raw_text
+        return kernels.get(
+            narrow, reference.path, target, strict=strict, timezone=timezone, raw_text=raw_text
+        )
 
     def _todays(self, column: pa.Array, place: Names) -> pa.Array:
         """A Variant column in today's layout, whichever the file has."""

@@ -184,8 +184,14 @@ class Translator:
             raise NotUnderstood(f"literal {kind}")
         try:
             return Literal(reader(value), parse_type(SQL_NAMES.get(kind, kind)))
-        except (ValueError, OverflowError):  # before the year 1, or after 9999
+        except (ValueError, OverflowError):  # times that Python does not have, texts that may be others
             raise NotUnderstood(f"literal {value}") from None
+
+
+def _text(text: str) -> str:
+    if "\ufffd" in text:
+        raise ValueError  # so the plan prints bytes that are not UTF-8 too
+    return text
 
 
 def _float32(text: str) -> float:
@@ -199,7 +205,7 @@ LITERALS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "decimal": Decimal,
     "double": float,
     "float": _float32,
-    "string": str,
+    "string": _text,
     "timestamp": lambda micros: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros),
     "timestamp_ntz": lambda micros: datetime(1970, 1, 1) + timedelta(microseconds=micros),
 }

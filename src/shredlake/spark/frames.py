@@ -13,6 +13,7 @@ from shredlake.delta.schema import DeltaType, Field, Struct, schema_json
 from shredlake.delta.storage import Storage, decode_path, is_absolute
 from shredlake.errors import InvalidExpression
 from shredlake.expr.types import DataType
+from shredlake.kernels.damaged_text import decoded
 from shredlake.kernels.layout import is_variant
 from shredlake.spark.worker import settle_in
 
@@ -130,7 +131,10 @@ def _holds_variant(kind: pa.DataType) -> bool:
 
 
 def collected(frame: DataFrame) -> pa.Table:
-    """All rows of a frame as an Arrow table. Spark's own `toArrow` refuses Variants that are NULL."""
+    """All rows of a frame as an Arrow table, which Arrow takes for valid: with all texts in UTF-8.
+
+    Spark's own `toArrow` hands out any bytes, and refuses Variants that are NULL.
+    """
     from pyspark.sql.types import BinaryType, StructField, StructType, VariantType
 
     plain = StructType([StructField("metadata", BinaryType()), StructField("value", BinaryType())])
@@ -154,8 +158,13 @@ def collected(frame: DataFrame) -> pa.Table:
         frame = frame.mapInArrow(convert, schema)
     found = frame.toArrow()
     return pa.table(
-        [from_spark(column.combine_chunks()) for column in found.columns], names=found.column_names
+        [_in_utf8(from_spark(column.combine_chunks())) for column in found.columns], names=found.column_names
     )
+
+
+def _in_utf8(column: pa.Array) -> pa.Array:
+    """The column with its texts as Java prints them."""
+    return decoded(column) if pa.types.is_string(column.type) else _rebuilt(column, _in_utf8)
 
 
 def hadoop_path(storage: Storage, path: str) -> str:

@@ -81,7 +81,7 @@ SAME_CAST: Final[Mapping[str, tuple[str, ...]]] = {
     "double": ("double",),
     "boolean": ("boolean", "string"),
     "string": ("string", *INTEGERS, "decimal", "float", "double", "date", "timestamp", "timestamp_ntz"),
-    "binary": ("binary",),
+    "binary": ("binary", "string"),
     "date": ("date", "string"),
     "timestamp": ("timestamp",),
     "timestamp_ntz": ("timestamp_ntz",),
@@ -193,7 +193,7 @@ def always_casts(have: str, want: str) -> bool:
     if have == want or (target in ("float", "double") and source not in ("string",)):
         return True
     if target == "string":
-        return source in (*INTEGERS, "boolean", "date")
+        return source in (*INTEGERS, "boolean", "date", "binary")
     if source in INTEGERS and target in INTEGERS:
         return INTEGERS.index(source) <= INTEGERS.index(target)
     if target == "decimal":

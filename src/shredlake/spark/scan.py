@@ -392,7 +392,7 @@ class SparkScan:
                 for name, (physical, ref) in asked.items():
                     assert ref.type is not None
                     column = batch.column(variants[physical])
-                    made[name] = get(column, ref.path, ref.type.arrow, timezone=timezone)
+                    made[name] = get(column, ref.path, ref.type.arrow, timezone=timezone, raw_text=True)
                 for failed, name in failing.items():
                     physical, ref = asked[name]
                     made[failed] = does_not_cast(batch.column(variants[physical]), ref.path, made[name])
@@ -410,7 +410,7 @@ class SparkScan:
         predicate = self.local.query.predicate
         if predicate is not None:
             predicate = None if self.strict_paths else rewrite(predicate, lenient)
-        query = Query(projections, predicate, kinds, timezone=self.timezone)
+        query = Query(projections, predicate, kinds, timezone=self.timezone, raw_text=True)
 
         def rows_of(adds: Sequence[Add]) -> Iterator[pa.RecordBatch]:
             for add in adds:

@@ -21,6 +21,7 @@ def extract(
     target: Scalar | None,
     utc: bool,
     strict: bool,
+    raw_text: bool,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array]:
     """As the compiled `extract`: Variants are taken out here, every cast is left to the table in cast.py."""
