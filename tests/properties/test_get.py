@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels import get, shred, variant
 from shredlake.kernels.cast import cast_value, try_cast_value
 from shredlake.kernels.datetime_text import session_zone
-from shredlake.kernels.raw_arrays import arrow_type, plain
+from shredlake.kernels.dialect import Dialect, spark_on
+from shredlake.kernels.raw_arrays import arrow_type, nested, plain
 from shredlake.kernels.targets import AnyVariant, target_of
 from shredlake.shredding import ShreddingSchema
 from shredlake.variant import Path, Variant, VariantType
@@ -28,6 +30,11 @@ TYPES = [
     pa.list_(pa.int64()), pa.map_(pa.string(), pa.string()),
     pa.struct([("a", pa.int64()), ("id", pa.string())]),
 ]  # fmt: skip
+TEXTUAL = [
+    pa.string(), pa.decimal128(38, 10), pa.list_(pa.field("element", pa.string())),
+    pa.map_(pa.string(), pa.string()), pa.struct([("a", pa.string()), ("id", pa.string())]),
+]  # fmt: skip
+DIALECTS = [spark_on(17), spark_on(21)]
 ZONES = ["UTC", "America/Los_Angeles", "+05:30"]
 types = st.sampled_from(TYPES)
 zones = st.sampled_from(ZONES)
@@ -90,6 +97,32 @@ def test_get_is_the_same_on_every_layout(
     want = expected(rows, path, type_, session_zone(zone))
     for layout in (column, shred(column, schema), shred(column, schema, exact_types=True)):
         assert_same(get(layout, path, type_, timezone=zone), want, type_)
+
+
+@settings(max_examples=100)
+@given(shreddable_columns(), st.sampled_from(TEXTUAL), st.sampled_from(DIALECTS), st.booleans(), st.data())
+def test_the_dialects_of_spark(
+    case: tuple[list[Variant | None], ShreddingSchema],
+    type_: pa.DataType,
+    dialect: Dialect,
+    strict: bool,
+    data: st.DataObject,
+) -> None:
+    """As the reference casts them, texts compared by their bytes, which may be any."""
+    rows, schema = case
+    path = data.draw(paths_into(rows))
+    target = target_of(type_)
+    found = [None if row is None else row.get(path) for row in rows]
+    cast = partial(cast_value, path="$") if strict else try_cast_value
+    try:
+        items = [None if value is None else cast(value, target, dt.UTC, dialect=dialect) for value in found]
+    except CastError:
+        return  # the test of errors is below
+    wanted = nested([plain(item, target) for item in items], target).cast(arrow_type(target, pa.binary()))
+    for column in (column_of(rows), shred(column_of(rows), schema)):
+        same = get(column, path, type_, strict=strict, dialect=dialect)
+        assert same.type == type_
+        assert str(same.cast(wanted.type)) == str(wanted)
 
 
 @settings(max_examples=60)

@@ -18,6 +18,7 @@ from shredlake.delta.schema import arrow_type, physical_type
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import decode_path
 from shredlake.expr import Column, Expr, Projection, join_name
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.parquet.explain import Explain
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.plan import make_plan
@@ -37,8 +38,8 @@ class Query:
     schema: pa.Schema
     strict: bool = False
     timezone: str = "UTC"
-    raw_text: bool = False
-    """Whether strings may hold bytes that are not UTF-8: for Spark, whose strings may."""
+    dialect: Dialect = ARROW
+    """That of the engine that the values are for."""
 
 
 def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class DataFile:
             views="variant",
             strict=query.strict,
             timezone=query.timezone,
-            raw_text=query.raw_text,
+            dialect=query.dialect,
             live=self._live(),
             indexes=indexes,
         )

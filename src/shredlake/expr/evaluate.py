@@ -40,6 +40,7 @@ from shredlake.expr.like import like_mask
 from shredlake.expr.sql import to_sql
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
 from shredlake.kernels.cast_column import cast_column
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.get import get
 from shredlake.kernels.layout import is_variant
 
@@ -55,20 +56,20 @@ class Typed:
 
 
 def evaluate(
-    expr: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC", raw_text: bool = False
+    expr: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC", dialect: Dialect = ARROW
 ) -> pa.Array:
     """The expression's value in every row.
 
     A cast that fails gives null, with `strict` a CastError; `variant_get` and `try_variant_get` say for
-    themselves which of the two they are. `timezone` is the session's. With `raw_text`, strings may hold bytes
-    that are not UTF-8, as those of Spark may.
+    themselves which of the two they are. `timezone` is the session's, `dialect` that of the engine that
+    the values are for.
 
     >>> from shredlake.expr import parse_predicate
     >>> table = pa.table({"a": [1, None, 3]})
     >>> evaluate(parse_predicate("a > 2 or a is null"), table).to_pylist()
     [False, True, True]
     """
-    value = _Evaluator(data, strict, timezone, raw_text).value(expr).data
+    value = _Evaluator(data, strict, timezone, dialect).value(expr).data
     if isinstance(value, pa.Scalar):
         return pa.repeat(value, data.num_rows)
     return value
@@ -100,11 +101,11 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
 
 
 class _Evaluator:
-    def __init__(self, data: Data, strict: bool, timezone: str, raw_text: bool) -> None:
+    def __init__(self, data: Data, strict: bool, timezone: str, dialect: Dialect) -> None:
         self.table = data
         self.strict = strict
         self.timezone = timezone
-        self.raw_text = raw_text
+        self.dialect = dialect
 
     def value(self, expr: Expr) -> Typed:
         match expr:
@@ -174,7 +175,7 @@ class _Evaluator:
             )
         strict = self.strict if ref.strict is None else ref.strict
         arrow = None if ref.type is None else ref.type.arrow
-        found = get(column, ref.path, arrow, strict=strict, timezone=self.timezone, raw_text=self.raw_text)
+        found = get(column, ref.path, arrow, strict=strict, timezone=self.timezone, dialect=self.dialect)
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         return Typed(found, ref.type or VARIANT)
 
@@ -199,13 +200,13 @@ class _Evaluator:
             return Typed(_scalar(None if folded is None else folded.value, kind), kind)
         if value.type == VARIANT:
             cast = get(
-                value.data, "$", kind.arrow, strict=strict, timezone=self.timezone, raw_text=self.raw_text
+                value.data, "$", kind.arrow, strict=strict, timezone=self.timezone, dialect=self.dialect
             )
         elif pa.types.is_decimal(kind.arrow) and not pa.types.is_decimal128(kind.arrow):
             cast = value.data.cast(kind.arrow)
         else:
             cast = cast_column(
-                value.data, kind.arrow, strict=strict, timezone=self.timezone, raw_text=self.raw_text
+                value.data, kind.arrow, strict=strict, timezone=self.timezone, dialect=self.dialect
             )
         return Typed(cast, kind)
 
@@ -295,7 +296,7 @@ class _OfValues(_Evaluator):
     """Evaluates over some values in place of a column."""
 
     def __init__(self, values: Typed, timezone: str) -> None:
-        super().__init__(pa.table({"": values.data}), strict=False, timezone=timezone, raw_text=False)
+        super().__init__(pa.table({"": values.data}), strict=False, timezone=timezone, dialect=ARROW)
         self._values = values
 
     def column(self, name: str) -> Typed:

@@ -169,7 +169,20 @@ def _shortest(number: float, text: str) -> str:
 
 
 def _java_layout(number: float, text: str) -> str:
-    """Digits and exponent as Double.toString has them: plain from 1E-3 to below 1E7."""
+    """Digits and exponent of Python's text as Double.toString has them."""
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = int(exponent or 0) + len(whole) - (len(whole + fraction) - len(digits))
+    return in_java_layout(number, digits.rstrip("0"), point)
+
+
+def in_java_layout(number: float, digits: str, point: int) -> str:
+    """The digits of a number, so many of them before the point: plain from 1E-3 to below 1E7.
+
+    >>> in_java_layout(-12.5, "125", 2), in_java_layout(1.25e9, "125", 10)
+    ('-12.5', '1.25E9')
+    """
     if number != number:
         return '"NaN"'
     if number - number != 0:
@@ -177,11 +190,6 @@ def _java_layout(number: float, text: str) -> str:
     if number == 0:
         return "-0.0" if str(number).startswith("-") else "0.0"
     sign = "-" if number < 0 else ""
-    mantissa, _, exponent = text.lstrip("-").partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = int(exponent or 0) + len(whole) - (len(whole + fraction) - len(digits))
-    digits = digits.rstrip("0")
     if -3 < point <= 7:
         if point <= 0:
             return f"{sign}0.{'0' * -point}{digits}"

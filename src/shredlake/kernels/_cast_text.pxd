@@ -1,9 +1,11 @@
 """The text of every value that casts to a string, for compiled code.
 
 As JSON has it (`_json_print.pxd`), without quotes around scalars; decimals lose trailing zeros; a timestamp has no
-offset unless it stands inside an object or array. In a zone other than UTC, timestamps are left to the table.
+offset unless it stands inside an object or array. Left to the table: timestamps in a zone other than UTC, and
+floats and doubles that Java before 19 prints in other digits, if those are asked for.
 """
 
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memmove
 
@@ -23,6 +25,8 @@ from shredlake.kernels._variant cimport (
     P_BINARY,
     P_DECIMAL16,
     P_DECIMAL4,
+    P_DOUBLE,
+    P_FLOAT,
     P_STRING,
     P_TIMESTAMP,
     P_TIMESTAMP_NANOS,
@@ -31,6 +35,8 @@ from shredlake.kernels._variant cimport (
     Slice,
     int128_t,
     name_at,
+    read_double,
+    read_float,
     string_at,
 )
 from shredlake.kernels._walk cimport (
@@ -67,8 +73,26 @@ cdef inline int append_digits(Bytes* out, int128_t number, int scale) noexcept n
     return append(out, &text[at], 48 - at)
 
 
+cdef inline bint prints_alike(const uint8_t* p) noexcept nogil:
+    """Whether every Java prints the number in the same digits, see json/old_java.py; true of what is no float."""
+    cdef double number, many
+    if p[0] >> 2 == P_DOUBLE:
+        number, many = fabs(read_double(p + 1)), 9007199254740992.0     # 2 ** 53
+    elif p[0] >> 2 == P_FLOAT:
+        number, many = fabs(<double> read_float(p + 1)), 16777216.0     # 2 ** 24
+    else:
+        return True
+    return 1e-3 <= number < many or number == 0 or not isfinite(number)
+
+
 cdef inline int append_scalar(
-    Bytes* out, const uint8_t* p, const uint8_t* end, const uint64_t* powers, bint utc, bint inside
+    Bytes* out,
+    const uint8_t* p,
+    const uint8_t* end,
+    const uint64_t* powers,
+    bint utc,
+    bint old_java,
+    bint inside,
 ) noexcept nogil:
     """A scalar other than a string or a binary: as it is, or as JSON inside a container. CAST, or a status below."""
     cdef int id = p[0] >> 2, scale
@@ -80,7 +104,7 @@ cdef inline int append_scalar(
         if exact_number(p, end, &number, &scale) != 1:
             return MALFORMED
         return append_digits(out, number, scale)
-    if zoned and not utc:
+    if (zoned and not utc) or (old_java and not prints_alike(p)):
         return DEFERRED
     if reserve(out, SCALAR_ROOM) != OK:
         return NO_MEMORY
@@ -96,12 +120,12 @@ cdef inline int append_scalar(
 
 
 cdef inline int append_json_scalar(
-    Bytes* out, const uint8_t* p, int64_t size, const uint64_t* powers, bint utc
+    Bytes* out, const uint8_t* p, int64_t size, const uint64_t* powers, bint utc, bint old_java
 ) noexcept nogil:
     cdef uint8_t* last
     cdef Slice text
     if p[0] & 3 == PRIMITIVE and p[0] >> 2 != P_STRING and p[0] >> 2 != P_BINARY:
-        return append_scalar(out, p, p + size, powers, utc, True)
+        return append_scalar(out, p, p + size, powers, utc, old_java, True)
     if string_at(p, p + size, &text) != 0:
         return MALFORMED
     if reserve(out, string_room(text.size) + binary_room(text.size)) != OK:
@@ -140,6 +164,7 @@ cdef inline int append_container(
     int64_t size,
     const uint64_t* powers,
     bint utc,
+    bint old_java,
 ) noexcept nogil:
     """An object or array as JSON. CAST, DEFERRED, MALFORMED or NO_MEMORY; if not CAST, part of it may be there."""
     cdef int event = first_event(walk, p, size), status = CAST
@@ -160,7 +185,7 @@ cdef inline int append_container(
                     if status != CAST:
                         return status
             if event == SCALAR:
-                status = append_json_scalar(out, walk.at, walk.size, powers, utc)
+                status = append_json_scalar(out, walk.at, walk.size, powers, utc, old_java)
             else:
                 status = append_byte(out, 123 if event == OPEN_OBJECT else 91)
         if status != CAST:

@@ -163,7 +163,8 @@ cdef struct Job:
     int same_id
     bint utc
     bint strict
-    bint raw_text           # strings need not be UTF-8
+    bint any_bytes          # strings need not be UTF-8
+    bint old_java           # floats and doubles have the digits that Java before 19 prints
     int status
     Bytes values            # or, for values of any length, the offsets
     Bytes data
@@ -299,7 +300,7 @@ cdef int cast_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) 
         if job.target == T_STRING and not is_utf8(text.data, text.size):
             if kind == P_STRING:
                 return MALFORMED
-            if not job.raw_text:
+            if not job.any_bytes:
                 return FAILED
         return append(&job.data, text.data, text.size)
     if job.target == T_BINARY:
@@ -308,7 +309,7 @@ cdef int cast_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) 
         return container_text(job, row, p, end)
     if kind <= P_NULL:
         return other(kind)
-    return append_scalar(&job.data, p, end, job.powers, job.utc, False)
+    return append_scalar(&job.data, p, end, job.powers, job.utc, job.old_java, False)
 
 
 cdef int container_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
@@ -319,7 +320,9 @@ cdef int container_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* 
         return MALFORMED
     if parse_metadata(metadata.data, metadata.size, &dictionary) != 0:
         return MALFORMED
-    cdef int outcome = append_container(&job.data, &job.walk, &dictionary, p, size, job.powers, job.utc)
+    cdef int outcome = append_container(
+        &job.data, &job.walk, &dictionary, p, size, job.powers, job.utc, job.old_java
+    )
     if outcome != CAST:
         job.data.size = before
     return outcome
@@ -418,12 +421,11 @@ cdef object finish(Job* job, type_):
     return array if storage is type_ else pa.ExtensionArray.from_storage(type_, array)
 
 
-def extract(metadata, value, validity, steps, target, bint utc, bint strict, bint raw_text, int64_t first_row):
+def extract(metadata, value, validity, steps, target, bint utc, bint strict, int64_t first_row, dialect):
     """What the steps lead to in each row, cast to a scalar (None: the Variant's bytes), and the rows left over.
 
     `validity` (booleans from bit 0, or None) says which rows are there at all. Rows left over are those that
-    only the table in cast.py can cast and, if strict, those that do not cast. With `raw_text`, a binary is a
-    string whatever its bytes are.
+    only the table in cast.py can cast and, if strict, those that do not cast.
     """
     cdef Job job
     cdef int64_t stopped, count = len(value)
@@ -440,7 +442,8 @@ def extract(metadata, value, validity, steps, target, bint utc, bint strict, bin
     job.same_id = SAME_IDS.get(target.type, -1) if target is not None else -1
     job.utc = utc
     job.strict = strict
-    job.raw_text = raw_text
+    job.any_bytes = dialect.any_bytes
+    job.old_java = dialect.old_java
     job.valid_count = 0
     job.step_count = <int> len(names)
     start(&job.values)

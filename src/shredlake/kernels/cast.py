@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 from shredlake.errors import CastError
+from shredlake.json import old_java
 from shredlake.json.render import (
     beginning,
     date_text,
@@ -42,6 +43,7 @@ from shredlake.kernels.datetime_text import (
     to_instant,
     to_local,
 )
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.number_text import (
     float32,
     nearest_single,
@@ -83,7 +85,7 @@ INSTANTS: Final = {
 }
 
 
-def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo) -> Raw | None:
+def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo, dialect: Dialect = ARROW) -> Raw | None:
     """Casts raw content of one type to another; None where it does not cast.
 
     >>> from shredlake.shredding.schema import Scalar
@@ -94,33 +96,34 @@ def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo) -> Raw | N
     >>> cast_scalar(V.STRING, "n/a", Scalar(V.INT32), dt.UTC) is None
     True
     """
-    cast = CASTS.get((_family(source), _family(target.type)))
+    pair = _family(source), _family(target.type)
+    cast = (OLD_JAVA.get(pair) if dialect.old_java else None) or CASTS.get(pair)
     return None if cast is None else cast(raw, target, zone)
 
 
 def cast_value(
-    variant: Variant, target: Target, zone: dt.tzinfo, path: str = "$", *, raw_text: bool = False
+    variant: Variant, target: Target, zone: dt.tzinfo, path: str = "$", dialect: Dialect = ARROW
 ) -> Raw:
     """Casts a Variant, nested targets included: the row-at-a-time reference.
 
     A Variant null gives None. A value that does not cast, nested or not, raises CastError with the path.
-    With `raw_text`, a binary that is not UTF-8 is a string all the same, given as its bytes.
+    A string that is not UTF-8, in a dialect that has such, is given as its bytes.
 
     >>> from shredlake.kernels.targets import ListOf
     >>> cast_value(Variant.of([1, "2", None]), ListOf(Scalar(V.INT64)), dt.UTC)
     [1, 2, None]
     """
-    return _cast_value(variant, target, zone, path, _or_bytes(_raise_cast_error, raw_text))
+    return _Caster(zone, dialect, _raise_cast_error).cast(variant, target, path)
 
 
-def try_cast_value(variant: Variant, target: Target, zone: dt.tzinfo, *, raw_text: bool = False) -> Raw:
+def try_cast_value(variant: Variant, target: Target, zone: dt.tzinfo, dialect: Dialect = ARROW) -> Raw:
     """As `cast_value`, with None in place of every value, nested or not, that does not cast.
 
     >>> from shredlake.kernels.targets import ListOf
     >>> try_cast_value(Variant.of([1, "x"]), ListOf(Scalar(V.INT64)), dt.UTC)
     [1, None]
     """
-    return _cast_value(variant, target, zone, "$", _or_bytes(_no_value, raw_text))
+    return _Caster(zone, dialect, _no_value).cast(variant, target, "$")
 
 
 Failure = Callable[[Variant, Target, str], Raw]
@@ -135,44 +138,48 @@ def _raise_cast_error(variant: Variant, target: Target, path: str) -> NoReturn:
     raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
 
 
-def _or_bytes(failure: Failure, raw_text: bool) -> Failure:
-    """The same, but for a binary that does not cast to string: its bytes."""
+@dataclass(frozen=True)
+class _Caster:
+    """Casts with what they depend on."""
 
-    def found(variant: Variant, target: Target, path: str) -> Raw:
-        if variant.type is V.BINARY and isinstance(target, Scalar) and target.type is V.STRING:
-            return scalar_at(variant.value, 0, len(variant.value))[1]
-        return failure(variant, target, path)
+    zone: dt.tzinfo
+    dialect: Dialect
+    failure: Failure
+    """What becomes of a value that does not cast."""
 
-    return found if raw_text else failure
+    def cast(self, variant: Variant, target: Target, path: str) -> Raw:
+        if isinstance(target, AnyVariant):
+            return variant
+        kind = variant.type
+        if kind is V.NULL:
+            return None
 
+        def inner(item: Variant, wanted: Target, step: str | int) -> Raw:
+            return self.cast(item, wanted, f"{path}[{step!r}]")
 
-def _cast_value(variant: Variant, target: Target, zone: dt.tzinfo, path: str, failure: Failure) -> Raw:
-    if isinstance(target, AnyVariant):
-        return variant
-    kind = variant.type
-    if kind is V.NULL:
-        return None
+        match target:
+            case Scalar() if kind not in (V.OBJECT, V.ARRAY):
+                return self.scalar(variant, target, path)
+            case Scalar() if target.type is V.STRING:
+                return container_text(variant, self.zone, self.dialect)
+            case ListOf(element) if kind is V.ARRAY:
+                return [inner(item, element, index) for index, item in enumerate(variant)]
+            case MapOf(value) if kind is V.OBJECT:
+                return {name: inner(item, value, name) for name, item in variant.items()}
+            case StructOf(fields) if kind is V.OBJECT:
+                items = dict(variant.items())
+                return {name: inner(items[name], to, name) if name in items else None for name, to in fields}
+            case _:
+                return self.failure(variant, target, path)
 
-    def inner(item: Variant, wanted: Target, step: str | int) -> Raw:
-        return _cast_value(item, wanted, zone, f"{path}[{step!r}]", failure)
-
-    match target:
-        case Scalar():
-            if kind in (V.OBJECT, V.ARRAY):
-                is_text = target.type is V.STRING
-                return container_text(variant, zone) if is_text else failure(variant, target, path)
-            _, raw = scalar_at(variant.value, 0, len(variant.value))
-            cast = cast_scalar(kind, raw, target, zone)
-            return failure(variant, target, path) if cast is None else cast
-        case ListOf(element) if kind is V.ARRAY:
-            return [inner(item, element, index) for index, item in enumerate(variant)]
-        case MapOf(value) if kind is V.OBJECT:
-            return {name: inner(item, value, name) for name, item in variant.items()}
-        case StructOf(fields) if kind is V.OBJECT:
-            items = dict(variant.items())
-            return {name: inner(items[name], to, name) if name in items else None for name, to in fields}
-        case _:
-            return failure(variant, target, path)
+    def scalar(self, variant: Variant, target: Scalar, path: str) -> Raw:
+        kind, raw = scalar_at(variant.value, 0, len(variant.value))
+        cast = cast_scalar(kind, raw, target, self.zone, self.dialect)
+        if cast is not None:
+            return cast
+        if self.dialect.any_bytes and kind is V.BINARY and target.type is V.STRING:
+            return raw
+        return self.failure(variant, target, path)
 
 
 def casts(source: V, target: V) -> bool:
@@ -247,6 +254,11 @@ def _decimal_to_decimal(raw: Raw, target: Scalar, zone: dt.tzinfo) -> tuple[int,
 
 def _float_to_decimal(raw: Raw, target: Scalar, zone: dt.tzinfo) -> tuple[int, int] | None:
     return None if math.isnan(raw) or math.isinf(raw) else _rescale(Decimal(repr(raw)), target)
+
+
+def _old_float_to_decimal(raw: Raw, target: Scalar, zone: dt.tzinfo) -> tuple[int, int] | None:
+    """By way of the text, as Spark does it; of a float too, which is a double then."""
+    return _rescale(Decimal(old_java.double_text(raw)), target) if math.isfinite(raw) else None
 
 
 def _string_to_decimal(raw: Raw, target: Scalar, zone: dt.tzinfo) -> tuple[int, int] | None:
@@ -443,3 +455,11 @@ CASTS: Final[dict[tuple[V, V], Cast]] = {
     (source, target): cast for source, row in _ROWS.items() for target, cast in row.items()
 }
 """Every pair that can cast; INT64 stands for all integer widths, DECIMAL16 for all decimals."""
+
+OLD_JAVA: Final[dict[tuple[V, V], Cast]] = {
+    (V.FLOAT, V.STRING): lambda raw, target, zone: old_java.float_text(raw).strip('"'),
+    (V.DOUBLE, V.STRING): lambda raw, target, zone: old_java.double_text(raw).strip('"'),
+    (V.FLOAT, V.DECIMAL16): _old_float_to_decimal,
+    (V.DOUBLE, V.DECIMAL16): _old_float_to_decimal,
+}
+"""What is different where Java is older than 19."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from shredlake.errors import CastError
 from shredlake.kernels.damaged_text import decoded
 from shredlake.kernels.datetime_text import session_zone
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.extract import Casting, extract
 from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.layout import typed_value_type
@@ -36,7 +37,7 @@ def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting
     if typed.type == wanted:
         return typed
     pair = source.type, target.type
-    if source == target or pair in _WIDENING or (casting.raw_text and pair == (V.BINARY, V.STRING)):
+    if source == target or pair in _WIDENING or (casting.dialect.any_bytes and pair == (V.BINARY, V.STRING)):
         return typed.cast(wanted, safe=False)
     if source.type.is_integer and target.type.is_integer and not casting.strict:
         return _narrowed(typed, wanted)
@@ -58,11 +59,9 @@ def cast_column(
     *,
     strict: bool = False,
     timezone: str = "UTC",
-    raw_text: bool = False,
+    dialect: Dialect = ARROW,
 ) -> pa.Array:
     """A plain column in another type, as Spark's cast: null, or with `strict` a CastError, where it fails.
-
-    With `raw_text`, any binary casts to string, and its bytes are not checked.
 
     >>> cast_column(pa.array(["1", "x"]), pa.int64()).to_pylist()
     [1, None]
@@ -74,5 +73,5 @@ def cast_column(
         return array.cast(type)  # only out of a Variant does a decimal lose its trailing zeros
     if source.type is V.STRING and target.type not in (V.STRING, V.BINARY):
         array = decoded(array)
-    casting = Casting(session_zone(timezone), strict, "value", raw_text=raw_text)
+    casting = Casting(session_zone(timezone), strict, "value", dialect=dialect)
     return cast_typed(array, source, target, casting)

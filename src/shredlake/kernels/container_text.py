@@ -9,15 +9,18 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from shredlake.json.old_java import double_text, float_text
 from shredlake.json.render import TEXT, quoted, timestamp_text
 from shredlake.kernels.datetime_text import SECOND, to_local
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.variant import Variant, VariantType
 from shredlake.variant.walk import Event
 
+_OLD_JAVA = {VariantType.DOUBLE: double_text, VariantType.FLOAT: float_text}
 _UNITS = {VariantType.TIMESTAMP: 1000, VariantType.TIMESTAMP_NANOS: 1}
 
 
-def container_text(variant: Variant, zone: dt.tzinfo) -> str:
+def container_text(variant: Variant, zone: dt.tzinfo, dialect: Dialect = ARROW) -> str:
     """An object or array as JSON text.
 
     >>> from decimal import Decimal
@@ -37,7 +40,7 @@ def container_text(variant: Variant, zone: dt.tzinfo) -> str:
             separator = ":"
         elif event is Event.SCALAR:
             kind, raw = detail
-            parts.append(_scalar_text(kind, raw, zone))
+            parts.append(_scalar_text(kind, raw, zone, dialect))
             separator = ","
         else:
             parts.append("{" if event is Event.OBJECT else "[")
@@ -45,7 +48,9 @@ def container_text(variant: Variant, zone: dt.tzinfo) -> str:
     return "".join(parts)
 
 
-def _scalar_text(kind: VariantType, raw: Any, zone: dt.tzinfo) -> str:
+def _scalar_text(kind: VariantType, raw: Any, zone: dt.tzinfo, dialect: Dialect) -> str:
+    if dialect.old_java and kind in _OLD_JAVA:
+        return _OLD_JAVA[kind](raw)
     if kind.is_decimal:
         return stripped(TEXT[kind](raw))
     if kind not in _UNITS or zone is dt.UTC:

@@ -12,6 +12,7 @@ from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels.cast import cast_value, try_cast_value
 from shredlake.kernels.columns import as_binary
 from shredlake.kernels.compiled import engine
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.explain import in_row
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.layout import typed_value_type
@@ -31,15 +32,14 @@ class Casting:
     strict: bool
     path: str
     first_row: int = 0
-    raw_text: bool = False
-    """Whether strings may hold bytes that are not UTF-8, as those of Spark may."""
+    dialect: Dialect = ARROW
 
     def cast(self, variant: Variant, target: Target, row: int) -> Any:
         """One value by the reference: None, or if strict a CastError, where it does not cast."""
         try:
             if not self.strict:
-                return try_cast_value(variant, target, self.zone, raw_text=self.raw_text)
-            return cast_value(variant, target, self.zone, self.path, raw_text=self.raw_text)
+                return try_cast_value(variant, target, self.zone, self.dialect)
+            return cast_value(variant, target, self.zone, self.path, self.dialect)
         except MalformedVariant as error:
             raise in_row(error, self.first_row + row) from None
         except CastError as error:
@@ -64,7 +64,7 @@ def extract(
     value = as_binary(value)
     utc = casting.zone is dt.UTC
     array, deferred = engine("get").extract(
-        metadata, value, valid, steps, target, utc, casting.strict, casting.raw_text, casting.first_row
+        metadata, value, valid, steps, target, utc, casting.strict, casting.first_row, casting.dialect
     )
     if not len(deferred):
         return array

@@ -23,6 +23,7 @@ from shredlake.kernels.cast_column import cast_typed
 from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import as_binary, check_column, column_of, part, validity_of
 from shredlake.kernels.datetime_text import session_zone
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.extract import Casting, Steps, extract
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.layout import is_list_like, shredding_schema
@@ -40,7 +41,7 @@ def get(
     *,
     strict: bool = False,
     timezone: str = "UTC",
-    raw_text: bool = False,
+    dialect: Dialect = ARROW,
     threads: int | None = None,
 ) -> Column:
     """What `path` leads to, as a typed Arrow array, or as a Variant column if `type` is None.
@@ -50,8 +51,8 @@ def get(
     CastError that names row, path and value (Spark's variant_get). `timezone` is the session's, for casts
     between instants and texts, dates or clocks without a zone. See docs/casts.md for what casts to what.
 
-    A binary casts to string if it is UTF-8, for an Arrow string may hold nothing else. `raw_text` is for
-    columns on their way to Spark, whose strings may: there any binary does, and its bytes are not checked.
+    `dialect` is for columns on their way to an engine that casts otherwise: `spark_on(17)` keeps the bytes of
+    a binary that is not UTF-8, which is a string for Spark, and prints floats as Java 17 does.
 
     >>> import pyarrow as pa, shredlake as sl
     >>> column = sl.from_json(pa.array(['{"user": {"id": 7}}', '{"user": {"id": "8"}}', '{}']))
@@ -62,7 +63,7 @@ def get(
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
     shredding_schema(column.type)  # a layout that can't exist is an error, wherever the path leads
     target = AnyVariant() if type is None else target_of(type)
-    casting = Casting(session_zone(timezone), strict, Path(steps).normalized(), raw_text=raw_text)
+    casting = Casting(session_zone(timezone), strict, Path(steps).normalized(), dialect=dialect)
     work = partial(_get_piece, steps, target, casting)
     result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)
     return result if type is None or result.type == type else result.cast(type)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from shredlake.errors import InvalidExpression, InvalidSchema
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, name_parts
 from shredlake.expr.evaluate import evaluate
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.layout import variant
 from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Binder, Bound, Presence, Reference, View, Viewed, column_of, prunable
@@ -38,14 +39,13 @@ def make_plan(
     views: View | Mapping[str, View],
     strict: bool,
     timezone: str,
-    raw_text: bool = False,
+    dialect: Dialect = ARROW,
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
 ) -> Plan:
     """Ties a query to the files it is asked of; `live` says of some files which rows still count.
 
-    With `raw_text`, strings may hold bytes that are not UTF-8. With `indexes`, texts may come out as indexes
-    into a dictionary.
+    With `indexes`, texts may come out as indexes into a dictionary.
     """
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
@@ -67,7 +67,7 @@ def make_plan(
         task = Task(
             file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
             conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
-            strict=strict, timezone=timezone, raw_text=raw_text,
+            strict=strict, timezone=timezone, dialect=dialect,
             live=(live or {}).get(file), indexes=indexes,
         )  # fmt: skip
         tasks.append(task)

@@ -16,6 +16,7 @@ from shredlake import kernels
 from shredlake.errors import InvalidFile, ShredlakeError
 from shredlake.expr.ast import Cast, Column, Get, walk
 from shredlake.expr.evaluate import evaluate
+from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Bound, Presence, Reference, Viewed, column_of
 from shredlake.parquet.draft_columns import from_draft
@@ -57,8 +58,8 @@ class Task:
     schema: pa.Schema
     strict: bool
     timezone: str
-    raw_text: bool = False
-    """Whether strings may hold bytes that are not UTF-8."""
+    dialect: Dialect = ARROW
+    """That of the engine that the values are for."""
     live: Live | None = None
     """Which rows of the file still count; None for all."""
     indexes: bool = False
@@ -141,7 +142,7 @@ class Window:
             return values[bound.expr.name]
         table = pa.table(values) if values else pa.table({"rows": pa.nulls(self.rows.count)})
         task = self.task
-        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, raw_text=task.raw_text)
+        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
 
     def value(self, reference: Reference) -> pa.Array:
         """What a reference means in each row."""
@@ -231,10 +232,8 @@ class Window:
         strict = self.task.strict if reference.strict is None else reference.strict
         target = None if reference.type is None else reference.type.arrow
         narrow = _with_metadata(self._todays(found, access.place))
-        timezone, raw_text = self.task.timezone, self.task.raw_text
-        return kernels.get(
-            narrow, reference.path, target, strict=strict, timezone=timezone, raw_text=raw_text
-        )
+        timezone, dialect = self.task.timezone, self.task.dialect
+        return kernels.get(narrow, reference.path, target, strict=strict, timezone=timezone, dialect=dialect)
 
     def _todays(self, column: pa.Array, place: Names) -> pa.Array:
         """A Variant column in today's layout, whichever the file has."""

@@ -186,7 +186,7 @@ def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
             if not all(_is_small(data, ref) for data in ends for ref in sought(query.predicate)):
                 return False
             small = all(_has_few(data, query, key) for data in ends for key in grouping.grouped)
-            return small or _come_back(ends, for_spark(query), grouping, len(adds))
+            return small or _come_back(ends, for_spark(scan), grouping, len(adds))
         finally:
             for data in ends:
                 data.file.close()

@@ -176,7 +176,7 @@ def parts(
     from pyspark.sql.types import StructField, StructType
 
     snapshot = slim(scan.snapshot)
-    query = for_spark(scan.local.query)
+    query = for_spark(scan)
     # Statistics stay here: every task gets the list.
     adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
@@ -187,11 +187,12 @@ def parts(
     return from_tasks(scan.spark, tasks, lambda adds: work(_opened(snapshot, adds), query), schema)
 
 
-def for_spark(query: Query) -> Query:
-    """The query with strings as Spark has them, and without casts that fail: it was found that none does."""
+def for_spark(scan: SparkScan) -> Query:
+    """The query of a scan as workers run it, without casts that fail: it was found that none does."""
+    query = scan.local.query
     return replace(
         query,
-        raw_text=True,
+        dialect=scan.dialect,
         projections=tuple(Projection(one.name, rewrite(one.expr, lenient)) for one in query.projections),
         predicate=None if query.predicate is None else rewrite(query.predicate, lenient),
     )

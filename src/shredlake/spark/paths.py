@@ -77,8 +77,8 @@ NUMBERS: Final = (*INTEGERS, *DECIMALS)
 SAME_CAST: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(INTEGERS, (*INTEGERS, "decimal", "float", "double", "string")),
     "decimal": (*INTEGERS, "decimal", "float", "double"),
-    "float": ("float", "double"),
-    "double": ("double",),
+    "float": ("float", "double", "string"),
+    "double": ("double", "string"),
     "boolean": ("boolean", "string"),
     "string": ("string", *INTEGERS, "decimal", "float", "double", "date", "timestamp", "timestamp_ntz"),
     "binary": ("binary", "string"),
@@ -193,7 +193,7 @@ def always_casts(have: str, want: str) -> bool:
     if have == want or (target in ("float", "double") and source not in ("string",)):
         return True
     if target == "string":
-        return source in (*INTEGERS, "boolean", "date", "binary")
+        return source in (*INTEGERS, "float", "double", "boolean", "date", "binary")
     if source in INTEGERS and target in INTEGERS:
         return INTEGERS.index(source) <= INTEGERS.index(target)
     if target == "decimal":

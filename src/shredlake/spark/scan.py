@@ -63,6 +63,7 @@ from shredlake.spark.paths import (
     sql_of,
 )
 from shredlake.spark.relations import parquet_files
+from shredlake.spark.settings import dialect_of
 from shredlake.spark.worker import settle_in
 from shredlake.variant.path import Path
 
@@ -120,6 +121,7 @@ class SparkScan:
         self.prune_only = prune_only
         self.native = native
         self.timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+        self.dialect = dialect_of(spark)
         self.local = TableScan(snapshot, columns, where, strict=strict, timezone=self.timezone)
         self.snapshot = snapshot
         self.strict = strict
@@ -383,7 +385,7 @@ class SparkScan:
             physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for p, _ in asked.values()))
         }
         inputs = [f"{sql_of(_variant_names(physical))} AS {name}" for physical, name in variants.items()]
-        order, timezone = self._row_type.names, self.timezone
+        order, timezone, dialect = self._row_type.names, self.timezone, self.dialect
 
         def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             settle_in()
@@ -392,7 +394,7 @@ class SparkScan:
                 for name, (physical, ref) in asked.items():
                     assert ref.type is not None
                     column = batch.column(variants[physical])
-                    made[name] = get(column, ref.path, ref.type.arrow, timezone=timezone, raw_text=True)
+                    made[name] = get(column, ref.path, ref.type.arrow, timezone=timezone, dialect=dialect)
                 for failed, name in failing.items():
                     physical, ref = asked[name]
                     made[failed] = does_not_cast(batch.column(variants[physical]), ref.path, made[name])
@@ -410,7 +412,7 @@ class SparkScan:
         predicate = self.local.query.predicate
         if predicate is not None:
             predicate = None if self.strict_paths else rewrite(predicate, lenient)
-        query = Query(projections, predicate, kinds, timezone=self.timezone, raw_text=True)
+        query = Query(projections, predicate, kinds, timezone=self.timezone, dialect=self.dialect)
 
         def rows_of(adds: Sequence[Add]) -> Iterator[pa.RecordBatch]:
             for add in adds:

@@ -1,4 +1,4 @@
-"""The settings that a session has now: all of them as one text, and others for a moment."""
+"""What a session is like: all its settings as one text, others for a moment, and its Java."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+
+from shredlake.kernels.dialect import Dialect, spark_on
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +36,14 @@ def set_meanwhile(spark: SparkSession, others: Mapping[str, str]) -> Iterator[No
                     spark.conf.unset(name)
                 else:
                     spark.conf.set(name, value)
+
+
+@lru_cache(maxsize=4)
+def dialect_of(spark: SparkSession) -> Dialect:
+    """What Spark's casts are like, on the Java it runs on."""
+    assert spark._jvm is not None
+    version = str(spark._jvm.System.getProperty("java.specification.version"))
+    return spark_on(int(version.partition(".")[0]))
 
 
 @lru_cache(maxsize=4)

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.errors import ShredlakeError
+from shredlake.kernels.dialect import Dialect
 from shredlake.kernels.explain import in_row
 from shredlake.kernels.layout import typed_value_type
 from shredlake.shredding.schema import Scalar
@@ -21,8 +22,8 @@ def extract(
     target: Scalar | None,
     utc: bool,
     strict: bool,
-    raw_text: bool,
     first_row: int,
+    dialect: Dialect,
 ) -> tuple[pa.Array, pa.Array]:
     """As the compiled `extract`: Variants are taken out here, every cast is left to the table in cast.py."""
     there = validity.to_pylist() if validity is not None else [True] * len(value)
