@@ -130,7 +130,7 @@ SOURCES: dict[str, list[object]] = {
             253402300800000000, 2**63 - 1, -(2**63), -5364662400000000,
         )
     ],
-    "binary": [b"", b"abc", b"\x00\x01", "é".encode()],
+    "binary": [b"", b"abc", b"\x00\x01", "é".encode(), b"\xff", b"a\xc3"],
     "string": list(STRINGS),
     "uuid": [UUID("00112233-4455-6677-8899-aabbccddeeff")],
     "object": [{}, {"a": 1}, {"b": [1.5, None, "x"], "a": {"c": True}}],
