@@ -15,7 +15,8 @@ import shredlake as sl
 from shredlake.delta.actions import Add
 from shredlake.delta.commit import Operation, commit
 from shredlake.spark import aggregate, by_workers, query
-from shredlake.spark.query import explain, sql
+from shredlake.spark.query import explain, read, sql
+from shredlake.spark.settings import set_meanwhile
 
 pytestmark = pytest.mark.spark
 
@@ -107,6 +108,45 @@ def test_the_constant_of_another_zone_prunes(spark: Any, times: str, zone: str) 
     assert [one.files for one in until.tables.values()] == [1]
 
 
+INSTANTS = [
+    "ts <= timestamp'2024-03-10 05:00:01Z'",
+    "ts > timestamp'2024-03-10 05:00:01Z'",
+    "s.t = timestamp'2024-03-10 05:00:02Z' or ts in (timestamp'2024-03-10 05:00:00Z')",
+    "cast(ts as date) = date'2024-03-09'",
+]
+
+
+def test_instants_that_name_no_zone(spark: Any, tmp_path: Path, zone: str) -> None:
+    """Spark writes INT96 unless told otherwise. Whole Variants and structs are read by the workers."""
+    kinds = [("id", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
+    schema = pa.schema([*kinds, ("s", pa.struct([("t", pa.timestamp("us", "UTC"))])), ("v", sl.variant())])
+    table = sl.Table.create(tmp_path / "t", schema, properties={"delta.enableVariantShredding": "true"})
+    made = spark.sql(
+        "select id, ts, named_struct('t', ts) s, to_variant_object(named_struct('n', id)) v "
+        "from (select id, timestamp_seconds(1710046800 + id) ts from range(5))"
+    )
+    with set_meanwhile(spark, {"spark.sql.parquet.outputTimestampType": "INT96"}):
+        made.coalesce(1).write.parquet(str(tmp_path / "files"))
+    adopt(table, tmp_path / "files")
+    for condition in INSTANTS:
+        want = sorted(tuple(row) for row in made.where(condition).select("id", "ts", "s.t").collect())
+        for column in ("v", "s", "v:n::bigint"):
+            found = read(spark, tmp_path / "t", ["id", "ts", "s.t AS t", column], where=condition).collect()
+            assert sorted(tuple(row)[:3] for row in found) == want, (condition, column)
+        text = f"select id, ts, s.t, to_json(v) from t where {condition}"
+        assert sorted(tuple(row)[:3] for row in sql(spark, text, t=tmp_path / "t").collect()) == want
+        local = sl.Table(tmp_path / "t").scan(["id"], condition, timezone=zone).to_arrow()
+        assert sorted(local["id"].to_pylist()) == [row[0] for row in want]
+
+
+def adopt(table: sl.Table, files: Path) -> None:
+    """Makes the one file that Spark wrote a file of the table."""
+    [file] = files.glob("*.parquet")
+    place = table.snapshot.storage.local_root / "one.parquet"
+    file.rename(place)
+    commit(table.snapshot, [Add("one.parquet", place.stat().st_size, 0)], Operation("WRITE"))
+
+
 def test_the_julian_calendar_is_left_to_spark(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,10 +159,7 @@ def test_the_julian_calendar_is_left_to_spark(
         made.coalesce(1).write.parquet(str(tmp_path / "files"))
     finally:
         spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
-    [file] = (tmp_path / "files").glob("*.parquet")
-    file.rename(tmp_path / "t" / "one.parquet")
-    size = (tmp_path / "t" / "one.parquet").stat().st_size
-    commit(table.snapshot, [Add("one.parquet", size, 0)], Operation("WRITE"))
+    adopt(table, tmp_path / "files")
     made.createOrReplaceTempView("julian_truth")
     use_workers(monkeypatch)
     for text in ("select id, d from {t} order by d, id limit 3", "select min(d), max(d), count(*) from {t}"):

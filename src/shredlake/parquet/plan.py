@@ -18,6 +18,9 @@ from shredlake.parquet.file import OpenFile
 from shredlake.parquet.nested import replace_variants
 from shredlake.parquet.window import Live, Task
 
+INSTANT = pa.timestamp("us", "UTC")
+"""What INT96 is to those who write it; Arrow, which does not know the zone, takes it for a local time."""
+
 VIEW_TYPES: Mapping[View, pa.DataType] = {"variant": variant(), "json": pa.string()}
 
 
@@ -127,6 +130,8 @@ def _type_in(reference: Reference, file: OpenFile) -> pa.DataType | None:
         return pa.bool_()
     if isinstance(reference, Get):
         return variant() if reference.type is None else reference.type.arrow
+    if node.physical == "int96":
+        return INSTANT
     type_ = file.arrow_schema.field(node.path[0]).type
     for name in node.path[1:]:
         type_ = type_.field(name).type
