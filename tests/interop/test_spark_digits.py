@@ -134,3 +134,50 @@ def test_java_has_changed() -> None:
     old, new = (get(column, "$", pa.string(), dialect=spark_on(java)).to_pylist() for java in (17, 21))
     assert old != new
     assert old[1] == new[1]
+
+
+CONSTANTS = [
+    "cast(d as string) = '1.9999999999999998E23' or cast(d as string) = '2.0E23'",
+    "cast(d as string) like '1.99%'",
+    "cast(d as decimal(38,0)) < 200000000000000000000000",
+    "cast(f as string) in ('2.14748365E9', '2.1474836E9')",
+    "cast(b as string) is not null and not cast(b as string) like 'a_'",
+    "{n} = cast(2e23 as string)",
+    "{n} in (cast(2e23 as string), cast(5.27e21 as string))",
+    "{n} = cast(x'ff' as string)",
+    "cast(2e23 as string) < '2' and {n} is not null",
+]
+"""Casts of constants, and of partition columns, which are constants in every file."""
+
+
+@pytest.mark.parametrize("condition", CONSTANTS)
+def test_constants_have_the_digits_that_spark_has(
+    spark: Any, constants: tuple[str, Any], condition: str
+) -> None:
+    place, truth = constants
+    number = "try_variant_get(v, '$.n', 'string')"
+    want = sorted(row.id for row in truth.where(condition.format(n=number)).collect())
+    for columns in (["id"], ["id", "v:n::int"]):
+        found = read(spark, place, columns, where=condition.format(n="v:n::string"))
+        assert sorted(row[0] for row in found.collect()) == want
+    text = f"select id, v from t where {condition.format(n=number)}"
+    assert sorted(row.id for row in sql(spark, text, t=place).collect()) == want
+
+
+@pytest.fixture(scope="module")
+def constants(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
+    """A table with partitions of doubles, floats and bytes, and its rows as Spark has them."""
+    place = tmp_path_factory.mktemp("constants")
+    keys = [("d", pa.float64()), ("f", pa.float32()), ("b", pa.binary())]
+    schema = pa.schema([("id", pa.int64()), *keys, ("v", sl.variant())])
+    table = sl.Table.create(place / "t", schema, ["d", "f", "b"])
+    rows = [(2e23, 2147483648.0, b"a"), (0.5, 0.1, b"a\xc3"), (5.27e21, 1.0, b"\xff")]
+    parts = []
+    for number, (d, f, b) in enumerate(rows):
+        values = variants([{"n": n} for n in (2e23, 5.27e21, b"\xff", "ab")])
+        columns = [range(4 * number, 4 * number + 4), *([one] * 4 for one in (d, f, b)), values]
+        parts.append(pa.table(columns, schema))
+        table.append(parts[-1])
+    pq.write_table(pa.concat_tables(parts), place / "plain.parquet")
+    truth = spark.read.schema("id bigint, d double, f float, b binary, v variant")
+    return str(place / "t"), truth.parquet(str(place / "plain.parquet"))

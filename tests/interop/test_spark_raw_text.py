@@ -57,6 +57,9 @@ CONDITIONS = [
     "{s} like '__'",
     "{s} like '%(_'",
     "{s} not like '%é%'",
+    "{s} not like 'a%('",
+    "{s} like 'é_' or {s} like '_%é'",
+    "{s} in (cast(x'ffff' as string), 'ab')",
 ]
 
 QUERIES = [

@@ -9,7 +9,18 @@ from decimal import Decimal
 from typing import Any, Final
 
 from shredlake.expr.ast import Literal
-from shredlake.expr.types import BIGINT, DOUBLE, INT, MAX_PRECISION, DataType, decimal
+from shredlake.expr.coerce import is_decimal
+from shredlake.expr.types import (
+    BIGINT,
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MAX_PRECISION,
+    STRING,
+    DataType,
+    decimal,
+)
 from shredlake.kernels.cast import cast_scalar
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.targets import scalar_of
@@ -59,6 +70,17 @@ def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | No
         return None if cast is None else Literal(_FROM_RAW.get(wanted.type, _decimal_or_same)(cast), target)
     except OverflowError:  # a date outside years 1 to 9999
         return None
+
+
+def depends_on_engine(source: DataType, target: DataType) -> bool:
+    """Whether engines differ in what becomes of a constant (`kernels/dialect.py`): then each casts its own.
+
+    >>> depends_on_engine(DOUBLE, STRING), depends_on_engine(INT, STRING)
+    (True, False)
+    """
+    if source in (FLOAT, DOUBLE):
+        return target == STRING or is_decimal(target)
+    return source == BINARY and target == STRING
 
 
 def _to_raw(value: Any, kind: VariantType) -> Any:

@@ -35,7 +35,7 @@ from shredlake.expr.ast import (
     name_parts,
 )
 from shredlake.expr.coerce import common_type
-from shredlake.expr.constants import fold_cast
+from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.like import like_mask
 from shredlake.expr.sql import to_sql
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
@@ -193,6 +193,8 @@ class _Evaluator:
     def cast(self, value: Typed, kind: DataType, strict: bool) -> Typed:
         if value.type == kind:
             return value
+        if isinstance(value.data, pa.Scalar) and depends_on_engine(value.type, kind):
+            return Typed(self.cast(Typed(pa.repeat(value.data, 1), value.type), kind, strict).data[0], kind)
         if isinstance(value.data, pa.Scalar):
             folded = fold_cast(Literal(value.data.as_py(), value.type), kind, self.timezone)
             if folded is None and strict:

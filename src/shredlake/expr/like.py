@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import string
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.kernels.damaged_text import decoded
+from shredlake.kernels.damaged_text import characters, decoded
 
 ANY = object()
 ONE = object()
@@ -52,11 +52,15 @@ def like_prefix(pattern: str, escape: str) -> tuple[str, bool]:
 
 
 def like_mask(text: Any, pattern: str, escape: str) -> Any:
-    """Which texts match; null where the text is. Bytes that are not UTF-8 are U+FFFD for `_`, as in Spark.
+    """Which texts match; null where the text is.
+
+    Of bytes that are not UTF-8, `_` sees U+FFFD. All other comparisons are of bytes, as Spark's are.
 
     >>> like_mask(pa.array(["abc", "xbc", None]), "a%", "\\\\").to_pylist()
     [True, False, None]
     """
+    if isinstance(text, pa.Scalar):
+        return like_mask(pa.repeat(text, 1), pattern, escape)[0]
     parts = pattern_parts(pattern, escape)
     match parts:
         case []:
@@ -69,10 +73,17 @@ def like_mask(text: Any, pattern: str, escape: str) -> Any:
             return pc.ends_with(text, pattern=suffix)
         case [start, str() as inner, end] if start is ANY and end is ANY:
             return pc.match_substring(text, pattern=inner)
-    if isinstance(text, pa.Array):
-        text = decoded(text)
-    regex = "".join(
-        ".*" if part is ANY else "." if part is ONE else re.sub(r"([^\w\s])", r"\\\1", part, flags=re.ASCII)
-        for part in parts
-    )
-    return pc.match_substring_regex(text, pattern=rf"(?s)\A(?:{regex})\z")
+        case [str() as prefix, middle, str() as suffix] if middle is ANY:
+            ends = pc.and_(pc.starts_with(text, pattern=prefix), pc.ends_with(text, pattern=suffix))
+            return pc.and_(ends, pc.greater_equal(characters(text), len(prefix) + len(suffix)))
+    regex = "".join(".*" if part is ANY else "." if part is ONE else _escaped(part) for part in parts)
+    return pc.match_substring_regex(decoded(text), pattern=rf"(?s)\A(?:{regex})\z")
+
+
+def _escaped(text: str) -> str:
+    """A text as RE2 matches it: nothing but punctuation may be escaped.
+
+    >>> print(_escaped("1.é"))
+    1\\.é
+    """
+    return "".join("\\" + char if char in string.punctuation else char for char in text)

@@ -36,7 +36,7 @@ from shredlake.expr.ast import (
     join_name,
     name_parts,
 )
-from shredlake.expr.constants import fold_cast, number
+from shredlake.expr.constants import depends_on_engine, fold_cast, number
 from shredlake.expr.types import (
     BINARY,
     BOOLEAN,
@@ -411,7 +411,7 @@ class _Reader:
             if target == VARIANT:
                 return value
             return Get(value.column, value.path, target, strict if value.strict is None else value.strict)
-        if isinstance(value, Literal):
+        if isinstance(value, Literal) and not depends_on_engine(value.type, target):
             folded = fold_cast(value, target, self.timezone)
             if folded is not None:
                 return folded

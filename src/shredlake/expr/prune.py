@@ -39,6 +39,7 @@ from shredlake.expr.ast import (
     Not,
     Or,
     references,
+    walk,
 )
 from shredlake.expr.coerce import common_type
 from shredlake.expr.constants import fold_cast
@@ -127,6 +128,9 @@ class _Pruner:
         return pa.repeat(pa.scalar(truth), self.stats.length)
 
     def constant(self, expr: Expr, truth: bool) -> pa.Array:
+        literals = [node for node in walk(expr) if isinstance(node, Literal)]
+        if any(literal.type in (FLOAT, DOUBLE, BINARY) for literal in literals):
+            return self.everywhere()  # its text, or decimal, may depend on the engine
         try:
             value = evaluate(expr, pa.table({"row": [0]}), timezone=self.timezone)[0].as_py()
         except ShredlakeError:

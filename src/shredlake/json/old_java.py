@@ -10,9 +10,11 @@ digit = b / s     b = 10 (b mod s)     low:   b < m           the digits will do
                   m = 10 m             high:  b + m > 10 s    one more in the last place will do
 ```
 
+In exact arithmetic, needed where words are too short, `high` is true where the two are equal as well.
+
 The mistakes are part of it. The arithmetic is in words of 32 or 64 bits wherever `b` and `10 s` fit, and then
 `m` and `b + m` may overflow. Of whole numbers above 2 ** 53 (floats: 2 ** 24) digits are cut off, whatever
-they are. And a decimal that lies exactly between two numbers is taken for neither.
+they are. And digits that lie exactly between two numbers are often not taken for the one that they read as.
 
 All of it matters below 1E-3 and from 2 ** 53 (floats: 2 ** 24) on. Between, the digits are the shortest:
 nothing overflows there (that was computed, from all exponents and all numbers of bits), whole numbers keep
@@ -29,8 +31,8 @@ from typing import Final
 from shredlake.json.render import in_java_layout
 
 FRACTION_BITS: Final = 52
-LARGEST_WORD: Final = 62
-"""Whole numbers below two to the power of this, plus one, are printed as such."""
+LARGEST_EXPONENT: Final = 62
+"""Whole numbers of so many bits and one are printed as such."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def _digits(number: float, form: _Format) -> tuple[str, int]:
     fraction <<= FRACTION_BITS + 1 - significant
     odd = fraction // (fraction & -fraction)
     behind_point = max(0, odd.bit_length() - exponent - 1)
-    if behind_point == 0 and exponent <= LARGEST_WORD:
+    if behind_point == 0 and exponent <= LARGEST_EXPONENT:
         cut = max(0, exponent - significant - 1)
         return _whole_number(odd << (exponent + 1 - odd.bit_length()), int(cut * math.log10(2)))
     return _Division.of(fraction, odd, exponent, behind_point, significant).digits()

@@ -97,7 +97,11 @@ def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo, dialect: D
     True
     """
     pair = _family(source), _family(target.type)
-    cast = (OLD_JAVA.get(pair) if dialect.old_java else None) or CASTS.get(pair)
+    cast = (
+        (ANY_BYTES.get(pair) if dialect.any_bytes else None)
+        or (OLD_JAVA.get(pair) if dialect.old_java else None)
+        or CASTS.get(pair)
+    )
     return None if cast is None else cast(raw, target, zone)
 
 
@@ -107,7 +111,7 @@ def cast_value(
     """Casts a Variant, nested targets included: the row-at-a-time reference.
 
     A Variant null gives None. A value that does not cast, nested or not, raises CastError with the path.
-    A string that is not UTF-8, in a dialect that has such, is given as its bytes.
+    A string that was a binary is given as its bytes in a dialect where these may be any.
 
     >>> from shredlake.kernels.targets import ListOf
     >>> cast_value(Variant.of([1, "2", None]), ListOf(Scalar(V.INT64)), dt.UTC)
@@ -175,11 +179,7 @@ class _Caster:
     def scalar(self, variant: Variant, target: Scalar, path: str) -> Raw:
         kind, raw = scalar_at(variant.value, 0, len(variant.value))
         cast = cast_scalar(kind, raw, target, self.zone, self.dialect)
-        if cast is not None:
-            return cast
-        if self.dialect.any_bytes and kind is V.BINARY and target.type is V.STRING:
-            return raw
-        return self.failure(variant, target, path)
+        return self.failure(variant, target, path) if cast is None else cast
 
 
 def casts(source: V, target: V) -> bool:
@@ -455,6 +455,9 @@ CASTS: Final[dict[tuple[V, V], Cast]] = {
     (source, target): cast for source, row in _ROWS.items() for target, cast in row.items()
 }
 """Every pair that can cast; INT64 stands for all integer widths, DECIMAL16 for all decimals."""
+
+ANY_BYTES: Final[dict[tuple[V, V], Cast]] = {(V.BINARY, V.STRING): _same}
+"""What is different where strings may hold any bytes; raw content of such strings is bytes, then."""
 
 OLD_JAVA: Final[dict[tuple[V, V], Cast]] = {
     (V.FLOAT, V.STRING): lambda raw, target, zone: old_java.float_text(raw).strip('"'),

@@ -163,8 +163,13 @@ def collected(frame: DataFrame) -> pa.Table:
 
 
 def _in_utf8(column: pa.Array) -> pa.Array:
-    """The column with its texts as Java prints them."""
-    return decoded(column) if pa.types.is_string(column.type) else _rebuilt(column, _in_utf8)
+    """The column itself, unless it has texts that are not: those as Java prints them."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        return decoded(column) if is_text else _rebuilt(column, _in_utf8)
+    return column
 
 
 def hadoop_path(storage: Storage, path: str) -> str:

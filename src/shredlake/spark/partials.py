@@ -31,8 +31,7 @@ from shredlake.expr.types import (
     TIMESTAMP_NTZ,
     DataType,
 )
-from shredlake.kernels.damaged_text import damaged
-from shredlake.kernels.raw_arrays import patched
+from shredlake.kernels.damaged_text import characters
 
 COMPARABLE: Final = (BOOLEAN, *INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types whose equality and order are Spark's: no numbers with NaN and -0.0."""
@@ -51,9 +50,6 @@ ROWS: Final = "rows"
 """A column of nulls, where rows are counted and nothing else is asked."""
 
 DISTINCT: Final = "d"
-ANNOUNCED: Final = ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4))
-"""First bytes of characters in UTF-8, from and to, and how many bytes such a character has."""
-
 LARGEST: Final = (1 << 63) - 1
 LARGEST_INT: Final = 1 << 31
 
@@ -69,36 +65,13 @@ class Function:
     """Whether it has few results, so that groups by it are few."""
 
 
-def _characters(texts: pa.Array) -> pa.Array:
-    """How many characters the texts have. Of bytes that are not UTF-8, Spark goes by the first of each."""
-    counts = pc.utf8_length(texts)
-    found = damaged(texts)
-    if not found:
-        return counts
-    leads = pa.array([_leads(raw) for raw in found.values()], pa.int32())
-    return patched(counts, pa.array(list(found), pa.int64()), leads)
-
-
-def _leads(raw: bytes) -> int:
-    """The bytes that are first of a character, where each is followed by as many as it announces.
-
-    >>> _leads("aé".encode()), _leads(b"\xc3("), _leads(b"\x80\x80")
-    (2, 1, 2)
-    """
-    count = at = 0
-    while at < len(raw):
-        at += next((size for low, high, size in ANNOUNCED if low <= raw[at] <= high), 1)
-        count += 1
-    return count
-
-
 def _in_utc(values: pa.Array) -> pa.Array:
     """Without the zone, which is UTC: Arrow takes a tenth of the time where it need not look one up."""
     return values.view(pa.timestamp("us"))
 
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
-    "Length": Function(STRING, INT, _characters),
+    "Length": Function(STRING, INT, characters),
     "MicrosToTimestamp": Function(BIGINT, TIMESTAMP, lambda values: values.cast(TIMESTAMP.arrow)),
     "Hour": Function(TIMESTAMP, INT, lambda values: pc.hour(_in_utc(values)).cast(pa.int32()), few=True),
     "Minute": Function(TIMESTAMP, INT, lambda values: pc.minute(_in_utc(values)).cast(pa.int32()), few=True),

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.kernels.dialect import Dialect, spark_on
+from shredlake.spark.engine import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,9 +42,12 @@ def set_meanwhile(spark: SparkSession, others: Mapping[str, str]) -> Iterator[No
 @lru_cache(maxsize=4)
 def dialect_of(spark: SparkSession) -> Dialect:
     """What Spark's casts are like, on the Java it runs on."""
-    assert spark._jvm is not None
-    version = str(spark._jvm.System.getProperty("java.specification.version"))
-    return spark_on(int(version.partition(".")[0]))
+    asked = "java.specification.version"
+    if is_connect(spark):
+        [[version]] = spark.sql(f"SELECT java_method('java.lang.System', 'getProperty', '{asked}')").collect()
+    else:
+        version = spark._jvm.System.getProperty(asked)
+    return spark_on(int(str(version).partition(".")[0]))
 
 
 @lru_cache(maxsize=4)
