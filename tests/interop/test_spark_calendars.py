@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.actions import Add
-from shredlake.delta.commit import Operation, commit
 from shredlake.spark import aggregate, by_workers, query
 from shredlake.spark.query import explain, read, sql
 from shredlake.spark.settings import set_meanwhile
+from spark_tables import adopt
 
 pytestmark = pytest.mark.spark
 
@@ -137,14 +136,6 @@ def test_instants_that_name_no_zone(spark: Any, tmp_path: Path, zone: str) -> No
         assert sorted(tuple(row)[:3] for row in sql(spark, text, t=tmp_path / "t").collect()) == want
         local = sl.Table(tmp_path / "t").scan(["id"], condition, timezone=zone).to_arrow()
         assert sorted(local["id"].to_pylist()) == [row[0] for row in want]
-
-
-def adopt(table: sl.Table, files: Path) -> None:
-    """Makes the one file that Spark wrote a file of the table."""
-    [file] = files.glob("*.parquet")
-    place = table.snapshot.storage.local_root / "one.parquet"
-    file.rename(place)
-    commit(table.snapshot, [Add("one.parquet", place.stat().st_size, 0)], Operation("WRITE"))
 
 
 def test_the_julian_calendar_is_left_to_spark(

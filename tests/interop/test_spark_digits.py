@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from delta_tables import ID_AND_VARIANT, rows_of, variants
+from delta_tables import variants
 from shredlake.expr.types import parse_type
 from shredlake.json import old_java
 from shredlake.kernels import get
 from shredlake.kernels.dialect import spark_on
-from shredlake.spark import aggregate, by_workers, query
+from shredlake.spark import query
 from shredlake.spark.query import read, sql
 from shredlake.spark.settings import dialect_of
+from spark_tables import in_every_layout, use_workers
 
 pytestmark = pytest.mark.spark
 
@@ -64,16 +65,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     place = tmp_path_factory.mktemp("digits")
     numbers = [*doubles(), *floats()]
     values = [{"n": n, "l": [n, [n]]} if place % 2 else {"n": [{"n": n}]} for place, n in enumerate(numbers)]
-    made = sl.Table.create(place / "t", ID_AND_VARIANT, properties={"delta.enableVariantShredding": "true"})
-    everything = []
-    for number, layout in enumerate(LAYOUTS):
-        rows = rows_of(range(10000 * number, 10000 * number + len(values)), values)
-        made.append(rows, shredding={"v": layout})
-        everything.append(rows)
-    pq.write_table(pa.concat_tables(everything), place / "plain.parquet")
-    plain = spark.read.schema("id bigint, v variant").parquet(str(place / "plain.parquet"))
-    plain.createOrReplaceTempView("digits")
-    yield str(place / "t")
+    yield in_every_layout(spark, place, values, LAYOUTS, "digits")
     spark.catalog.dropTempView("digits")
 
 
@@ -100,9 +92,7 @@ def test_sql_has_the_digits_that_spark_has(
     spark: Any, table: str, by_the_workers: bool, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if by_the_workers:
-        for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
-            monkeypatch.setattr(by_workers, name, 0)
-        monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
+        use_workers(monkeypatch)
     monkeypatch.setattr(query, "_answers", type(query._answers)(64))
     number = "try_variant_get(v, '$.n', 'string')"
     found = sql(spark, text.format(n=number, t="t"), t=table)

@@ -27,9 +27,10 @@ from random_tables import (
     random_top,
 )
 from shredlake.errors import ShredlakeError
-from shredlake.spark import aggregate, by_workers, query, top
+from shredlake.spark import aggregate, query, top
 from shredlake.spark.query import read, sql
 from shredlake.spark.settings import set_meanwhile
+from spark_tables import use_workers
 
 pytestmark = pytest.mark.spark
 
@@ -106,9 +107,7 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
 
     At least one of the queries is answered by them, if there are rows.
     """
-    for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
-        monkeypatch.setattr(by_workers, name, 0)
-    monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
+    use_workers(monkeypatch)
     found: dict[str, list[Any]] = {"aggregated": [], "top": []}
 
     def watch(name: str, answer: Callable[..., Any]) -> None:

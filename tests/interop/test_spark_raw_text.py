@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from delta_tables import ID_AND_VARIANT, rows_of
-from shredlake.delta.actions import Add
-from shredlake.delta.commit import Operation, commit
-from shredlake.spark import aggregate, by_workers, query
+from shredlake.spark import query
 from shredlake.spark.frames import collected
 from shredlake.spark.query import explain, read, sql
+from spark_tables import adopt, in_every_layout, use_workers
 
 pytestmark = pytest.mark.spark
 
@@ -96,24 +93,13 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """All the texts in every layout; the same rows unshredded are the view `raw_texts`."""
     place = tmp_path_factory.mktemp("raw")
     values = [{"s": text, "n": n, "l": [text]} for n, text in enumerate(texts())]
-    table = sl.Table.create(place / "t", ID_AND_VARIANT, properties={"delta.enableVariantShredding": "true"})
-    everything = []
-    for number, layout in enumerate(LAYOUTS):
-        rows = rows_of(range(1000 * number, 1000 * number + len(values)), values)
-        table.append(rows, shredding={"v": layout})
-        everything.append(rows)
-    pq.write_table(pa.concat_tables(everything), place / "plain.parquet")
-    plain = spark.read.schema("id bigint, v variant").parquet(str(place / "plain.parquet"))
-    plain.createOrReplaceTempView("raw_texts")
-    return str(place / "t")
+    return in_every_layout(spark, place, values, LAYOUTS, "raw_texts")
 
 
 @pytest.fixture(params=[True, False], ids=["by the workers", "by Spark"])
 def by_the_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     if request.param:
-        for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
-            monkeypatch.setattr(by_workers, name, 0)
-        monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
+        use_workers(monkeypatch)
     monkeypatch.setattr(query, "_answers", type(query._answers)(64))
     return bool(request.param)
 
@@ -174,11 +160,8 @@ def test_plain_texts_of_other_writers(spark: Any, tmp_path: Path, by_the_workers
     ).selectExpr("id", "cast(b as string) s").coalesce(1).write.parquet(str(tmp_path / "files"))
     schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
     table = sl.Table.create(tmp_path / "t", schema)
-    [file] = (tmp_path / "files").glob("*.parquet")
-    file.rename(tmp_path / "t" / "one.parquet")
-    size = (tmp_path / "t" / "one.parquet").stat().st_size
-    commit(table.snapshot, [Add("one.parquet", size, 0)], Operation("WRITE"))
-    spark.read.parquet(str(tmp_path / "t" / "one.parquet")).createOrReplaceTempView("raw_plain")
+    file = adopt(table, tmp_path / "files")
+    spark.read.parquet(str(file)).createOrReplaceTempView("raw_plain")
     for text in QUERIES:
         if "variant_get" not in text:
             found = sql(spark, text.format(s="s", t="t"), t=str(tmp_path / "t"))

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.actions import Add
-from shredlake.delta.commit import Operation, commit
 from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile
 from shredlake.expr import Column, Compare, IsNull, Or
@@ -19,6 +17,7 @@ from shredlake.expr.types import BIGINT, STRING, TIMESTAMP
 from shredlake.spark import by_workers, query
 from shredlake.spark.query import explain, sql
 from shredlake.spark.top import Key, Order
+from spark_tables import adopt
 
 pytestmark = pytest.mark.spark
 
@@ -143,10 +142,7 @@ def test_times_without_a_zone(spark: Any, tmp_path: Path, zone: str) -> None:
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     spark.sql(rows).coalesce(1).write.parquet(str(tmp_path / "files"))
     spark.conf.unset("spark.sql.parquet.outputTimestampType")
-    [made] = (tmp_path / "files").glob("*.parquet")
-    made.rename(tmp_path / "t" / "one.parquet")
-    size = (tmp_path / "t" / "one.parquet").stat().st_size
-    commit(table.snapshot, [Add("one.parquet", size, 0)], Operation("WRITE"))
+    adopt(table, tmp_path / "files")
     try:
         spark.conf.set("spark.sql.session.timeZone", zone)
         spark.sql(rows).createOrReplaceTempView("truth")

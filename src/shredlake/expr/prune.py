@@ -42,7 +42,7 @@ from shredlake.expr.ast import (
     walk,
 )
 from shredlake.expr.coerce import common_type
-from shredlake.expr.constants import fold_cast
+from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.images import Bounds, Image, cast_image, image_of_bounds
 from shredlake.expr.like import ANY, pattern_parts
@@ -129,7 +129,7 @@ class _Pruner:
 
     def constant(self, expr: Expr, truth: bool) -> pa.Array:
         literals = [node for node in walk(expr) if isinstance(node, Literal)]
-        if any(literal.type in (FLOAT, DOUBLE, BINARY) for literal in literals):
+        if any(depends_on_engine(literal.type, STRING) for literal in literals):
             return self.everywhere()  # its text, or decimal, may depend on the engine
         try:
             value = evaluate(expr, pa.table({"row": [0]}), timezone=self.timezone)[0].as_py()

@@ -16,7 +16,6 @@ from shredlake.kernels.raw_arrays import patched
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 """Half of a UTF-16 pair, whole or cut short: one mistake for Java, several for Python."""
 
-
 _ANNOUNCED: Final = ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4))
 """First bytes of characters in UTF-8, from and to, and how many bytes such a character has."""
 
@@ -30,8 +29,9 @@ def damaged(texts: pa.Array) -> dict[int, bytes]:
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        raw = texts.cast(pa.binary()).to_pylist()
-        return {row: found for row, found in enumerate(raw) if found is not None and not _is_utf8(found)}
+        rows = pc.indices_nonzero(pc.invert(pc.string_is_ascii(texts)))
+        found = zip(rows.to_pylist(), texts.cast(pa.binary()).take(rows).to_pylist(), strict=True)
+        return {row: raw for row, raw in found if not _is_utf8(raw)}
     return {}
 
 

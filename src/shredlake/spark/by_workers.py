@@ -148,7 +148,7 @@ def sought(predicate: Expr | None) -> Iterator[Column | Get]:
 def _has_todays_times(scan: SparkScan) -> bool:
     """Whether dates and times of plain columns mean to Arrow what they mean to Spark.
 
-    Other writers' files may have them as INT96, which Arrow takes for local times, or by the Julian calendar.
+    Other writers' files may have them by the Julian calendar, of which their footers tell Spark.
     """
     columns = [ref for ref in scan.references if isinstance(ref, Column) and not scan.is_partition(ref)]
     kinds = [resolve(scan.snapshot.schema, ref.name)[-1].type for ref in columns]

@@ -1,0 +1,49 @@
+"""Tables for Spark's tests: values in many layouts, files that Spark wrote, and work for the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shredlake as sl
+from delta_tables import ID_AND_VARIANT, rows_of
+from shredlake.delta.actions import Add
+from shredlake.delta.commit import Operation, commit
+from shredlake.spark import aggregate, by_workers
+
+
+def in_every_layout(
+    spark: Any, place: Path, values: Sequence[Any], layouts: Sequence[str | None], view: str
+) -> str:
+    """A table with all the values in each layout; the same rows unshredded are a view of Spark's."""
+    table = sl.Table.create(place / "t", ID_AND_VARIANT, properties={"delta.enableVariantShredding": "true"})
+    everything = []
+    for number, layout in enumerate(layouts):
+        rows = rows_of(range(10_000 * number, 10_000 * number + len(values)), values)
+        table.append(rows, shredding={"v": layout})
+        everything.append(rows)
+    pq.write_table(pa.concat_tables(everything), place / "plain.parquet")
+    plain = spark.read.schema("id bigint, v variant").parquet(str(place / "plain.parquet"))
+    plain.createOrReplaceTempView(view)
+    return str(place / "t")
+
+
+def adopt(table: sl.Table, files: Path) -> Path:
+    """Makes the one file that Spark wrote a file of the table."""
+    [file] = files.glob("*.parquet")
+    place = table.snapshot.storage.local_root / "one.parquet"
+    file.rename(place)
+    commit(table.snapshot, [Add("one.parquet", place.stat().st_size, 0)], Operation("WRITE"))
+    return place
+
+
+def use_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every table were large, and every key had few values."""
+    for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
+        monkeypatch.setattr(by_workers, name, 0)
+    monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
