@@ -17,7 +17,7 @@ in _json_encode.pyx), or asks before each step (`make_room`, `make_entry_room`).
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove
 
-from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, grow, release, reserve
+from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, release, reserve, reserve_total
 from shredlake.kernels._hash cimport mix
 from shredlake.kernels._json_keys cimport (
     NOWHERE,
@@ -110,14 +110,11 @@ cdef inline int start_row(Assembler* to) noexcept nogil:
 
 cdef inline int make_room(Assembler* to, int64_t extra) noexcept nogil:
     """Room for more bytes of value."""
-    cdef int64_t used = to.out - to.value.data, finished = to.value.size
+    cdef int64_t used = to.out - to.value.data
     if to.value.capacity - used >= extra:
         return OK
-    to.value.size = used
-    if grow(&to.value, extra) != OK:
-        to.value.size = finished
+    if reserve_total(&to.value, used + extra) != OK:
         return NO_MEMORY
-    to.value.size = finished
     to.out = to.value.data + used
     return OK
 
@@ -126,9 +123,9 @@ cdef inline int make_entry_room(Assembler* to) noexcept nogil:
     """Room for one more entry in the stacks, and one more name."""
     cdef int64_t needed = 4 * (to.top + 1)
     if (
-        reserve(&to.offsets, needed) != OK
-        or reserve(&to.places, needed) != OK
-        or reserve(&to.ids, needed) != OK
+        reserve_total(&to.offsets, needed) != OK
+        or reserve_total(&to.places, needed) != OK
+        or reserve_total(&to.ids, needed) != OK
         or reserve(&to.dictionary, 4) != OK
     ):
         return NO_MEMORY
@@ -265,7 +262,7 @@ cdef inline int sort_fields(Assembler* to, Frame* frame, int64_t count) noexcept
     cdef const uint32_t* places = <const uint32_t*> to.places.data + frame.base
     cdef Name* name
     cdef int64_t i
-    if reserve(&to.sortables, count * <int64_t> sizeof(Sortable)) != OK:
+    if reserve_total(&to.sortables, count * <int64_t> sizeof(Sortable)) != OK:
         return NO_MEMORY
     items = <Sortable*> to.sortables.data
     for i in range(count):

@@ -9,6 +9,9 @@ functions that can run out of memory return OK or NO_MEMORY, and the Python laye
 MemoryError. `to_arrow` gives the memory away to a pa.Buffer that frees it; after that the struct is empty.
 Whoever does not hand a buffer over releases it (`release` is safe to call twice).
 
+Growing keeps every byte of the old room, not only the first `size`: kernels also use buffers as stacks and as
+columns written by position, with `size` left at 0. They say how much they need in all with `reserve_total`.
+
 Blocks that are no longer needed are kept for the next kernel (`resize`, `give_block`; at most KEPT_BYTES in
 all): fresh memory must be cleared by the operating system page by page, which takes longer than filling it. A
 worker that handles batch after batch so works in the same memory all the time, whichever of its threads asks.
@@ -70,6 +73,13 @@ cdef inline int reserve(Bytes* buffer, int64_t extra) noexcept nogil:
     if buffer.capacity - buffer.size >= extra:
         return OK
     return grow(buffer, extra)
+
+
+cdef inline int reserve_total(Bytes* buffer, int64_t wanted) noexcept nogil:
+    """Makes room for `wanted` bytes in all, however many are written; pointers into the buffer may move."""
+    if buffer.capacity >= wanted:
+        return OK
+    return resize(buffer, wanted if wanted > 2 * buffer.capacity else 2 * buffer.capacity)
 
 
 cdef inline int append(Bytes* buffer, const void* source, int64_t size) noexcept nogil:

@@ -60,10 +60,14 @@ cdef inline int64_t rounded(int64_t wanted, int* which) noexcept nogil:
 
 
 cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil:
-    """Room for at least `wanted` bytes, in a kept block or in a new one."""
+    """Room for at least `wanted` bytes, in a kept block or in a new one; never less than there was.
+
+    All of the old room is kept, as realloc() keeps it: stacks and columns that are written by position do not
+    count in `size` what they hold.
+    """
     global kept_bytes
     cdef int which
-    cdef int64_t size = rounded(wanted, &which)
+    cdef int64_t size = rounded(wanted if wanted > buffer.capacity else buffer.capacity, &which)
     cdef uint8_t* old = buffer.data
     cdef uint8_t* found = NULL
     if which >= 0 and lock_blocks():
@@ -79,9 +83,9 @@ cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil:
         if found == NULL:
             return NO_MEMORY
     else:
-        # Copying what was written is cheaper than the fresh pages that realloc would have to ask for.
-        if buffer.size:
-            memcpy(found, old, <size_t> buffer.size)
+        # Copying the old room is cheaper than the fresh pages that realloc would have to ask for.
+        if old != NULL:
+            memcpy(found, old, <size_t> buffer.capacity)
         give_block(old, buffer.capacity)
     buffer.data = found
     buffer.capacity = size

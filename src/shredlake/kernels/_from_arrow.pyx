@@ -33,7 +33,7 @@ from shredlake.kernels._buffers cimport (
     bits_to_arrow,
     release,
     release_bits,
-    reserve,
+    reserve_total,
     start,
     start_bits,
     to_arrow,
@@ -129,8 +129,7 @@ cdef struct Writer:
 cdef uint32_t key_place(Writer* w, uint32_t parent, Slice text) noexcept nogil:
     """The place of a key under a parent, or NOWHERE if memory is out."""
     cdef uint32_t name
-    w.scratch.size = 0
-    if reserve(&w.scratch, text.size + KEY_PADDING) != OK:
+    if reserve_total(&w.scratch, text.size + KEY_PADDING) != OK:
         return NOWHERE
     memcpy(w.scratch.data, text.data, <size_t> text.size)
     memset(w.scratch.data + text.size, 0, KEY_PADDING)
@@ -160,7 +159,7 @@ cdef inline Frame* frame_at(Writer* w, int64_t depth) noexcept nogil:
 
 
 cdef int open_at(Writer* w, int64_t depth, uint32_t place, bint is_object) noexcept nogil:
-    if reserve(&w.to.frames, (depth + 1) * <int64_t> sizeof(Frame)) != OK:
+    if reserve_total(&w.to.frames, (depth + 1) * <int64_t> sizeof(Frame)) != OK:
         return NO_MEMORY
     open_container(&w.to, depth, place, is_object)
     return OK

@@ -39,6 +39,7 @@ from shredlake.kernels._buffers cimport (
     release,
     release_bits,
     reserve,
+    reserve_total,
     start,
     start_bits,
     to_arrow,
@@ -277,12 +278,12 @@ cdef int prepare(Encoder* e, const uint8_t* data, int64_t size) noexcept nogil:
         return NO_MEMORY
     e.limit = to.value.size + e.max_size
     if (
-        reserve(&e.text, size + PADDING) != OK
-        or reserve(&e.scratch, size + PADDING) != OK
-        or reserve(&to.frames, (depth + 1) * <int64_t> sizeof(Frame)) != OK
-        or reserve(&to.offsets, 4 * values) != OK
-        or reserve(&to.places, 4 * values) != OK
-        or reserve(&to.ids, 4 * values) != OK
+        reserve_total(&e.text, size + PADDING) != OK
+        or reserve_total(&e.scratch, size + PADDING) != OK
+        or reserve_total(&to.frames, (depth + 1) * <int64_t> sizeof(Frame)) != OK
+        or reserve_total(&to.offsets, 4 * values) != OK
+        or reserve_total(&to.places, 4 * values) != OK
+        or reserve_total(&to.ids, 4 * values) != OK
         or reserve(&to.dictionary, size + 8) != OK  # a key takes 4 characters with its colon and value
         or reserve(&to.value, GROWTH * size + PADDING) != OK
     ):

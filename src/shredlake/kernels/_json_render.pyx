@@ -18,6 +18,7 @@ from shredlake.kernels._buffers cimport (
     bit_at,
     release,
     reserve,
+    reserve_total,
     start,
     to_arrow,
 )
@@ -87,8 +88,8 @@ cdef int use_metadata(Renderer* r, const uint8_t* metadata, int64_t size) noexce
     r.metadata = NULL
     if parse_metadata(metadata, size, &r.dictionary) != 0 or r.dictionary.end != metadata + size:
         return MALFORMED
-    r.names.size = r.rendered.size = 0
-    if reserve(&r.rendered, r.dictionary.count * <int64_t> sizeof(Rendered)) != OK:
+    r.names.size = 0
+    if reserve_total(&r.rendered, r.dictionary.count * <int64_t> sizeof(Rendered)) != OK:
         return NO_MEMORY
     rendered = <Rendered*> r.rendered.data
     for i in range(r.dictionary.count):

@@ -55,8 +55,6 @@ cdef inline int grow_zeroed(Bytes* buffer, int64_t wanted) noexcept nogil:
     cdef int64_t known = buffer.capacity
     if wanted <= known:
         return OK
-    # These buffers are written by position: all of the old room counts as written.
-    buffer.size = known
     if resize(buffer, wanted) != OK:
         return NO_MEMORY
     memset(buffer.data + known, 0, <size_t> (buffer.capacity - known))
@@ -82,7 +80,6 @@ cdef inline int clear_until(const Node* node, Column* column, int64_t rows, int6
             most = node.expected
         if most < rows:
             most = rows
-        buffer.size = known
         if resize(buffer, bytes_of(most, width)) != OK:
             return NO_MEMORY
     if wanted > known:

@@ -10,7 +10,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
 from shredlake.kernels._arrow cimport VariantColumn, bytes_at, is_null_at, variant_column
-from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append_int64, bit_at, release, reserve, start
+from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, append_int64, bit_at, release, reserve_total, start
 from shredlake.kernels._decimals cimport exact_number
 from shredlake.kernels._utf8 cimport is_utf8
 from shredlake.kernels._variant cimport (
@@ -82,8 +82,10 @@ cdef int rank_names(Validator* v) noexcept nogil:
     cdef int64_t count = v.dictionary.count, i, rank = 0
     cdef Ranked* ranked
     cdef int64_t* ranks
-    v.ranked.size = 0
-    if reserve(&v.ranked, count * <int64_t> sizeof(Ranked)) != OK or reserve(&v.ranks, 8 * count) != OK:
+    if (
+        reserve_total(&v.ranked, count * <int64_t> sizeof(Ranked)) != OK
+        or reserve_total(&v.ranks, 8 * count) != OK
+    ):
         return NO_MEMORY
     ranked = <Ranked*> v.ranked.data
     ranks = <int64_t*> v.ranks.data

@@ -14,7 +14,7 @@ checked, and the values of a container never overlap, so a walk takes time in pr
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport qsort
 
-from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, release, reserve, start
+from shredlake.kernels._buffers cimport NO_MEMORY, OK, Bytes, release, reserve_total, start
 from shredlake.kernels._hash cimport mix
 from shredlake.kernels._variant cimport (
     MALFORMED,
@@ -123,8 +123,7 @@ cdef inline int enter(Walk* walk, const uint8_t* limit) noexcept nogil:
         if walk.size < 0:
             return MALFORMED
         return SCALAR
-    walk.frames.size = walk.depth * <int64_t> sizeof(Frame)
-    if reserve(&walk.frames, sizeof(Frame)) != OK:
+    if reserve_total(&walk.frames, (walk.depth + 1) * <int64_t> sizeof(Frame)) != OK:
         return NO_MEMORY
     frame = <Frame*> walk.frames.data + walk.depth
     frame.at = walk.at
@@ -167,8 +166,7 @@ cdef inline int check_extents(Walk* walk, ObjectView* view) noexcept nogil:
     """CLOSE_OBJECT if no two values overlap, found by sorting; MALFORMED if some do."""
     cdef Extent* extents
     cdef int64_t i
-    walk.extents.size = 0
-    if reserve(&walk.extents, view.count * <int64_t> sizeof(Extent)) != OK:
+    if reserve_total(&walk.extents, view.count * <int64_t> sizeof(Extent)) != OK:
         return NO_MEMORY
     extents = <Extent*> walk.extents.data
     for i in range(view.count):
