@@ -49,6 +49,7 @@ def ingest_source(
     format_: Format = typer.Option("json", "--format", help="What the source is."),
     from_: str | None = typer.Option(None, "--from", help="The source's column with the documents."),
     file_size: int = typer.Option(128, help="How large files should become, in MB."),
+    force: bool = typer.Option(False, "--force", help="Create the table in a folder with other files."),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
@@ -70,6 +71,7 @@ def ingest_source(
         file_bytes=file_size << 20,
         parsing=Parsing(duplicate_keys=duplicate_keys),
         writing=WriteOptions(bloom_filters=tuple(bloom_filter)),
+        force=force,
         show_progress=sys.stderr.isatty(),
     )
     size = sum(file.size for file in find_files(sources)) if format_ == "json" else 0

@@ -7,29 +7,39 @@ import json
 import typer
 
 from shredlake.delta import Table
+from shredlake.delta.vacuum import vacuum as vacuum_table
 
 
 def vacuum(
     uri: str = typer.Argument(help="The table: a path or a URL."),
-    retention_hours: float = typer.Option(
-        -1.0,
+    retention_hours: float | None = typer.Option(
+        None,
         "--retention-hours",
-        help="Keep files removed within so many hours; as the table says if not given.",
+        min=0,
+        help="Keep files removed within so many hours; the default is the table's own retention.",
     ),
     delete: bool = typer.Option(False, "--delete", help="Delete the files; without it they are only listed."),
     force: bool = typer.Option(False, "--force", help="Allow a retention shorter than the table's."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
     """List, or with --delete delete, the files that no version within the retention period needs."""
-    files = Table(uri).vacuum(
-        retention_hours=None if retention_hours < 0 else retention_hours,
+    found = vacuum_table(
+        Table(uri).snapshot,
+        retention_hours=retention_hours,
         dry_run=not delete,
         enforce_retention=not force,
     )
     if as_json:
-        typer.echo(json.dumps({"deleted": delete, "files": files}, ensure_ascii=False))
+        left = {"foreign": found.foreign, "links": found.links}
+        typer.echo(json.dumps({"deleted": delete, "files": found.files, "left": left}, ensure_ascii=False))
         return
-    for file in files:
+    for file in found.files:
         typer.echo(file)
     verb = "deleted" if delete else "would be deleted; run again with --delete"
-    typer.echo(f"{len(files):,} files {verb}", err=True)
+    typer.echo(f"{len(found.files):,} files {verb}", err=True)
+    for names, what in (
+        (found.foreign, "files that no Delta writer has written"),
+        (found.links, "symbolic links"),
+    ):
+        if names:
+            typer.echo(f"left alone: {len(names):,} {what}, such as {names[0]}", err=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shredlake.delta.addresses import log_key
 from shredlake.errors import CorruptLog
 
 Json = dict[str, Any]
@@ -155,7 +156,8 @@ class Add:
     @property
     def key(self) -> tuple[str, str | None]:
         """What identifies a logical file: path and deletion vector."""
-        return self.path, None if self.deletion_vector is None else self.deletion_vector.unique_id
+        vector = self.deletion_vector
+        return log_key(self.path), None if vector is None else vector.unique_id
 
     @staticmethod
     def from_json(raw: Json) -> Add:
@@ -230,7 +232,8 @@ class Remove:
 
     @property
     def key(self) -> tuple[str, str | None]:
-        return self.path, None if self.deletion_vector is None else self.deletion_vector.unique_id
+        vector = self.deletion_vector
+        return log_key(self.path), None if vector is None else vector.unique_id
 
     @staticmethod
     def from_json(raw: Json) -> Remove:

@@ -15,6 +15,7 @@ from shredlake.delta.commit import Operation, commit
 from shredlake.delta.constraints import check_definitions
 from shredlake.delta.features import require_writable, required_by_properties, with_features
 from shredlake.delta.files import FILE_SCHEMA, Files
+from shredlake.delta.folder import others_files
 from shredlake.delta.log import LogSegment, list_log
 from shredlake.delta.schema import (
     Array,
@@ -28,7 +29,7 @@ from shredlake.delta.schema import (
 )
 from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot
 from shredlake.delta.storage import Storage
-from shredlake.errors import CommitConflict, InvalidSchema, TableExists
+from shredlake.errors import CommitConflict, InvalidSchema, TableError, TableExists
 
 # Readers and writers of any age know these two.
 PLAIN_PROTOCOL = Protocol(1, 2)
@@ -65,8 +66,12 @@ def planned(
     cluster_by: Sequence[str] = (),
     name: str | None = None,
     description: str | None = None,
+    force: bool = False,
 ) -> Snapshot:
     """A table that is not there yet, as its version -1: whatever is committed to it first creates it.
+
+    A folder that holds files of others is refused unless `force` is set: data files among them would look
+    like the table's own.
 
     >>> from shredlake.delta.actions import Transaction
     >>> table = planned(Storage("memory://planned/table"), pa.schema([("id", pa.int64())]))
@@ -90,6 +95,8 @@ def planned(
         domains[domain.domain] = domain
     protocol = with_features(PLAIN_PROTOCOL, needed)
     require_writable(protocol, storage.uri)
+    if not force:
+        _check_folder(storage)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=schema_json(delta_schema),
@@ -109,6 +116,15 @@ def planned(
         files=Files([], FILE_SCHEMA.empty_table(), ()),
         recent_tombstones=TOMBSTONE_SCHEMA.empty_table(),
     )
+
+
+def _check_folder(storage: Storage) -> None:
+    """Refuses a folder that holds files and is not a table."""
+    if (found := next(others_files(storage), None)) is not None and list_log(storage).latest is None:
+        raise TableError(
+            f"{storage.uri} is not a table and not empty: it holds {found!r}. Choose an empty folder, or "
+            "pass force=True to create the table beside these files"
+        )
 
 
 def property_text(value: object) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.actions import Add, DeletionVector
+from shredlake.delta.addresses import log_key, log_keys
 from shredlake.delta.checkpoint_read import CheckpointPart, Mask
 
 STRING_MAP = pa.map_(pa.string(), pa.string())
@@ -67,6 +68,7 @@ def file_rows(adds: Sequence[dict[str, Any]]) -> pa.Table:
 
 def keys_of(paths: pa.Array | pa.ChunkedArray, vectors: pa.Array | pa.ChunkedArray) -> Any:
     """What identifies each logical file, as text: its path and, after a NUL, its deletion vector."""
+    paths = log_keys(paths)
     if vectors.null_count == len(vectors):
         return paths
     offset = pc.cast(pc.struct_field(vectors, ["offset"]), pa.string())
@@ -80,7 +82,7 @@ def keys_of(paths: pa.Array | pa.ChunkedArray, vectors: pa.Array | pa.ChunkedArr
 
 def key_of(path: str, vector: DeletionVector | None) -> str:
     """The same for one file."""
-    return path if vector is None else f"{path}\0{vector.unique_id}"
+    return log_key(path) if vector is None else f"{log_key(path)}\0{vector.unique_id}"
 
 
 class Files:
@@ -105,7 +107,7 @@ class Files:
         for part in self.parts:
             paths = part.read_adds("path")
             vectors = part.read_adds("deletionVector")
-            keys = paths if vectors is None else keys_of(paths, vectors.cast(VECTOR_TYPE))
+            keys = log_keys(paths) if vectors is None else keys_of(paths, vectors.cast(VECTOR_TYPE))
             masks.append(np.invert(pc.is_in(keys, value_set=self.superseded).to_numpy()))
         masks.append(np.ones(self.recent.num_rows, dtype=bool))
         return np.concatenate(masks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -65,7 +65,7 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
 def decode_path(path: str) -> str:
     """The key that a path of the log stands for; a path that climbs out of the table is refused.
 
-    >>> decode_path("date=2017-12-10/part%20one.parquet")
+    >>> decode_path("date=2017-12-10/./part%20one.parquet")
     'date=2017-12-10/part one.parquet'
     """
     if is_absolute(path):
@@ -76,7 +76,10 @@ def decode_path(path: str) -> str:
             f"the log names the file {path!r}, which lies outside the table; "
             "a relative path may not contain '..'"
         )
-    return decoded
+    key = "/".join(part for part in decoded.split("/") if part not in ("", "."))
+    if not key:
+        raise CorruptLog(f"the log names the file {path!r}, which is the table's folder itself")
+    return key
 
 
 def encode_path(path: str) -> str:
@@ -156,22 +159,23 @@ class Storage:
 
     def list(self, prefix: str = "", start_after: str | None = None) -> list[Entry]:
         """Every object below `prefix`, sorted by key; only those after `start_after` where given."""
+        return sorted(self.entries(prefix, start_after), key=lambda entry: entry.path)
+
+    def entries(self, prefix: str = "", start_after: str | None = None) -> Iterator[Entry]:
+        """The same as the store sends them, page by page, in any order."""
         if self.store is None:
-            return []
+            return
         full = self._prefix + prefix
         offset = None if start_after is None else self._prefix + start_after
         skip = len(self._prefix)
         try:
-            found = [
-                Entry(meta["path"][skip:], meta["size"], meta["last_modified"])
-                for chunk in obstore.list(self.store, full or None, offset=offset)
-                for meta in chunk
-            ]
+            for chunk in obstore.list(self.store, full or None, offset=offset):
+                for meta in chunk:
+                    yield Entry(meta["path"][skip:], meta["size"], meta["last_modified"])
         except (FileNotFoundError, NotFoundError):
-            return []
+            return
         except BaseError as error:
             raise self._failed("listed", prefix, error) from error
-        return sorted(found, key=lambda entry: entry.path)
 
     def get(self, path: str) -> bytes:
         """The whole object. FileNotFoundError where there is none."""

@@ -72,9 +72,10 @@ class Table:
         cluster_by: Sequence[str] = (),
         name: str | None = None,
         description: str | None = None,
+        force: bool = False,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Makes an empty table.
+        """Makes an empty table. A folder that holds other files is refused unless `force` is set.
 
         Protocol and features follow from the schema and the properties. Column metadata of Arrow fields
         (`delta.generationExpression`, `CURRENT_DEFAULT`, `delta.invariants`) goes into the table.
@@ -92,6 +93,7 @@ class Table:
             cluster_by=cluster_by,
             name=name,
             description=description,
+            force=force,
         )
         create(table, cluster_by)
         return cls(uri, storage_options=storage_options)
@@ -326,7 +328,8 @@ class Table:
         """Deletes files that no version within the retention period needs; by default only lists them.
 
         The period is `delta.deletedFileRetentionDuration`, a week unless set. A shorter one is refused
-        unless `enforce_retention` is False: running queries and writes may need the files.
+        unless `enforce_retention` is False: running queries and writes may need the files. Only files that a
+        Delta writer can have written are deleted; symbolic links are not followed.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("vacuum")
@@ -339,7 +342,7 @@ class Table:
             retention_hours=retention_hours,
             dry_run=dry_run,
             enforce_retention=enforce_retention,
-        )
+        ).files
 
     def restore(self, version: int | None = None, timestamp: datetime | str | int | None = None) -> int:
         """Makes an older version the newest, as a new commit; returns its number.

@@ -106,6 +106,8 @@ class IngestOptions:
     parsing: Parsing = field(default_factory=Parsing)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table, if the job creates it."""
+    force: bool = False
+    """Whether a table may be created in a folder that already holds other files."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
     writing: WriteOptions | None = None
     show_progress: bool = False
@@ -192,7 +194,9 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
     if list_log(storage).latest is None:
         schema = pa.schema([*others, pa.field(options.column, variant())])
         shredded = {SHREDDING_PROPERTY: "true"} if options.shredding is not None else {}
-        return planned(storage, schema, options.partition_by, {**shredded, **options.properties})
+        return planned(
+            storage, schema, options.partition_by, {**shredded, **options.properties}, force=options.force
+        )
     snapshot = load_snapshot(storage)
     require_writable(snapshot.protocol, storage.uri)
     found = snapshot.schema.get(options.column)

@@ -102,7 +102,11 @@ def test_vacuum_lists_and_deletes(table: sl.Table, tmp_path: Path) -> None:
     assert run("vacuum", str(tmp_path)).splitlines() == ["orphan.parquet"]
     assert orphan.exists()
     found = json.loads(run("vacuum", str(tmp_path), "--delete", "--json"))
-    assert found == {"deleted": True, "files": ["orphan.parquet"]}
+    assert found == {
+        "deleted": True,
+        "files": ["orphan.parquet"],
+        "left": {"foreign": [], "links": []},
+    }
     assert not orphan.exists()
     with pytest.raises(sl.TableError, match="Pass enforce_retention=False"):
         run("vacuum", str(tmp_path), "--retention-hours", "0")

@@ -553,22 +553,23 @@ def test_absolute_paths(tmp_path: Path) -> None:
     """A shallow copy names the files of another table by their full address."""
     source = sl.Table.create(tmp_path / "source x", ID_AND_VARIANT)
     source.append(numbered(0, 3))
-    [row] = source.files().to_pylist()
+    source.append(numbered(3, 6))
     copy = sl.Table.create(tmp_path / "copy", ID_AND_VARIANT)
-    address = (tmp_path / "source x" / row["path"]).as_uri()
-    for version, path in enumerate((address, address.replace("file://", "file:")), start=1):
+    for version, (row, scheme) in enumerate(
+        zip(source.files().to_pylist(), ("file://", "file:"), strict=True), start=1
+    ):
         add = {
-            "path": path,
+            "path": (tmp_path / "source x" / row["path"]).as_uri().replace("file://", scheme),
             "partitionValues": {},
             "size": row["size"],
             "modificationTime": 1,
             "dataChange": True,
         }
         write_commit(tmp_path / "copy", version, [{"add": add}])
-    assert ids(copy.refresh()) == [0, 0, 1, 1, 2, 2]
-    copy.delete("id = 1")
-    assert ids(copy) == [0, 0, 2, 2]
-    assert ids(sl.Table(tmp_path / "source x")) == [0, 1, 2]
+    assert ids(copy.refresh()) == [0, 1, 2, 3, 4, 5]
+    copy.delete("id in (1, 4)")
+    assert ids(copy) == [0, 2, 3, 5]
+    assert ids(sl.Table(tmp_path / "source x")) == [0, 1, 2, 3, 4, 5]
 
 
 def test_an_address_that_can_not_be() -> None:

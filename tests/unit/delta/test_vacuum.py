@@ -1,0 +1,246 @@
+"""Vacuum: what it deletes, what it leaves, and by which names it knows the files of the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.delta.addresses import log_key, log_keys, table_key
+from shredlake.delta.folder import Kind, kind_of
+from shredlake.delta.storage import Storage
+from shredlake.delta.vacuum import vacuum
+
+SCHEMA = pa.schema([("id", pa.int64())])
+OLD = time.time() - 30 * 86_400
+
+
+def vacuumed(root: Path) -> list[str]:
+    return sl.Table(root).vacuum(retention_hours=0, enforce_retention=False, dry_run=False)
+
+
+def old_file(path: Path, text: str = "x") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (OLD, OLD))
+    return path
+
+
+def table_spelled(root: Path, name: str, spell: Callable[[Path, Path], str]) -> Path:
+    """A table whose one file is called `name`, and spelled in the log as `spell(root, file)` says."""
+    table = sl.Table.create(root, SCHEMA)
+    table.append(pa.table({"id": [1]}))
+    log = root / "_delta_log" / f"{1:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    [add] = [action["add"] for action in actions if "add" in action]
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (root / add["path"]).rename(file)
+    os.utime(file, (OLD, OLD))
+    add["path"] = spell(root, file)
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    return root
+
+
+SPELLINGS: dict[str, tuple[str, Callable[[Path, Path], str]]] = {
+    "dot": ("x.parquet", lambda root, file: "./x.parquet"),
+    "dot inside": ("d/x.parquet", lambda root, file: "d/./x.parquet"),
+    "two slashes": ("d/x.parquet", lambda root, file: "d//x.parquet"),
+    "absolute": ("x.parquet", lambda root, file: str(file)),
+    "absolute with two slashes": ("x.parquet", lambda root, file: f"{root}//x.parquet"),
+    "absolute with two dots": ("x.parquet", lambda root, file: f"{root}/../{root.name}/x.parquet"),
+    "URL with two dots": ("x.parquet", lambda root, file: f"file://{root}/../{root.name}/x.parquet"),
+    "URL with a host": ("x.parquet", lambda root, file: f"file://localhost{file}"),
+    "URL in capitals": ("x.parquet", lambda root, file: f"FILE://{file}"),
+    "percent in the name": ("a%41b.parquet", lambda root, file: "a%2541b.parquet"),
+    "percent in the name of a URL": ("a%41b.parquet", lambda root, file: f"file://{quote(str(file))}"),
+    "more encoded than needed": ("a-b.parquet", lambda root, file: "a%2Db.parquet"),
+    "hidden name": ("_x.parquet", lambda root, file: "_x.parquet"),
+}
+
+
+@pytest.mark.parametrize("case", SPELLINGS)
+def test_a_live_file_stays_however_the_log_spells_it(tmp_path: Path, case: str) -> None:
+    root = table_spelled(tmp_path / "t", *SPELLINGS[case])
+    assert sl.Table(root).scan().to_arrow()["id"].to_pylist() == [1]
+    assert vacuumed(root) == []
+    assert sl.Table(root).scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_a_live_file_stays_though_its_folder_has_two_names(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "alias").symlink_to(tmp_path / "real")
+    for name, made_in, opened_in in (("a", "real", "alias"), ("b", "alias", "real")):
+        table_spelled(tmp_path / made_in / name, "x.parquet", lambda root, file: str(file))
+        assert vacuumed(tmp_path / opened_in / name) == []
+        assert sl.Table(tmp_path / opened_in / name).scan().count() == 1
+
+
+def test_a_live_file_stays_though_the_log_names_a_link_to_it(tmp_path: Path) -> None:
+    root = table_spelled(tmp_path / "t", "d/x.parquet", lambda root, file: "link/x.parquet")
+    (root / "link").symlink_to(root / "d")
+    assert vacuumed(root) == []
+    assert sl.Table(root).scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_a_path_that_was_not_encoded_keeps_its_file(tmp_path: Path) -> None:
+    root = table_spelled(tmp_path / "t", "a%41b.parquet", lambda root, file: "a%41b.parquet")
+    assert vacuumed(root) == []
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    thesis = old_file(tmp_path / "home" / "thesis.parquet", "years of work")
+    root = tmp_path / "t"
+    sl.Table.create(root, SCHEMA)
+    (root / "link").symlink_to(tmp_path / "home")
+    (root / "one.parquet").symlink_to(thesis)
+    assert vacuumed(root) == []
+    assert thesis.read_text() == "years of work"
+    assert vacuum(sl.Table(root).snapshot).links == ["link", "one.parquet"]
+
+
+def test_only_files_of_delta_writers_are_deleted(tmp_path: Path) -> None:
+    sl.Table.create(tmp_path, SCHEMA)
+    token, identity = uuid4().hex, uuid4()
+    gone = [
+        f".part-1.parquet.{token}.tmp",
+        "_change_data/cdc-1.parquet",
+        f"_delta_log/.{2:020}.checkpoint.parquet.{token}.tmp",
+        f"_delta_log/{2:020}.json#1",
+        f"_staging/job-1/{identity}.parquet",
+        ".part-2.parquet.crc",
+        "day=1/part-2.parquet",
+        f"deletion_vector_{identity}.bin",
+    ]
+    kept = ["d1.ndjson", "raw/notes.txt", ".hidden", "_mine/x.parquet", "deletion_vector_1.bin", "x.tmp"]
+    for name in (*gone, *kept):
+        old_file(tmp_path / name)
+    found = vacuum(sl.Table(tmp_path).snapshot)
+    assert sorted(found.files) == sorted(gone)
+    assert sorted(found.foreign) == ["d1.ndjson", "deletion_vector_1.bin", "raw/notes.txt", "x.tmp"]
+    assert all((tmp_path / name).exists() for name in gone), "a dry run, by default"
+    assert sorted(vacuumed(tmp_path)) == sorted(gone)
+    assert not any((tmp_path / name).exists() for name in gone)
+    assert all((tmp_path / name).exists() for name in kept)
+
+
+def test_temporaries_of_writers_at_work_stay(tmp_path: Path) -> None:
+    sl.Table.create(tmp_path, SCHEMA)
+    young = tmp_path / f".part-1.parquet.{uuid4().hex}.tmp"
+    young.write_text("x")
+    assert sl.Table(tmp_path).vacuum() == []
+
+
+def test_checksum_files_stay_with_their_files(tmp_path: Path) -> None:
+    root = table_spelled(tmp_path / "t", "d/x.parquet", lambda root, file: "link/x.parquet")
+    (root / "link").symlink_to(root / "d")
+    old_file(root / "d" / ".x.parquet.crc")
+    assert vacuumed(root) == []
+
+
+@pytest.mark.parametrize("hours", [-1, -0.001, float("nan"), float("inf"), float("-inf")])
+def test_a_retention_that_can_not_be(tmp_path: Path, hours: float) -> None:
+    table = sl.Table.create(tmp_path, SCHEMA)
+    with pytest.raises(sl.TableError, match="a retention is a number of hours, 0 or more"):
+        table.vacuum(retention_hours=hours, enforce_retention=False)
+
+
+def test_object_stores(tmp_path: Path) -> None:
+    uri = f"memory://vacuum/{uuid4()}"
+    table = sl.Table.create(uri, SCHEMA)
+    table.append(pa.table({"id": [1]}))
+    Storage(uri).put("raw/d1.ndjson", b"{}")
+    Storage(uri).put("lost.parquet", b"x")
+    time.sleep(0.01)
+    found = vacuum(table.snapshot, retention_hours=0, enforce_retention=False)
+    assert (found.files, found.foreign) == (["lost.parquet"], ["raw/d1.ndjson"])
+
+
+# ── A new table in a folder with other files ────────────────────────────────────────────────────────────
+
+
+def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "d1.ndjson").write_text('{"id": 1}\n')
+    with pytest.raises(
+        sl.TableError, match=r"is not a table and not empty: it holds 'd1.ndjson'.*force=True"
+    ):
+        sl.Table.create(tmp_path, SCHEMA)
+    assert not (tmp_path / "_delta_log").exists()
+    assert sl.Table.create(tmp_path, SCHEMA, force=True).version == 0
+
+
+@pytest.mark.parametrize("name", ["part-00000-x.c000.snappy.parquet", "year=2024/x.parquet"])
+def test_a_folder_of_parquet_files_is_refused(tmp_path: Path, name: str) -> None:
+    old_file(tmp_path / name)
+    with pytest.raises(sl.TableError, match="not empty"):
+        sl.Table.create(tmp_path, SCHEMA)
+
+
+def test_a_prefix_with_objects_is_refused() -> None:
+    uri = f"memory://create/{uuid4()}"
+    Storage(uri).put("raw/d1.ndjson", b"{}")
+    with pytest.raises(sl.TableError, match=r"it holds 'raw/d1\.ndjson'"):
+        sl.Table.create(uri, SCHEMA)
+    assert sl.Table.create(uri, SCHEMA, force=True).version == 0
+
+
+def test_what_a_job_that_died_left_does_not_hold_the_next_one_off(tmp_path: Path) -> None:
+    name = f"part-{uuid4()}.c000.zstd.parquet"
+    for left in (name, f"day=1/{name}", f".{name}.{uuid4().hex}.tmp", "_delta_log/.x", ".DS_Store"):
+        old_file(tmp_path / left)
+    (tmp_path / "empty").mkdir()
+    assert sl.Table.create(tmp_path, SCHEMA).version == 0
+
+
+# ── Addresses ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["d/x", "./d/x", "d//x", "d/./x", ".//d/x"],
+        ["/t/x", "file:/t/x", "file:///t/x", "file://localhost/t/x", "FILE:///t/./x", "/t/../t/x"],
+        ["s3://b/t/x", "s3a://b/t/x", "s3n://b/t//x"],
+        ["/t/a#b?c", "file:///t/a#b?c"],
+    ],
+)
+def test_spellings_of_one_address(spellings: list[str]) -> None:
+    assert len({log_key(path) for path in spellings}) == 1
+    assert log_keys(pa.array(spellings)).to_pylist() == [log_key(path) for path in spellings]
+
+
+def test_different_addresses() -> None:
+    paths = ["x", "d/x", "/x", "s3://b/x", "s3://c/x", "gs://b/x", "a=1:2/x", "%2Fx"]
+    assert len({log_key(path) for path in paths}) == len(paths)
+    assert log_key("a=1:2/x") == "a=1:2/x"
+    assert table_key(Storage("s3://b/t"), "s3://b/tx/f") == "s3://b/tx/f"
+
+
+def test_a_remove_means_the_file_however_it_is_spelled(tmp_path: Path) -> None:
+    root = table_spelled(tmp_path / "t", "d/x.parquet", lambda root, file: "./d//x.parquet")
+    commit = root / "_delta_log" / f"{2:020}.json"
+    commit.write_text(json.dumps({"remove": {"path": "d/x.parquet", "dataChange": True}}) + "\n")
+    assert sl.Table(root).scan().count() == 0
+    assert sl.Table(root, 1).scan().count() == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("_day=1/x.parquet", Kind.DATA),
+        ("_mine/day=1/x.parquet", Kind.HIDDEN),
+        ("a/_tmp/x.parquet", Kind.HIDDEN),
+        ("_delta_log/x.parquet", Kind.LOG),
+        ("x.parquet.bak", Kind.FOREIGN),
+    ],
+)
+def test_kinds(key: str, kind: Kind) -> None:
+    assert kind_of(key) is kind
