@@ -2,40 +2,73 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+UV      = $(or $(shell command -v uv),$(wildcard $(BIN)/uv))
+INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+LOCKED  = --constraint constraints.txt
 ASAN_COUNT ?= 20000
 ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: asan help setup build demo test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
+.PHONY: asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-setup: build ## virtual environment in .venv, dependencies, compiled kernels
+setup: build ## virtual environment in .venv, all dependencies, compiled kernels
 
-$(STAMP): pyproject.toml setup.py
+# uv installs in parallel; pip does the same work where uv can't be had.
+$(VENV)/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "shredlake needs Python 3.11 or newer: install python3 (Debian: apt-get install python3 python3-venv)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "shredlake needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "this Python has no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }
+	@echo "setting up $(VENV) (about a minute the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing the dependencies into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "setuptools>=77" "cython>=3.2,<4"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
+	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv || echo "uv can't be installed here: pip is used"
 	@touch $@
 
-$(VENV)/.compiled: $(STAMP) $(SOURCES)
-	@command -v $${CC:-cc} >/dev/null || { echo "no C compiler: install one (Debian: apt-get install gcc libc6-dev); until then the slow reference serves"; }
-	@SHREDLAKE_REQUIRE_KERNELS=$$(command -v $${CC:-cc} >/dev/null && echo 1 || echo 0) $(BIN)/python setup.py --quiet build_ext --inplace
+$(VENV)/.tools: $(VENV)/.python
+	@$(INSTALL) $(LOCKED) setuptools cython
 	@touch $@
 
-build: $(VENV)/.compiled
+# The package in place, with what runs it; the kernels have a rule of their own, so nothing is compiled here.
+$(VENV)/.runtime: $(VENV)/.tools pyproject.toml setup.py constraints.txt
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[spark]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.tools setup.py $(SOURCES)
+	@command -v $${CC:-cc} >/dev/null || { echo "no C compiler: install one (Debian: apt-get install gcc libc6-dev); until then a much slower pure-Python version is used"; }
+	@SHREDLAKE_REQUIRE_KERNELS=$$(command -v $${CC:-cc} >/dev/null && echo 1 || echo 0) $(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
+	@touch $@
+
+# The compiler and the downloads run side by side.
+.PHONY: constraints runtime build
+runtime: $(VENV)/.tools
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.kernels $(VENV)/.runtime
+
+build: $(VENV)/.tools
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.kernels $(VENV)/.dev
+
+constraints: $(VENV)/.python ## renew constraints.txt, the versions that every build uses
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --no-header --no-annotate --output-file constraints.txt pyproject.toml
 
 lint: build ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+check: build ## the fast lane: lint, types, and every test that needs neither Spark nor a server
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/unit tests/properties tests/conformance src --ignore=tests/unit/test_docs.py
+
+coverage: build ## which lines the fast lane runs, as a table: minutes
+	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term tests/unit tests/properties tests/conformance
 
 test: build ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/ruff check .
@@ -43,13 +76,13 @@ test: build ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-demo: build ## see it work
+demo: runtime ## see it work
 	@$(BIN)/shredlake demo
 
 fuzz: build ## damaged input by the hundred thousand: minutes
 	@for fuzzer in tests/fuzz/fuzz_*.py; do $(BIN)/python $$fuzzer || exit 1; done
 
-asan: $(STAMP) ## the fuzzers of the kernels on a build with AddressSanitizer: ASAN_COUNT=20000 ASAN_SEED=1
+asan: $(VENV)/.dev ## the fuzzers of the kernels on a build with AddressSanitizer: ASAN_COUNT=20000 ASAN_SEED=1
 	@libasan=$$($${CC:-gcc} -print-file-name=libasan.so); test -e "$$libasan" || { echo "no AddressSanitizer: install gcc with libasan"; exit 1; }
 	@rm -rf build/asan/lib && mkdir -p build/asan/lib && cp -r src/shredlake build/asan/lib && rm -f build/asan/lib/shredlake/kernels/*.so
 	@SHREDLAKE_SANITIZE=1 SHREDLAKE_REQUIRE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-temp build/asan --build-lib build/asan/lib

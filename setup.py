@@ -2,7 +2,8 @@
 
 One wheel per platform serves every Python from 3.11 on (the limited API). A kernel that can't be compiled
 is left out, and the row-at-a-time reference serves in its place with one warning, unless
-SHREDLAKE_REQUIRE_KERNELS=1 makes that an error. SHREDLAKE_SANITIZE=1 builds with AddressSanitizer.
+SHREDLAKE_REQUIRE_KERNELS=1 makes that an error. SHREDLAKE_SKIP_KERNELS=1 compiles nothing, for an editable
+install whose kernels are built by `build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds with AddressSanitizer.
 """
 
 import os
@@ -28,6 +29,7 @@ kernels = [
         optional=os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1",
     )
     for source in sorted(Path("src/shredlake/kernels").glob("*.pyx"))
+    if os.environ.get("SHREDLAKE_SKIP_KERNELS") != "1"
 ]
 
 
