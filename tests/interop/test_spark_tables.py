@@ -14,7 +14,7 @@ import pytest
 import shredlake as sl
 from delta_tables import add, metadata, rows_of, variants, write_commit
 from random_tables import delete_by_vectors
-from shredlake.delta.last_used import LastUsed
+from shredlake.caches import LruCache
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark import layouts
 from shredlake.spark.paths import Service
@@ -68,8 +68,8 @@ def foreign(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_layouts_of_others_are_read_from_footers_and_remembered(
     spark: Any, foreign: str, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layouts, "_remembered", LastUsed(3))
-    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LastUsed(9))
+    monkeypatch.setattr(layouts, "_remembered", LruCache(3))
+    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LruCache(9))
     if many:
         monkeypatch.setattr(layouts, "ENOUGH_FOR_SPARK", 1)
     planned = scan(spark, foreign, ["id"], where="v:a::bigint = 250")
@@ -81,8 +81,8 @@ def test_layouts_of_others_are_read_from_footers_and_remembered(
 
 
 def test_more_layouts_than_are_remembered(spark: Any, foreign: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "_remembered", LastUsed(1))
-    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LastUsed(9))
+    monkeypatch.setattr(layouts, "_remembered", LruCache(1))
+    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LruCache(9))
     assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
     assert ids(read(spark, foreign, ["id"], where="v:a::bigint = 250")) == [250]
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.caches import LruCache
 from shredlake.delta import partitions
 from shredlake.delta.checkpoint_read import Mask
-from shredlake.delta.last_used import LastUsed
 from shredlake.delta.rebind import resolve
 from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot
@@ -251,7 +251,7 @@ class FileStatistics:
         return found
 
 
-_remembered: LastUsed[Storage, FileStatistics] = LastUsed(8)
+_remembered: LruCache[Storage, FileStatistics] = LruCache(8, "statistics of tables")
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:

@@ -21,8 +21,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from shredlake.caches import IdentityCache
 from shredlake.errors import InvalidSchema
-from shredlake.kernels.recent import Recent
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
     DECIMAL_PRECISION,
@@ -124,7 +124,9 @@ def typed_value_type(node: Node) -> pa.DataType | None:
             return None
 
 
-_recent: Final[Recent[pa.DataType, ShreddingSchema | None]] = Recent(pa.DataType.equals)
+_recent: Final[IdentityCache[pa.DataType, ShreddingSchema | None]] = IdentityCache(
+    pa.DataType.equals, "schemas of Arrow types"
+)
 
 
 def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:

@@ -21,8 +21,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from shredlake.caches import IdentityCache
 from shredlake.kernels.layout import group_type, typed_value_type
-from shredlake.kernels.recent import Recent
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar
 from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, TRUE_ID, VariantType
 
@@ -96,9 +96,9 @@ class Plan:
         return starts
 
     @cached_property
-    def places(self) -> Recent[pa.StructType, list[tuple[int, int, int]] | None]:
+    def places(self) -> IdentityCache[pa.StructType, list[tuple[int, int, int]] | None]:
         """What `sources.places_in` found in the types of columns."""
-        return Recent(pa.DataType.equals)
+        return IdentityCache(pa.DataType.equals)
 
     @cached_property
     def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int, bool]]:
@@ -137,7 +137,7 @@ class Plan:
         return [field for node in self.nodes for field in node.fields]
 
 
-_recent: Final[Recent[Node, Plan]] = Recent(operator.is_)
+_recent: Final[IdentityCache[Node, Plan]] = IdentityCache(operator.is_, "flat schemas")
 
 
 def plan_of(root: Node) -> Plan:

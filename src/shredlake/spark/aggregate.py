@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
-from shredlake.delta.last_used import LastUsed
+from shredlake.caches import LruCache
 from shredlake.delta.read_file import DataFile, Query
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ShredlakeError
@@ -53,7 +53,7 @@ SMALL_DICTIONARY: Final = 1 << 16
 FEW_GROUPS: Final = 0.25
 """Groups for each row up to which it pays to make them here; each must travel to Spark."""
 
-_few: Final[LastUsed[tuple[Any, ...], bool]] = LastUsed(256)
+_few: Final[LruCache[tuple[Any, ...], bool]] = LruCache(256, "few groups")
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from shredlake.caches import LruCache
 from shredlake.delta.actions import Add
-from shredlake.delta.last_used import LastUsed
 from shredlake.delta.read_file import DataFile, Query, open_file
 from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.snapshot import Snapshot
@@ -56,7 +56,7 @@ SMALL_FOOTER: Final = 64 << 10
 """Bytes of a footer that is worth keeping, and not too much: a worker keeps a few dozen, with what is parsed
 of them, some ten times as much."""
 
-_footers: Final[LastUsed[tuple[Any, ...], OpenFile]] = LastUsed(64)
+_footers: Final[LruCache[tuple[Any, ...], OpenFile]] = LruCache(64, "footers on workers")
 
 
 def is_straight(relation: plan.Relation, analysed: plan.Plan) -> bool:

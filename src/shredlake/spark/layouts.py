@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
+from shredlake.caches import LruCache
 from shredlake.delta.actions import Add
-from shredlake.delta.last_used import LastUsed
 from shredlake.delta.layouts import variant_places
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import Storage, decode_path
@@ -25,7 +25,7 @@ Layout = dict[str, ColumnLayout]
 ENOUGH_FOR_SPARK = 200
 """From this many footers on, Spark's workers read them; below, threads of the driver are faster."""
 
-_remembered: Final[LastUsed[tuple[str, str, int, int], str]] = LastUsed(100_000)
+_remembered: Final[LruCache[tuple[str, str, int, int], str]] = LruCache(100_000, "layouts of files")
 """Layouts that were read from footers, as text, by table and file. A data file never changes."""
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from shredlake.caches import LruCache
 from shredlake.delta.files import as_adds
-from shredlake.delta.last_used import LastUsed
 from shredlake.delta.rebind import rewrite as spelled
 from shredlake.delta.scan import TableScan
 from shredlake.delta.schema import Struct
@@ -41,9 +41,9 @@ LONG_LISTS = "spark.sql.optimizer.inSetConversionThreshold"
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 """Whether the optimiser asks `x IS NOT NULL` before `x = 1`, among other things that help joins alone."""
 
-_snapshots: Final[LastUsed[Storage, Snapshot]] = LastUsed(16)
+_snapshots: Final[LruCache[Storage, Snapshot]] = LruCache(16, "snapshots")
 """The tables of the last queries, at the version that was the newest then."""
-_answers: Final[LastUsed[Hashable, tuple[Any, Answer]]] = LastUsed(64)
+_answers: Final[LruCache[Hashable, tuple[Any, Answer]]] = LruCache(64, "answers")
 """The last queries as Spark analysed them, and how they are answered: half of the planning."""
 
 

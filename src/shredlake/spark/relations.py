@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from shredlake.caches import LruCache
 from shredlake.delta.actions import Add
-from shredlake.delta.last_used import LastUsed
 from shredlake.delta.storage import Storage
 from shredlake.spark.engine import is_connect
 from shredlake.spark.frames import hadoop_path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_known: Final[LastUsed[Hashable, DataFrame]] = LastUsed(128)
+_known: Final[LruCache[Hashable, DataFrame]] = LruCache(128, "frames")
 
 
 def remembered(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[], DataFrame]) -> DataFrame:

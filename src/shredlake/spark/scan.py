@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.caches import LruCache
 from shredlake.delta.actions import Add
 from shredlake.delta.deletion_vectors import read_vector
 from shredlake.delta.files import FILE_SCHEMA, Files, as_adds
-from shredlake.delta.last_used import LastUsed
 from shredlake.delta.read_file import DataFile, Query, partition_values
 from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.scan import TableScan
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-_groups: LastUsed[Hashable, list[Group]] = LastUsed(128)
+_groups: LruCache[Hashable, list[Group]] = LruCache(128, "groups of files")
 """The plans of the last queries: data files never change, so the next query like one of them has its plan."""
 
 WORKER_TASK_BYTES = 64 << 20

@@ -1,0 +1,177 @@
+"""Every process-wide cache: bounded, inspectable, clearable.
+
+    caches.sizes()    how many entries each cache holds
+    caches.clear()    empties all of them
+
+A cache of facts about files and schemas is an `LruCache` or an `IdentityCache` with a name. A cache that
+holds objects of a Spark session is kept on that session (`of_session`), so that it goes with the session.
+Functions that are pure and take small keys use `functools.lru_cache`; they are not listed here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet, WeakValueDictionary
+
+Key = TypeVar("Key")
+HashableKey = TypeVar("HashableKey", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Cache(Protocol):
+    """What all caches can do."""
+
+    def __len__(self) -> int: ...
+
+    def clear(self) -> None:
+        """Removes every entry."""
+        ...
+
+
+_named: WeakValueDictionary[str, Cache] = WeakValueDictionary()
+_sessions: WeakSet[Any] = WeakSet()
+
+
+def sizes() -> dict[str, int]:
+    """The number of entries of every cache, by name; caches of Spark sessions are added up.
+
+    >>> squares = LruCache[int, int](2, "squares")
+    >>> squares.get(3, lambda: 9)
+    9
+    >>> sizes()["squares"]
+    1
+    """
+    found = {name: len(cache) for name, cache in _named.items()}
+    for session in list(_sessions):
+        for name, cache in _kept_on(session).items():
+            found[name] = found.get(name, 0) + len(cache)
+    return dict(sorted(found.items()))
+
+
+def clear() -> None:
+    """Empties every cache. Results stay the same; the next calls take longer.
+
+    >>> squares = LruCache[int, int](2, "squares")
+    >>> squares.get(3, lambda: 9)
+    9
+    >>> clear()
+    >>> len(squares)
+    0
+    """
+    for cache in list(_named.values()):
+        cache.clear()
+    for session in list(_sessions):
+        for cache in _kept_on(session).values():
+            cache.clear()
+
+
+class LruCache(Generic[HashableKey, Value]):
+    """A thread-safe cache that drops the entry used least recently.
+
+    >>> squares = LruCache[int, int](2)
+    >>> [squares.get(n, lambda: n * n) for n in (2, 3, 2, 4)]
+    [4, 9, 4, 16]
+    >>> squares.find(2), squares.find(3)
+    (4, None)
+    """
+
+    def __init__(self, size: int, name: str | None = None) -> None:
+        self._size = size
+        self._entries: OrderedDict[HashableKey, Value] = OrderedDict()
+        self._lock = Lock()
+        if name is not None:
+            _named[name] = self
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, key: HashableKey) -> Value | None:
+        """The value of this key, or None."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: HashableKey, value: Value) -> Value:
+        """Stores a value, replacing any other of that key, and returns it."""
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+        return value
+
+    def get(self, key: HashableKey, make: Callable[[], Value]) -> Value:
+        """The value of this key; made and stored if there is none."""
+        found = self.find(key)
+        return self.put(key, make()) if found is None else found
+
+    def clear(self) -> None:
+        """Removes every entry."""
+        with self._lock:
+            self._entries.clear()
+
+
+class IdentityCache(Generic[Key, Value]):
+    """A cache of a few entries that compares keys instead of hashing them.
+
+    To hash a wide Arrow type or schema is to walk all of it, which can take longer than a small kernel. To
+    compare two that are the same object takes no time. Threads that ask at once may compute a value twice.
+
+    >>> lengths = IdentityCache[str, int](str.__eq__)
+    >>> lengths.get("abc", len), lengths.get("abc", lambda _: -1)
+    (3, 3)
+    """
+
+    SIZE = 8
+
+    def __init__(self, same: Callable[[Key, Key], bool], name: str | None = None) -> None:
+        self._same = same
+        self._entries: tuple[tuple[Key, Value], ...] = ()
+        if name is not None:
+            _named[name] = self
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Key, make: Callable[[Key], Value]) -> Value:
+        """The value of this key; made and stored if there is none."""
+        for known, value in self._entries:
+            if self._same(known, key):
+                return value
+        value = make(key)
+        self._entries = ((key, value), *self._entries[: self.SIZE - 1])
+        return value
+
+    def clear(self) -> None:
+        """Removes every entry."""
+        self._entries = ()
+
+
+_ON_SESSION = "_shredlake_caches"
+_lock = Lock()
+
+
+def of_session(session: Any, name: str, size: int) -> LruCache[Any, Any]:
+    """The cache of that name which belongs to a Spark session, made on first use.
+
+    It is an attribute of the session: entries that hold its DataFrames are garbage together with it.
+
+    >>> class Session: pass
+    >>> session = Session()
+    >>> of_session(session, "frames", 4) is of_session(session, "frames", 4)
+    True
+    """
+    with _lock:
+        kept: dict[str, LruCache[Any, Any]] = session.__dict__.setdefault(_ON_SESSION, {})
+        _sessions.add(session)
+        if name not in kept:
+            kept[name] = LruCache(size)
+        return kept[name]
+
+
+def _kept_on(session: Any) -> dict[str, LruCache[Any, Any]]:
+    return dict(session.__dict__.get(_ON_SESSION, {}))
