@@ -80,8 +80,9 @@ from shredlake.kernels._walk cimport Frame as WalkFrame
 
 import pyarrow as pa
 
+from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.arrow_nodes import primitive_header
-from shredlake.kernels.malformed import parts_of
+from shredlake.kernels.columns import part
 
 cdef enum Kind:
     NULLS = 0
@@ -296,6 +297,8 @@ cdef int put_variant(Writer* w, const Node* node, int64_t row, int64_t depth) no
         w.to.out[0] = P_NULL << 2
         w.to.out += 1
         return OK
+    if is_null_at(&column.metadata, row):
+        return REFUSED
     bytes = bytes_at(&column.metadata, row)
     if parse_metadata(bytes.data, bytes.size, &dictionary) != 0 or dictionary.end != bytes.data + bytes.size:
         return REFUSED
@@ -361,7 +364,7 @@ cdef int fill_node(Writer* w, int index, int next_free, node, list kept) except 
     kept.append(buffers)
     out.valid = <const uint8_t*> address_of(buffers[0] if buffers and array.null_count else None)
     if out.kind == VARIANT:
-        metadata, value, validity = parts_of(array)
+        metadata, value = as_binary(part(array, "metadata")), as_binary(part(array, "value"))
         kept += [metadata, value]
         out.variants = variant_column(metadata, value, None)
     elif out.kind == TEXT_OR_BINARY:

@@ -82,6 +82,7 @@ from shredlake.kernels._variant cimport ARRAY as VARIANT_ARRAY
 
 import pyarrow as pa
 
+from shredlake.kernels.arrow_forms import checked
 from shredlake.kernels.columns import address, column_of, metadata_of, validity_of
 from shredlake.kernels.explain import explain_reconstruction
 from shredlake.kernels.sources import bytes_part, columns_in, extend_metadata, largest_array
@@ -862,7 +863,7 @@ cdef class Unshredder:
 def unshred(piece, plan, bint strict, int64_t first_row):
     """The unshredded column of a shredded one: several arrays where one would exceed 2 GiB."""
     validity = validity_of(piece)
-    metadata = metadata_of(piece)
+    metadata = metadata_of(piece, first_row)
     columns = columns_in(piece, plan)
     tree = ColumnTree(columns.piece)
     valid = (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset)
@@ -877,6 +878,7 @@ def unshred(piece, plan, bint strict, int64_t first_row):
             arrays, row, extended = [], 0, True
             continue
         if code != OK:
+            checked(piece)      # the reference reads with Arrow, which looks at no offset
             explain_reconstruction(piece.slice(stop, 1), plan.root, strict, first_row + stop)
         rows = stop - row
         bits = validity_of(piece.slice(row, rows))

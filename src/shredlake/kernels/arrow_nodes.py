@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidSchema, InvalidValue
+from shredlake.kernels.arrow_forms import unencoded
 from shredlake.kernels.layout import is_list_like, is_variant, shredding_schema
 from shredlake.kernels.unshred import unshred
 from shredlake.variant.path import Path
@@ -86,20 +87,15 @@ _BYTES: Final[tuple[tuple[Callable[[pa.DataType], bool], VariantType], ...]] = (
 
 
 def node_of(array: pa.Array, steps: Steps = ()) -> ArrowNode:
-    """The tree of a contiguous array.
+    """The tree of a contiguous array, whose offsets have been checked.
 
     >>> node_of(pa.array([{"a": 1}])).children[0].type
     <VariantType.INT64: 'int64'>
     """
+    array = unencoded(array)
     type_ = array.type
-    if pa.types.is_dictionary(type_):
-        return node_of(array.dictionary_decode(), steps)
-    if pa.types.is_run_end_encoded(type_):
-        return node_of(pc.run_end_decode(array), steps)
     if type_ == pa.uuid():
         return ArrowNode(Kind.FIXED, array.storage, VariantType.UUID, 16)
-    if isinstance(type_, pa.BaseExtensionType):
-        return node_of(array.storage, steps)
     if is_variant(type_):
         return ArrowNode(Kind.VARIANT, array if shredding_schema(type_) is None else unshred(array))
     if pa.types.is_struct(type_):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError
+from shredlake.kernels.arrow_forms import checked, unencoded
 from shredlake.kernels.damaged_text import decoded
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.dialect import ARROW, Dialect
@@ -34,6 +35,9 @@ _WIDENING = {
 def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting) -> pa.Array:
     """A column of one scalar type in another; null where a value does not cast, unless strict."""
     wanted = typed_value_type(target)
+    if typed.type == wanted:
+        return typed
+    typed = unencoded(checked(typed))
     if typed.type == wanted:
         return typed
     pair = source.type, target.type

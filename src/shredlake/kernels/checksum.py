@@ -26,7 +26,7 @@ def checksum(column: Column, *, threads: int | None = None) -> int:
     >>> checksum(column) == checksum(column.slice(1))
     False
     """
-    check_column(column)
+    column = check_column(column)
     if shredding_schema(column.type) is not None:
         column = unshred(column, threads=threads)
     count = thread_count(threads)
@@ -34,7 +34,7 @@ def checksum(column: Column, *, threads: int | None = None) -> int:
 
 
 def _sum(first_row: int, piece: pa.StructArray) -> int:
-    metadata, value, validity = parts_of(piece)
+    metadata, value, validity = parts_of(piece, first_row)
     total, stopped = engine("checksum").checksum(metadata, value, validity)
     if stopped < len(piece):
         raise reason(metadata, value, stopped, first_row, Variant.validate)

@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.errors import InvalidSchema
+from shredlake.errors import InvalidSchema, InvalidValue, MalformedVariant
+from shredlake.kernels.arrow_forms import as_binary, unwrapped
+from shredlake.kernels.chunks import Column
 from shredlake.kernels.layout import is_variant
 from shredlake.kernels.plan import Plan
 from shredlake.shredding.schema import Array, Object, ShreddingSchema
@@ -69,20 +71,41 @@ def part(group: pa.StructArray, name: str) -> pa.Array | None:
     return group.field(index) if index >= 0 else None
 
 
-def metadata_of(column: pa.StructArray) -> pa.Array:
-    """The metadata of a Variant column, in Arrow's plain binary layout."""
-    return as_binary(column.field(column.type.get_field_index("metadata")))
+def metadata_of(column: pa.StructArray, first_row: int) -> pa.Array:
+    """The metadata of a Variant column as plain binary; a row without, unless it is null, is an error."""
+    metadata = as_binary(column.field(column.type.get_field_index("metadata")))
+    require_metadata(metadata, validity_of(column), first_row)
+    return metadata
 
 
-def check_column(column: Any) -> None:
-    """An error unless it is an Arrow array with the shape of a Variant column."""
+def require_metadata(metadata: pa.Array, needed: pa.Array | None, first_row: int) -> None:
+    """An error that names the first of the `needed` rows (None: all) whose metadata is null."""
+    if not metadata.null_count:
+        return
+    lacking = pc.is_null(metadata)
+    row = pc.index(lacking if needed is None else pc.and_(lacking, needed), True).as_py()
+    if row >= 0:
+        raise MalformedVariant(
+            f"row {first_row + row}: the metadata is null in a row that is not; a Variant has both parts",
+            part="metadata",
+        )
+
+
+def check_column(column: Any) -> Column:
+    """The column, out of its extension type if it has one; an error unless it is one of Variants."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found a {type(column).__name__}")
+    column = unwrapped(column)
     if not is_variant(column.type):
         raise InvalidSchema(
             f"not a Variant column: {column.type}; expected a struct of metadata (binary) and "
             "value (binary), typed_value, or both"
         )
+    try:
+        column.validate()  # the sizes of its buffers; what kernels read of it is `checked` in full
+    except pa.ArrowException as error:
+        raise InvalidValue(f"an Arrow column that contradicts itself: {error}") from None
+    return column
 
 
 def check_schema(schema: Any) -> None:
@@ -92,27 +115,6 @@ def check_schema(schema: Any) -> None:
             f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}; "
             "ShreddingSchema.parse reads one from text"
         )
-
-
-def as_binary(array: pa.Array) -> pa.Array:
-    """Bytes in Arrow's plain layout with 32-bit offsets, whatever layout they come in."""
-    return array if array.type == pa.binary() else array.cast(pa.binary())
-
-
-def as_list(array: pa.Array) -> pa.ListArray:
-    """Lists in Arrow's plain layout with 32-bit offsets. Views are laid out by hand: pyarrow 26
-    casts views of structs to empty lists behind the first null."""
-    if pa.types.is_list(array.type):
-        return array
-    type_ = pa.list_(array.type.value_field)
-    if not (pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type)):
-        return array.cast(type_)
-    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(array), 0)).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    validity = validity_of(array)
-    bitmap = None if validity is None else validity.buffers()[1]
-    buffers = [bitmap, offsets.buffers()[1]]
-    return pa.Array.from_buffers(type_, len(array), buffers, array.null_count, children=[array.flatten()])
 
 
 def address(buffer: pa.Buffer | None) -> int:

@@ -33,7 +33,7 @@ def check_row(row_alone: pa.StructArray, node: Node, strict: bool, row: int) -> 
     """Raises what is wrong with a shredded row, if anything is."""
     try:
         (shredded,) = to_shredded(part(row_alone, "value"), part(row_alone, "typed_value"), node)
-        reconstruct(metadata_of(row_alone)[0].as_py() or b"", shredded, node, strict=strict)
+        reconstruct(metadata_of(row_alone, row)[0].as_py() or b"", shredded, node, strict=strict)
     except ShredlakeError as error:
         raise in_row(error, row) from None
 

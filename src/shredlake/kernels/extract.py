@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shredlake.errors import CastError, MalformedVariant
+from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.cast import cast_value, try_cast_value
-from shredlake.kernels.columns import as_binary
+from shredlake.kernels.columns import require_metadata
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.explain import in_row
@@ -62,6 +64,9 @@ def extract(
     if value is None or value.null_count == len(value):
         return pa.nulls(len(metadata), pa.binary() if target is None else typed_value_type(target))
     value = as_binary(value)
+    if metadata.null_count:
+        there = pc.is_valid(value)
+        require_metadata(metadata, there if valid is None else pc.and_(there, valid), casting.first_row)
     utc = casting.zone is dt.UTC
     array, deferred = engine("get").extract(
         metadata, value, valid, steps, target, utc, casting.strict, casting.first_row, casting.dialect

@@ -31,10 +31,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidValue, ShredlakeError
+from shredlake.errors import InvalidValue, MalformedVariant, ShredlakeError
+from shredlake.kernels.arrow_forms import checked
 from shredlake.kernels.arrow_nodes import ArrowNode, node_of
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.compiled import engine
+from shredlake.kernels.explain import in_row
 from shredlake.kernels.fallback.from_arrow import row_variant
 from shredlake.kernels.layout import variant
 
@@ -54,7 +56,7 @@ def from_arrow(column: Column, *, threads: int | None = None) -> Column:
 
 
 def _encode_piece(first_row: int, piece: pa.Array) -> list[pa.StructArray]:
-    node = node_of(piece)
+    node = node_of(checked(piece))
     encode = engine("from_arrow").encode
     arrays: list[pa.StructArray] = []
     row = 0
@@ -71,6 +73,8 @@ def _reason(node: ArrowNode, row: int, first_row: int) -> ShredlakeError:
     """What is wrong with a row: the kernel says which, the reference says why."""
     try:
         row_variant(node, row)
+    except MalformedVariant as error:
+        return in_row(error, first_row + row)
     except ShredlakeError as error:
         return InvalidValue(f"row {first_row + row}: {error}")
     return InvalidValue(f"row {first_row + row}: the Variant would exceed 2 GiB")

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, overload
 import pyarrow as pa
 
 from shredlake.errors import InvalidJson
+from shredlake.kernels.arrow_forms import checked, unencoded, unencoded_type
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import variant
@@ -101,16 +102,14 @@ def from_json(
 
 
 def _check_type(type_: pa.DataType) -> None:
-    if pa.types.is_dictionary(type_):
-        type_ = type_.value_type
+    type_ = unencoded_type(type_)
     if type_ not in _TAKEN_AS_THEY_ARE and type_ not in _CAST_FIRST:
         raise TypeError(f"from_json takes a column of string or binary, not {type_}")
 
 
 def _contiguous(array: pa.Array) -> pa.Array:
     """The texts in one of the layouts that the kernel reads."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = unencoded(checked(array))
     target = _CAST_FIRST.get(array.type)
     return array if target is None else array.cast(target)
 

@@ -19,9 +19,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.kernels.arrow_forms import as_binary, as_list, checked, unencoded_type
 from shredlake.kernels.cast_column import cast_typed
 from shredlake.kernels.chunks import Column, map_pieces
-from shredlake.kernels.columns import as_binary, check_column, column_of, part, validity_of
+from shredlake.kernels.columns import check_column, column_of, part, validity_of
 from shredlake.kernels.datetime_text import session_zone
 from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.extract import Casting, Steps, extract
@@ -59,7 +60,7 @@ def get(
     >>> get(column, "$.user.id", pa.int64()).to_pylist()
     [7, 8, None]
     """
-    check_column(column)
+    column = check_column(column)
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
     shredding_schema(column.type)  # a layout that can't exist is an error, wherever the path leads
     target = AnyVariant() if type is None else target_of(type)
@@ -99,8 +100,7 @@ class Group:
 
 def _elements_at(lists: pa.Array, index: int) -> pa.StructArray:
     """The element of each list at the index; null where there is none."""
-    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
-        lists = lists.cast(pa.list_(lists.type.value_field))
+    lists = as_list(checked(lists))
     starts = lists.offsets.slice(0, len(lists)).cast(pa.int64())
     there = pc.greater(pc.list_value_length(lists), index)
     return lists.values.take(pc.if_else(there, pc.add(starts, index), None))
@@ -116,7 +116,7 @@ def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
     """The array with nulls where it is not valid; the array itself if it has them there already."""
     if valid is None or not pc.any(pc.and_(pc.is_valid(array), pc.invert(valid)), min_count=0).as_py():
         return array
-    return choose(valid, array, pa.nulls(len(array), array.type))
+    return choose(valid, checked(array), pa.nulls(len(array), array.type))
 
 
 def _get_piece(
@@ -170,7 +170,7 @@ class _Reader:
         if isinstance(target, Scalar):
             if typed is None:
                 return self.extract(target)
-            source = scalar_of(typed.type.value_type if pa.types.is_dictionary(typed.type) else typed.type)
+            source = scalar_of(unencoded_type(typed.type))
             if source is not None:
                 return self.leaf(_under(typed, self.group.valid), source, target)
             if target.type is not VariantType.STRING and not self.casting.strict:
@@ -194,4 +194,4 @@ class _Reader:
         value = self.group.value
         if value is None or value.null_count == len(value):
             return known
-        return choose(pc.is_valid(typed), known, self.extract(target))
+        return choose(pc.is_valid(typed), checked(known), self.extract(target))

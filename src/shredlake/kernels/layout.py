@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from shredlake.caches import IdentityCache
 from shredlake.errors import InvalidSchema
+from shredlake.kernels.arrow_forms import unencoded_type
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
     DECIMAL_PRECISION,
@@ -165,7 +166,7 @@ def is_binary_like(type_: pa.DataType) -> bool:
     >>> is_binary_like(pa.large_binary()), is_binary_like(pa.binary(4))
     (True, False)
     """
-    return (type_.value_type if pa.types.is_dictionary(type_) else type_) in _BINARY_LIKE
+    return unencoded_type(type_) in _BINARY_LIKE
 
 
 def is_list_like(type_: pa.DataType) -> bool:
@@ -229,8 +230,7 @@ def _node_of_group(type_: pa.DataType, steps: Steps) -> Node:
 
 
 def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
-    if pa.types.is_dictionary(type_):
-        type_ = type_.value_type
+    type_ = unencoded_type(type_)
     if type_ in _SCALARS_BY_TYPE:
         return Scalar(_SCALARS_BY_TYPE[type_])
     if pa.types.is_decimal(type_) and type_.precision <= DECIMAL_PRECISION[VariantType.DECIMAL16]:

@@ -7,13 +7,14 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant, ShredlakeError
-from shredlake.kernels.columns import as_binary, metadata_of, part, validity_of
+from shredlake.kernels.arrow_forms import as_binary
+from shredlake.kernels.columns import metadata_of, part, validity_of
 from shredlake.variant import Variant
 
 
-def parts_of(piece: pa.StructArray) -> tuple[pa.Array, pa.Array, pa.Array | None]:
+def parts_of(piece: pa.StructArray, first_row: int) -> tuple[pa.Array, pa.Array, pa.Array | None]:
     """Metadata, value and validity of an unshredded piece, as the kernels take them."""
-    return metadata_of(piece), as_binary(part(piece, "value")), validity_of(piece)
+    return metadata_of(piece, first_row), as_binary(part(piece, "value")), validity_of(piece)
 
 
 def reason(

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
+from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.chunks import Column, chunks_of, run, thread_count
-from shredlake.kernels.columns import as_binary, check_column, part, validity_of
+from shredlake.kernels.columns import check_column, metadata_of, part, validity_of
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.explain import in_row
 from shredlake.kernels.layout import shredding_schema
@@ -40,7 +41,7 @@ def profile_bytes(
     column: Column, *, max_paths: int = MAX_PATHS, max_depth: int = MAX_DEPTH, threads: int | None = None
 ) -> bytes:
     """The same, as the bytes that travel between processes and that `merge_profiles` takes."""
-    check_column(column)
+    column = check_column(column)
     if shredding_schema(column.type) is not None:
         from shredlake.kernels.unshred import unshred
 
@@ -52,7 +53,7 @@ def profile_bytes(
             row += len(cut[-1][1])
 
     def summarize(first_row: int, piece: pa.StructArray) -> bytes:
-        metadata, value = as_binary(part(piece, "metadata")), as_binary(part(piece, "value"))
+        metadata, value = metadata_of(piece, first_row), as_binary(part(piece, "value"))
         made, fault = engine("profile").summarize(metadata, value, validity_of(piece), max_paths, max_depth)
         if made is None:
             _explain(metadata[fault].as_py(), value[fault].as_py(), first_row + fault)

@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.kernels import compiled
+from shredlake.kernels.arrow_forms import as_binary, as_list, checked, unencoded
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.columns import (
-    as_binary,
-    as_list,
     check_column,
     check_schema,
     column_of,
@@ -53,7 +52,7 @@ def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = No
     >>> reshred(column, wide).field("typed_value").to_pylist()
     [34]
     """
-    check_column(column)
+    column = check_column(column)
     check_schema(schema)
     before = shredding_schema(column.type)
     old: Node = Untyped() if before is None else before.root
@@ -71,9 +70,9 @@ class _TooLarge(Exception):
 
 
 def _reshred_piece(old: Node, new: Node, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:
-    validity = validity_of(piece)
+    validity = validity_of(checked(piece))
     group = Parts(part(piece, "value"), part(piece, "typed_value"), validity)
-    metadata = metadata_of(piece)
+    metadata = metadata_of(piece, first_row)
     if compiled.COMPILED:
         for names in (metadata, None):
             if names is None:
@@ -212,11 +211,7 @@ def plain(typed: pa.Array | None, node: Node) -> pa.Array | None:
             buffers, nulls = lists.buffers()[:2], lists.null_count
             return pa.Array.from_buffers(wanted, len(lists), buffers, nulls, lists.offset, children=[group])
         case Scalar():
-            return (
-                typed.dictionary_decode().cast(wanted)
-                if pa.types.is_dictionary(typed.type)
-                else typed.cast(wanted)
-            )
+            return unencoded(typed).cast(wanted)
     return None
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
-from shredlake.kernels.columns import as_list, group_of, part
+from shredlake.kernels.arrow_forms import as_list, unencoded
+from shredlake.kernels.columns import group_of, part
 from shredlake.kernels.layout import typed_value_type
 from shredlake.shredding.reference import MISSING, Shredded
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar, Untyped
@@ -79,8 +80,7 @@ def _group_rows(group: pa.StructArray, node: Node) -> list[Shredded | None]:
 
 
 def _scalar_rows(typed: pa.Array, node: Scalar) -> list[Any]:
-    if pa.types.is_dictionary(typed.type):
-        typed = typed.dictionary_decode()
+    typed = unencoded(typed)
     if isinstance(typed.type, pa.BaseExtensionType):
         typed = typed.storage
     convert: Callable[[Any], Any] | None = None

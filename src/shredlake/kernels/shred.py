@@ -6,9 +6,9 @@ from functools import partial
 
 import pyarrow as pa
 
+from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import (
-    as_binary,
     check_column,
     check_schema,
     column_of,
@@ -45,7 +45,7 @@ def shred(
     >>> shredded.field("value").to_pylist()
     [b'\\x02\\x01\\x01\\x00\\x02\\x05x', b'\\rodd', None]
     """
-    check_column(column)
+    column = check_column(column)
     check_schema(schema)
     if shredding_schema(column.type) is not None:
         if not exact_types:
@@ -55,7 +55,7 @@ def shred(
 
 
 def _shred_piece(plan: Plan, exact_types: bool, first_row: int, piece: pa.StructArray) -> pa.StructArray:
-    metadata, value = metadata_of(piece), as_binary(part(piece, "value"))
+    metadata, value = metadata_of(piece, first_row), as_binary(part(piece, "value"))
     validity = validity_of(piece)
     if plan.nodes[0].kind is Kind.UNTYPED and not value.null_count:
         return column_of(metadata, value, None, validity)

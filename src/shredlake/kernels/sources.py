@@ -12,7 +12,8 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
-from shredlake.kernels.columns import address, as_binary, as_list, part, size_of, validity_of
+from shredlake.kernels.arrow_forms import as_binary, as_list, checked, unencoded
+from shredlake.kernels.columns import address, part, size_of, validity_of
 from shredlake.kernels.layout import typed_value_type
 from shredlake.kernels.plan import Kind, Plan
 from shredlake.shredding.schema import Array, Node, Object, Scalar
@@ -44,7 +45,7 @@ def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
     piece.validate()
     places = places_in(piece.type, plan)
     if places is None:
-        piece = _plain_group(piece, plan.root, ("metadata",))
+        piece = _plain_group(checked(piece), plan.root, ("metadata",))
         places = places_in(piece.type, plan)
         assert places is not None
     return Columns(piece, places)
@@ -163,8 +164,7 @@ def _is_plain_scalar(type_: pa.DataType, node: Scalar) -> bool:
 
 def _plain_scalar(typed: pa.Array, node: Scalar) -> pa.Array:
     """A scalar column in that layout; an extension type stands for its storage."""
-    if pa.types.is_dictionary(typed.type):
-        typed = typed.dictionary_decode()
+    typed = unencoded(typed)
     if isinstance(typed.type, pa.BaseExtensionType) or _is_plain_scalar(typed.type, node):
         return typed
     return typed.cast(typed_value_type(node))

@@ -25,7 +25,7 @@ def to_json(column: Column, *, threads: int | None = None) -> Column:
     >>> to_json(from_json(pa.array(['{"b": 1.10, "a": [true, null]}', None]))).to_pylist()
     ['{"a":[true,null],"b":1.10}', None]
     """
-    check_column(column)
+    column = check_column(column)
     if shredding_schema(column.type) is not None:
         column = unshred(column, threads=threads)
     count = thread_count(threads)
@@ -34,7 +34,7 @@ def to_json(column: Column, *, threads: int | None = None) -> Column:
 
 
 def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
-    metadata, value, validity = parts_of(piece)
+    metadata, value, validity = parts_of(piece, first_row)
     render = engine("json_render").render
     arrays: list[pa.Array] = []
     row = 0

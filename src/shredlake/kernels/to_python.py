@@ -23,12 +23,12 @@ def to_python(column: Column) -> list[Any]:
     >>> to_python(from_json(pa.array(['{"a": [1, 2.50]}', 'null', None])))
     [{'a': [1, Decimal('2.50')]}, None, None]
     """
-    check_column(column)
+    column = check_column(column)
     if shredding_schema(column.type) is not None:
         column = unshred(column)
     objects: list[Any] = []
     for chunk in chunks_of(column):
-        metadata, value, validity = parts_of(chunk)
+        metadata, value, validity = parts_of(chunk, len(objects))
         rows, stopped = engine("to_python").to_python(metadata, value, validity)
         if stopped < len(chunk):
             raise reason(metadata, value, stopped, len(objects), Variant.to_python)

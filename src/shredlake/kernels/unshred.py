@@ -6,8 +6,9 @@ from functools import partial
 
 import pyarrow as pa
 
+from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.columns import as_binary, check_column, column_of, metadata_of, part
+from shredlake.kernels.columns import check_column, column_of, metadata_of, part
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import shredding_schema
 from shredlake.kernels.plan import Kind, Plan, plan_of
@@ -35,7 +36,7 @@ def unshred(column: Column, *, strict: bool = False, threads: int | None = None)
     >>> to_json(unshred(shredded)).to_pylist()
     ['34', '"n/a"', None]
     """
-    check_column(column)
+    column = check_column(column)
     schema = shredding_schema(column.type)
     root: Node = Untyped() if schema is None else schema.root
     count = thread_count(threads)
@@ -47,6 +48,6 @@ def _unshred_piece(plan: Plan, strict: bool, first_row: int, piece: pa.StructArr
     if plan.nodes[0].kind is Kind.UNTYPED:
         value = as_binary(part(piece, "value"))
         if value.null_count == piece.null_count == 0:
-            return [column_of(metadata_of(piece), value, None, None)]
+            return [column_of(metadata_of(piece, first_row), value, None, None)]
     arrays: list[pa.StructArray] = engine("unshred").unshred(piece, plan, strict, first_row)
     return arrays

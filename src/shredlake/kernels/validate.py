@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shredlake.errors import MalformedVariant
+from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.chunks import Column, pieces, run, thread_count
-from shredlake.kernels.columns import check_column
+from shredlake.kernels.columns import check_column, part, validity_of
 from shredlake.kernels.compiled import engine
 from shredlake.kernels.layout import shredding_schema
-from shredlake.kernels.malformed import parts_of
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
@@ -41,7 +42,7 @@ def validate(column: Column, *, threads: int | None = None) -> Violations:
     >>> validate(column).to_pylist()
     [{'row': 0, 'path': '$', 'part': 'value', 'offset': 1, 'problem': 'the string is not UTF-8'}]
     """
-    check_column(column)
+    column = check_column(column)
     if shredding_schema(column.type) is not None:
         column = unshred(column, strict=True, threads=threads)
     count = thread_count(threads)
@@ -49,7 +50,9 @@ def validate(column: Column, *, threads: int | None = None) -> Violations:
 
 
 def _violations(first_row: int, piece: pa.StructArray) -> Violations:
-    metadata, value, validity = parts_of(piece)
+    # A metadata that is null is one of the violations: an empty one.
+    metadata = pc.fill_null(as_binary(part(piece, "metadata")), b"")
+    value, validity = as_binary(part(piece, "value")), validity_of(piece)
     rows = engine("validate").invalid_rows(metadata, value, validity)
     errors = [_error(metadata, value, row) for row in rows]
     return pa.table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidValue, ShredlakeError
+from shredlake.errors import InvalidValue, MalformedVariant, ShredlakeError
 from shredlake.kernels.arrow_nodes import ArrowNode, Kind, primitive_header
 from shredlake.kernels.fallback.json_encode import variants
 from shredlake.variant.builder import VariantBuilder
@@ -73,10 +73,7 @@ def _append_scalar(builder: VariantBuilder, node: ArrowNode, scalar: pa.Scalar) 
     elif node.kind is Kind.DECIMAL:
         builder.append_decimal(unscaled_and_scale(scalar.as_py())[0], node.scale)
     elif node.kind is Kind.VARIANT:
-        value = scalar["value"].as_py()
-        builder.append_variant(
-            Variant.of(None) if value is None else Variant(scalar["metadata"].as_py(), value)
-        )
+        builder.append_variant(_inner(scalar))
     elif node.type is VariantType.STRING:
         builder.append_string(_text(scalar))
     elif node.type is VariantType.BINARY:
@@ -84,6 +81,15 @@ def _append_scalar(builder: VariantBuilder, node: ArrowNode, scalar: pa.Scalar) 
     else:
         raw = pa.array([scalar]).buffers()[1].to_pybytes()[: node.width]
         builder.append_variant(Variant(EMPTY_METADATA, bytes([primitive_header(node)]) + raw))
+
+
+def _inner(scalar: pa.StructScalar) -> Variant:
+    metadata, value = scalar["metadata"].as_py(), scalar["value"].as_py()
+    if value is None:
+        return Variant.of(None)
+    if metadata is None:
+        raise MalformedVariant("the metadata is null, the value is not", part="metadata")
+    return Variant(metadata, value)
 
 
 def _range(node: ArrowNode, row: int) -> range:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant, ShredlakeError
+from shredlake.kernels.arrow_forms import checked
 from shredlake.kernels.columns import column_of, metadata_of, part, validity_of
 from shredlake.kernels.explain import check_row, in_row
 from shredlake.kernels.plan import Plan
@@ -15,14 +16,14 @@ from shredlake.variant import Variant
 
 def unshred(piece: pa.StructArray, plan: Plan, strict: bool, first_row: int) -> list[pa.StructArray]:
     """The unshredded column of a shredded one."""
-    validity = validity_of(piece)
+    validity = validity_of(checked(piece))
     try:
         rows = to_shredded(part(piece, "value"), part(piece, "typed_value"), plan.root)
     except MalformedVariant:
         for row in range(len(piece)):
             check_row(piece.slice(row, 1), plan.root, strict, first_row + row)
         raise
-    metadata = [row or b"" for row in metadata_of(piece).to_pylist()]
+    metadata = [row or b"" for row in metadata_of(piece, first_row).to_pylist()]
     values: list[bytes | None] = []
     for row, shredded in enumerate(rows):
         if validity is not None and not validity[row].as_py():
