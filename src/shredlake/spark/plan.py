@@ -143,16 +143,17 @@ class Plan:
         """Whether an expression of one of these names occurs anywhere."""
         return any(_holds(tree, name) for node in self.walk() for tree in node.expressions for name in names)
 
-    def views(self) -> dict[str, tuple[list[str], str]]:
-        """The temporary views that the query uses, inner ones first: their columns and their text."""
-        found: dict[str, tuple[list[str], str]] = {}
+    def views(self) -> dict[str, tuple[list[str], str | None]]:
+        """The temporary views that the query uses, inner ones first: their columns, and their text if any."""
+        found: dict[str, tuple[list[str], str | None]] = {}
         for child in (*self.children, *self.subqueries):
             found.update(child.views())
         if self.name == "View":
             view = self._plan.desc()
             text = view.viewText()
-            if text.isDefined() and self._plan.isTempView() and not view.identifier().database().isDefined():
-                found[view.identifier().table()] = (list(view.schema().fieldNames()), text.get())
+            if self._plan.isTempView() and not view.identifier().database().isDefined():
+                columns = list(view.schema().fieldNames())
+                found[view.identifier().table()] = columns, text.get() if text.isDefined() else None
         return found
 
     # Of a limit, a sort, a projection:
@@ -214,6 +215,19 @@ def _with_counts(tree: Node, expression: Any) -> Node:
         return replace(tree, fields={**tree.fields, "count": expression.value()})
     below = zip(tree.children, items(expression.children()), strict=True)
     return replace(tree, children=tuple(_with_counts(child, one) for child, one in below))
+
+
+def without_ctes(spark: SparkSession, analysed: Any) -> Any:
+    """An analysed plan with its common table expressions where they are used, as the optimiser begins too."""
+    from py4j.protocol import Py4JError
+
+    for flags in (3, 2):  # how many there are depends on Spark's version; all are off by default
+        try:
+            rule = spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags)
+            return rule.apply(analysed)
+        except (Py4JError, TypeError):
+            continue
+    return analysed  # less is understood of it, with the same answer
 
 
 @lru_cache(maxsize=4)

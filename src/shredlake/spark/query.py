@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +29,7 @@ from shredlake.spark.scan import SparkScan, is_hidden
 from shredlake.spark.session import fit
 from shredlake.spark.settings import set_meanwhile, settings
 from shredlake.spark.top import top
-from shredlake.spark.views import views
+from shredlake.spark.views import analysed, is_registered, registered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -152,7 +152,9 @@ def register(
     and no row group. Use `sql` for that.
     """
     fit(spark)
-    native(spark, _latest(table, storage_options)).createOrReplaceTempView(name)
+    snapshot = _latest(table, storage_options)
+    native(spark, snapshot).createOrReplaceTempView(name)
+    registered(spark, name, snapshot)
 
 
 @dataclass(frozen=True)
@@ -178,10 +180,37 @@ def _answer(
     if not is_query(query):
         raise InvalidExpression("sql takes a query, no command: write what it gives with DataFrame.write")
     snapshots = {name: _latest(address, storage_options) for name, address in tables.items()}
-    with views(spark, {name: _stub(spark, one, name) for name, one in snapshots.items()}):
-        original = _analysed(spark, query)
+    stubs = {name: _stub(spark, one, name) for name, one in snapshots.items()}
+    original = analysed(spark, query, stubs)
+    seen = _views_to_see_through(original, snapshots)
+    if seen:
+        query = with_views(query, seen)
+        original = analysed(spark, query, stubs)
     answer = _remembered(query, snapshots, original)
     return replace(answer, frame=_optimised(_own_columns(answer.frame, original), answer))
+
+
+def _views_to_see_through(
+    original: DataFrame, snapshots: Mapping[str, Snapshot]
+) -> dict[str, tuple[list[str], str]]:
+    """The user's views that the query uses, where they are over views that `register` made of these tables.
+
+    Spelled out, they mean the same. Views over anything else keep their meaning, whatever names they use.
+    """
+    spark = original.sparkSession
+    own = [name.casefold() for name, one in snapshots.items() if is_registered(spark, name, one)]
+    if not own:
+        return {}
+    found = plan.Plan.of(spark, original._jdf.queryExecution().analyzed()).views()
+    given = {name.casefold() for name in snapshots}
+    inner = {name.casefold() for name in found} & given
+    if not inner or not inner.issubset(own):
+        return {}
+    return {
+        name: (columns, text)
+        for name, (columns, text) in found.items()
+        if text is not None and name.casefold() not in given
+    }
 
 
 def _remembered(query: str, snapshots: Mapping[str, Snapshot], original: DataFrame) -> Answer:
@@ -195,10 +224,10 @@ def _remembered(query: str, snapshots: Mapping[str, Snapshot], original: DataFra
         return _planned(query, snapshots, original)
     versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
     key = (spark, settings(spark), query, versions)
-    analysed = original._jdf.queryExecution().analyzed()
+    found = plan.without_ctes(spark, original._jdf.queryExecution().analyzed())
     known = _answers.find(key)
-    if known is None or not known[0].sameResult(analysed):
-        known = _answers.put(key, (analysed, _planned(query, snapshots, original)))
+    if known is None or not known[0].sameResult(found):
+        known = _answers.put(key, (found, _planned(query, snapshots, original)))
     return known[1]
 
 
@@ -212,9 +241,8 @@ def _planned(query: str, snapshots: Mapping[str, Snapshot], original: DataFrame)
         name: SparkScan(spark, one, None, pruning[name], prune_only=True, native=True)
         for name, one in snapshots.items()
     }
-    with views(spark, {name: native(spark, one, pruning[name]) for name, one in snapshots.items()}):
-        frame = _analysed(spark, query)
-    return Answer(frame, asked, scans, answered)
+    frames = {name: native(spark, one, pruning[name]) for name, one in snapshots.items()}
+    return Answer(analysed(spark, query, frames), asked, scans, answered)
 
 
 def _own_columns(frame: DataFrame, original: DataFrame) -> DataFrame:
@@ -234,8 +262,6 @@ class Asked:
 
     whole: str | None = None
     """Why it needs Variants as a whole, if it does; None: unknown."""
-    views: Mapping[str, tuple[list[str], str]] = field(default_factory=dict)
-    """The temporary views that it uses."""
     relations: Sequence[plan.Relation] = ()
     joins: bool = True
     analysed: plan.Plan | None = None
@@ -255,20 +281,20 @@ def _asked(original: DataFrame) -> Asked:
     if is_connect(spark):
         return Asked()
     execution = original._jdf.queryExecution()
-    analysed = plan.Plan.of(spark, execution.analyzed())
+    found = plan.Plan.of(spark, plan.without_ctes(spark, execution.analyzed()))
     # The optimiser turns a long IN into a set that it does not show.
-    with set_meanwhile(spark, {LONG_LISTS: "10000"} if analysed.holds("In") else {}):
+    with set_meanwhile(spark, {LONG_LISTS: "10000"} if found.holds("In") else {}):
         optimised = plan.Plan.of(spark, execution.optimizedPlan())
     whole = ""
-    if plan.takes_variants_whole(analysed):
+    if plan.takes_variants_whole(found):
         whole = "the query needs a Variant as a whole"
-    elif plan.names_paths(analysed):
+    elif plan.names_paths(found):
         whole = "the query names fields of a struct after paths"
     relations = plan.relations(optimised)
-    if analysed.holds(*plan.CLOCK):
+    if found.holds(*plan.CLOCK):
         relations = [replace(one, filters=[]) for one in relations]
     joins = any(node.name.endswith("Join") for node in optimised.walk())
-    return Asked(whole, analysed.views(), relations, joins, analysed)
+    return Asked(whole, relations, joins, found)
 
 
 def _pruning(snapshot: Snapshot, found: Sequence[plan.Relation]) -> Expr | None:
@@ -321,7 +347,6 @@ def _from_paths(
         return asked.whole
     spark = original.sparkSession
     variants = frozenset(name for one in snapshots.values() for name in _variants(one.schema))
-    query = with_views(query, asked.views)
     for names in (None, variants):  # all paths; if some are not of our tables, those that may be
         rewritten = rewrite(query, names)
         if not rewritten.fields:
@@ -332,9 +357,8 @@ def _from_paths(
             return "the query may need a Variant as a whole"
         found = {name: _paths_view(spark, one, rewritten, asked.of(name)) for name, one in snapshots.items()}
         try:
-            with views(spark, {name: frame for name, (frame, _) in found.items()}):
-                frame = _analysed(spark, rewritten.sql)
-                types = [field.dataType for field in frame.schema]
+            frame = analysed(spark, rewritten.sql, {name: frame for name, (frame, _) in found.items()})
+            types = [field.dataType for field in frame.schema]
         except AnalysisException:
             continue
         if types != [field.dataType for field in original.schema]:
@@ -422,16 +446,6 @@ def _latest(address: Address, storage_options: Mapping[str, Any] | None) -> Snap
     storage = Storage(os.fspath(address), storage_options or {})
     known = _snapshots.find(storage)
     return _snapshots.put(storage, load_snapshot(storage) if known is None else newest(known))
-
-
-def _analysed(spark: SparkSession, query: str) -> DataFrame:
-    from pyspark.sql import DataFrame
-
-    if is_connect(spark):
-        frame = spark.sql(query)
-        _ = frame.schema  # asked for while the names mean what they mean now
-        return frame
-    return DataFrame(spark._jsparkSession.sql(query), spark)  # past what PySpark does for parameters
 
 
 def _stub(spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:

@@ -22,7 +22,7 @@ the caller has to rule out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -161,24 +161,54 @@ def is_query(sql: str) -> bool:
     return bool(words) and words[0] in QUERIES and not inserts
 
 
-def with_views(sql: str, views: Mapping[str, tuple[list[str], str]]) -> str:
+def with_tables(sql: str, tables: Mapping[str, str]) -> str:
+    """The query with names for tables in front of it that hold nowhere else.
+
+    The query stands in brackets: its own common table expressions may have the same names, and then win.
+
+    >>> print(with_tables("with a as (select 1) select * from a, `my t`;", {"my t": "x7"}))
+    WITH `my t` AS (TABLE x7) (
+    with a as (select 1) select * from a, `my t`
+    )
+    """
+    if not tables:
+        return sql
+    listed = ", ".join(f"{_quoted(name)} AS (TABLE {table})" for name, table in tables.items())
+    return f"WITH {listed} (\n{_one_query(sql)}\n)"
+
+
+def with_views(sql: str, views: Mapping[str, tuple[Sequence[str], str]]) -> str:
     """The query with the views that it uses spelled out in front of it, as common table expressions.
 
     >>> print(with_views("with a as (select 1) select * from a, b", {"b": (["x"], "select v:k::int from t")}))
     WITH `b`(`x`) AS (
     select v:k::int from t
-    ), a as (select 1) select * from a, b
+    ) (
+    with a as (select 1) select * from a, b
+    )
     """
     if not views:
         return sql
-    tables = ",\n".join(
+    listed = ",\n".join(
         f"{_quoted(name)}({', '.join(map(_quoted, columns))}) AS (\n{text}\n)"
         for name, (columns, text) in views.items()
     )
-    first = tokenize(sql)[0]
-    if first.text.casefold() == "with":
-        return f"WITH {tables},{sql[first.end + 1 :]}"
-    return f"WITH {tables}\n{sql}"
+    return f"WITH {listed} (\n{_one_query(sql)}\n)"
+
+
+def _one_query(sql: str) -> str:
+    """The text without the semicolon at its end, fit to stand in brackets: its own are in pairs."""
+    tokens = tokenize(sql)
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth < 0:
+            raise InvalidExpression(
+                f"syntax error at line {token.line}: a bracket is closed that is not open"
+            )
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        sql = sql[: tokens.pop().start]
+    return sql
 
 
 def _quoted(name: str) -> str:
