@@ -45,7 +45,7 @@ from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.engine import Engine, LocalEngine
-from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_place, write_rejects
+from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_mark, rejects_place, write_rejects
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.sources import Split, bundle, cut, find_files, fingerprint
 from shredlake.spark.task import (
@@ -331,7 +331,7 @@ def finish(
     try:
         check_counts(results, options.max_rejects, storage.uri)
         staged = [result.staged for result in results if result.staged is not None]
-        write_rejects(places, staged, lines, mark)
+        write_rejects(places, staged, lines, rejects_mark(storage, mark))
         version = commit_adds(snapshot, adds, mark, source)
     except (CommitConflict, TooManyRejects, VerificationFailed, FileNotFoundError):
         # Certain that nothing was committed. After any other error the commit may stand: vacuum will tell.

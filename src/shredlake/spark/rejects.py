@@ -6,10 +6,14 @@ puts the numbers right when it moves staged rejects into the table.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import posixpath
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,9 +23,9 @@ from shredlake.delta.log import list_log
 from shredlake.delta.mutate import append
 from shredlake.delta.snapshot import load_snapshot
 from shredlake.delta.storage import Storage
-from shredlake.errors import TableExists
+from shredlake.errors import PipelineError, TableExists
 from shredlake.parquet.write import ParquetWriter
-from shredlake.spark.sources import Split
+from shredlake.spark.sources import HADOOP_SCHEMES, Split
 
 REJECTS_SCHEMA = pa.schema(
     [
@@ -97,9 +101,42 @@ class LineNumbers:
 
 
 def rejects_place(table: Storage, given: str | None, job_id: str, options: Mapping[str, str]) -> Places:
-    """The rejects table, and where tasks put what belongs in it until the driver has counted lines."""
-    uri = given or f"{table.uri}_rejects"
-    return Storage(uri, dict(options)), Storage(f"{uri}/_staging/{job_id}", dict(options))
+    """The rejects table, and where tasks put what belongs in it until the driver has counted lines.
+
+    Raises where the rejects table would be the table itself, or either would lie inside the other.
+    """
+    rejects = Storage(given or f"{table.uri}_rejects", dict(options))
+    ours, theirs = _place(table.uri), _place(rejects.uri)
+    if ours == theirs[: len(ours)] or theirs == ours[: len(theirs)]:
+        raise PipelineError(
+            f"rejects={given!r} is {'the table itself' if ours == theirs else 'not apart from the table'} "
+            f"({table.uri}): bad documents need a table of their own. Give another address, or leave it out "
+            f"for {table.uri}_rejects"
+        )
+    return rejects, Storage(f"{rejects.uri}/_staging/{job_id}-{_short(table)}", dict(options))
+
+
+def rejects_mark(table: Storage, mark: tuple[str, int]) -> tuple[str, int]:
+    """A job's mark in the rejects table, which several tables may share."""
+    return f"{mark[0]}-{_short(table)}", mark[1]
+
+
+def _short(table: Storage) -> str:
+    """A table's address in a few characters."""
+    return hashlib.sha256("/".join(_place(table.uri)).encode()).hexdigest()[:16]
+
+
+def _place(uri: str) -> tuple[str, ...]:
+    """Where an address leads, part by part: equal for all spellings of it.
+
+    >>> _place("s3a://bucket/a//b/../c/") == _place("s3://bucket/a/c")
+    True
+    """
+    parts = urlsplit(uri)
+    if parts.scheme == "file":
+        return ("file", *os.path.realpath(unquote(parts.path)).split("/"))
+    path = posixpath.normpath(unquote(parts.path).strip("/")).split("/")
+    return (HADOOP_SCHEMES.get(parts.scheme, parts.scheme), parts.netloc, *(part for part in path if part))
 
 
 Places = tuple[Storage, Storage]

@@ -43,6 +43,9 @@ CODECS: Final[Mapping[str, str]] = {
 LINES: Final = (".ndjson", ".jsonl", ".log", ".txt")
 """Endings of files that hold one document a line; any other is looked into."""
 
+HADOOP_SCHEMES: Final[Mapping[str, str]] = {"s3a": "s3", "s3n": "s3", "abfss": "az", "wasbs": "az"}
+"""Hadoop's schemes, as object stores are called elsewhere."""
+
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 READ_SIZE: Final = 4 << 20

@@ -25,6 +25,7 @@ from shredlake.spark.ingest import IngestOptions, ingest_text
 from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
 from shredlake.spark.optimize import optimize_table
 from shredlake.spark.report import IngestReport
+from shredlake.spark.sources import HADOOP_SCHEMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 STREAM_ID = "shredlake-stream-id"
 """A file beside Spark's own state that names the stream, so that a restart is the same stream."""
-
-FILES_TO_URLS = {"s3a": "s3", "s3n": "s3", "abfss": "az", "wasbs": "az"}
-"""Hadoop's schemes, as object stores are called elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -135,4 +133,4 @@ def local_or_url(path: str) -> str:
     parts = urlsplit(path)
     if parts.scheme in ("", "file"):
         return unquote(parts.path)
-    return f"{FILES_TO_URLS.get(parts.scheme, parts.scheme)}://{parts.netloc}{unquote(parts.path)}"
+    return f"{HADOOP_SCHEMES.get(parts.scheme, parts.scheme)}://{parts.netloc}{unquote(parts.path)}"

@@ -397,3 +397,24 @@ def test_rows_that_wait_are_written_without_the_slowest_level(
     ingest(text, "asked", writing=sl.WriteOptions(compression_levels=(1, 19)))
     sl.write_parquet(pa.table({"n": [1]}), tmp_path / "f.parquet")
     assert asked == [QUICK_LEVELS, (1, 19), LEVELS]
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{0}", "{0}/", "file://{0}", "{0}/../table", "{0}/./", "{1}/link", "{0}/bad"]
+)
+def test_rejects_may_not_go_to_the_table_itself(tmp_path: Path, ingest: Ingest, spelling: str) -> None:
+    (tmp_path / "a.ndjson").write_text('{"id": 1}\n')
+    ingest(tmp_path / "a.ndjson")
+    (tmp_path / "link").symlink_to(tmp_path / "table")
+    (tmp_path / "b.ndjson").write_text('{"id": 2}\n{"id":\n')
+    with pytest.raises(PipelineError, match="table of their own"):
+        ingest(tmp_path / "b.ndjson", rejects=spelling.format(tmp_path / "table", tmp_path))
+    assert documents(tmp_path / "table") == [{"id": 1}]
+    assert ingest(tmp_path / "b.ndjson").rows == 1
+
+
+def test_two_tables_share_a_rejects_table(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "a.ndjson").write_text('{"id": 1}\n{"id":\n')
+    for table in ("one", "two"):
+        assert ingest(tmp_path / "a.ndjson", table, rejects=str(tmp_path / "bad")).rejects == 1
+    assert sl.Table(tmp_path / "bad").scan().count() == 2
