@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,6 +190,45 @@ def test_frames_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
     sl.Table.create(tmp_path / "table", pa.schema([("v", sl.variant())]))
     with pytest.raises(InvalidSchema, match=r"column 'b', which the table lacks"):
         ingest(spark, frame, tmp_path / "table", document="a")
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_frames_store_values_as_they_are_or_not_at_all(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    fields = [
+        ("small", pa.int32()), ("big", pa.int64()), ("cents", pa.decimal128(9, 2)), ("real", pa.float32()),
+        ("day", pa.date32()), ("text", pa.string()),
+        ("both", pa.struct([("a", pa.int64()), ("b", pa.int64())])),
+        ("v", sl.variant()),
+    ]  # fmt: skip
+    sl.Table.create(tmp_path / "table", pa.schema(fields))
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        good = spark.sql(
+            "SELECT 7L AS small, 8 AS big, 1.5BD AS cents, 0.1D AS real, TIMESTAMP'2020-01-02' AS day, "
+            "5 AS text, struct(1 AS a, 2 AS b) AS both, '{}' AS v"
+        )
+        assert ingest(spark, good, tmp_path / "table", document="v").rows == 1
+        refused = {
+            "5000000000L AS small": "5000000000 does not fit the table's type int",
+            "1.5D AS small": "1.5 does not fit",
+            "1.005BD AS cents": "1.005 does not fit",
+            "12345678.9BD AS cents": "does not fit",
+            "1e300D AS real": "does not fit the table's type float",
+            "TIMESTAMP'2020-01-02 03:04:05' AS day": "does not fit the table's type date",
+        }
+        for value, message in refused.items():
+            with pytest.raises(PipelineError, match=message):
+                ingest(spark, spark.sql(f"SELECT {value}, '{{}}' AS v"), tmp_path / "table", document="v")
+        for value in ("'abc' AS big", "'5' AS big", "5 AS day", "struct(1 AS b, 2 AS a) AS both"):
+            with pytest.raises(InvalidSchema, match="Cast it in the frame"):
+                ingest(spark, spark.sql(f"SELECT {value}, '{{}}' AS v"), tmp_path / "table", document="v")
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+    [row] = rows_of(tmp_path / "table", "small", "big", "cents", "text", "both")
+    assert row == {"small": 7, "big": 8, "cents": Decimal("1.50"), "text": "5", "both": {"a": 1, "b": 2}}
 
 
 # ── Streams ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -57,6 +57,7 @@ from shredlake.spark.ingest import (
 from shredlake.spark.rejects import LineNumbers, rejects_place
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.sources import bundle, cut, find_files, fingerprint
+from shredlake.spark.store import stored
 from shredlake.spark.task import FileJob, TaskResult, WriteJob, count_lines
 
 if TYPE_CHECKING:
@@ -260,11 +261,13 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
     demands = {f"the {one.kind} {one.name} ({one.text})": one.text for one in checks_of(
         snapshot.schema, snapshot.properties
     )}  # fmt: skip
+    types = {field.name: field.dataType for field in frame.schema.fields}
     plain, generated = [], []
     for item in snapshot.schema.fields:
         value: Column
         if item.name.casefold() in present:
-            value = F.col(_quoted(present[item.name.casefold()]))
+            named = present[item.name.casefold()]
+            value = stored(F.col(_quoted(named)), types[named], spark_type(item.type), item.name)
             if GENERATED in item.metadata:
                 text = str(item.metadata[GENERATED])
                 demands[f"the expression of generated column {item.name} ({text})"] = (
@@ -274,15 +277,16 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
             generated.append(item)
             continue
         elif DEFAULT in item.metadata:
-            value = F.expr(str(item.metadata[DEFAULT]))
+            value = F.expr(str(item.metadata[DEFAULT])).cast(spark_type(item.type))
         else:
-            value = F.lit(None)
-        kind = spark_type(item.type)
-        plain.append((value if item.type == "variant" else value.cast(kind)).alias(item.name))
+            value = F.lit(None).cast(spark_type(item.type))
+        plain.append(value.alias(item.name))
     rejects = [F.col(name) for name in REJECT_COLUMNS]
     rows = frame.select(*plain, *rejects)
     for item in generated:
-        rows = rows.withColumn(item.name, F.expr(str(item.metadata[GENERATED])).cast(spark_type(item.type)))
+        made = F.expr(str(item.metadata[GENERATED]))
+        source = rows.select(made.alias("made")).schema.fields[0].dataType
+        rows = rows.withColumn(item.name, stored(made, source, spark_type(item.type), item.name))
     for index, text in enumerate(demands.values()):
         rows = rows.withColumn(f"{HELD}{index}", F.coalesce(F.expr(text), F.lit(False)))
     return rows, tuple(demands)
