@@ -21,10 +21,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from shredlake.delta.conform import conform, fit
-from shredlake.delta.schema import Array, DeltaType, Field, Map, Struct, walk
+from shredlake.delta.schema import Array, DeltaType, Field, Map, Struct, arrow_type, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
-from shredlake.expr.evaluate import evaluate
+from shredlake.expr.arguments import check_condition
+from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels import from_arrow, from_json, to_json
 from shredlake.kernels.layout import is_variant
 
@@ -74,7 +75,7 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
             )
     for check in checks_of(schema, properties):
         with suppress(UnsupportedExpression):  # Spark will know it; our own writes will say that they do not
-            _parsed_check(check)
+            _parsed_check(check, schema)
 
 
 # ── Filling in ──────────────────────────────────────────────────────────────────────────────────────────
@@ -166,9 +167,11 @@ def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
     )
 
 
-def _parsed_check(check: Check) -> Expr:
+def _parsed_check(check: Check, schema: Struct) -> Expr:
     try:
-        return parse_predicate(check.text)
+        parsed_text = parse_predicate(check.text)
+        check_condition(parsed_text, pa.schema(list(arrow_type(schema))))
+        return parsed_text
     except UnsupportedExpression as error:
         raise refused(f"{check.kind} {check.name}", check.text, error) from None
     except InvalidExpression as error:
@@ -177,7 +180,7 @@ def _parsed_check(check: Check) -> Expr:
 
 def _checked(check: Check, expr: Expr, table: pa.Table) -> pa.Array:
     try:
-        return evaluate(expr, table)
+        return matching(expr, table)
     except UnsupportedExpression as error:
         raise refused(f"{check.kind} {check.name}", check.text, error) from None
     except InvalidExpression as error:
@@ -198,7 +201,7 @@ class Constraints:
     def of(schema: Struct, properties: Mapping[str, str]) -> Constraints:
         found = []
         for check in checks_of(schema, properties):
-            found.append((check, _parsed_check(check)))
+            found.append((check, _parsed_check(check, schema)))
         return Constraints(schema, tuple(found))
 
     def enforce(self, table: pa.Table, first_row: int | None = 0) -> None:
@@ -224,7 +227,7 @@ class Constraints:
                     "nothing was written"
                 )
         for check, expr in self.checks:
-            held = pc.fill_null(_checked(check, expr, table), False)
+            held = _checked(check, expr, table)
             row = _first_false(held)
             if row is not None:
                 raise ConstraintViolation(

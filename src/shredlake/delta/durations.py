@@ -18,19 +18,34 @@ _UNITS_MS = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
-_PART = re.compile(r"(\d+)\s*([a-z]+?)s?(?=\s|$|\d)")
+_PART = re.compile(r"\s*([0-9]{1,15})\s*([a-z]+?)s?(?=\s|[0-9]|$)")
 
 
 def milliseconds(text: str) -> int:
     """The length of an interval; months and years have none.
 
+    Every character must be understood: a part that is passed over would make the duration shorter, and what
+    depends on it, such as vacuum, would delete too early.
+
     >>> milliseconds("interval 1 week 2 days") // 86_400_000
     9
+    >>> milliseconds("interval 1.5 days")
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.InvalidSchema: 'interval 1.5 days' is not a duration: whole numbers and units ...
     """
-    parts = _PART.findall(text.lower().removeprefix("interval").strip())
-    if not parts or any(unit not in _UNITS_MS for _, unit in parts):
-        raise InvalidSchema(f"{text!r} is not a duration; write it like 'interval 7 days'")
-    return sum(int(count) * _UNITS_MS[unit] for count, unit in parts)
+    rest = text.strip().lower().removeprefix("interval").rstrip()
+    total = at = 0
+    while at < len(rest) or not at:
+        part = _PART.match(rest, at)
+        if part is None or part[2] not in _UNITS_MS:
+            raise InvalidSchema(
+                f"{text!r} is not a duration: whole numbers and units ({', '.join(_UNITS_MS)}) "
+                "are understood, as in 'interval 7 days'"
+            )
+        total += int(part[1]) * _UNITS_MS[part[2]]
+        at = part.end()
+    return total
 
 
 def retention_ms(properties: Mapping[str, str], setting: tuple[str, str]) -> int:

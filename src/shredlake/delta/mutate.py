@@ -17,15 +17,16 @@ from shredlake.delta.features import require_writable
 from shredlake.delta.files import as_adds, file_rows
 from shredlake.delta.layouts import Shredding, choose
 from shredlake.delta.read_file import read_rows
-from shredlake.delta.rebind import canonical
+from shredlake.delta.rebind import condition
 from shredlake.delta.rewrite import delete_rows, write_changes
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path, is_absolute
 from shredlake.delta.write import DEFAULT_FILE_BYTES, write_files
 from shredlake.errors import CommitConflict, CommitUncertain, ConstraintViolation, InvalidSchema
-from shredlake.expr import Expr, parse_predicate
-from shredlake.expr.evaluate import evaluate
+from shredlake.expr import Expr
+from shredlake.expr.arguments import read_condition
+from shredlake.expr.evaluate import matching
 from shredlake.parquet.write import WriteOptions
 
 MAX_PLANS = 5
@@ -133,14 +134,15 @@ def overwrite(
     """Replaces all rows, those that `where` keeps, or the partitions that occur in the new rows."""
     if where is not None and by_partition:
         raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
-    predicate = parse_predicate(where) if isinstance(where, str) else where
+    read_condition(where)  # a text that does not parse is refused before the table is opened
     tables = list(tables_of(data))  # the plan may have to be made again
 
     def plan(snapshot: Snapshot) -> int:
         require_writable(snapshot.protocol, storage.uri)
+        predicate = condition(where, snapshot.schema)
         written: list[Action] = []
         with cleaning_up(storage, written):
-            check = None if predicate is None else _matches(canonical(predicate, snapshot.schema))
+            check = None if predicate is None else _matches(predicate)
             rows = write_rows(snapshot, tables, shredding, options, written, check)
             new = [action for action in written if isinstance(action, Add)]
             parameters: dict[str, Any] = {"mode": "Overwrite"}
@@ -165,7 +167,7 @@ def _matches(predicate: Expr) -> Callable[[pa.Table, int], None]:
     """New rows must belong to what they replace."""
 
     def check(table: pa.Table, first_row: int) -> None:
-        held = pc.fill_null(evaluate(predicate, table), False)
+        held = matching(predicate, table)
         row = pc.index(held, False).as_py()
         if row >= 0:
             raise ConstraintViolation(
@@ -219,10 +221,11 @@ def _everything(snapshot: Snapshot) -> list[Remove]:
 
 def delete(storage: Storage, where: str | Expr | None) -> int:
     """Removes the rows for which the predicate is true, all where there is none; returns the version."""
-    predicate = parse_predicate(where) if isinstance(where, str) else where
+    read_condition(where)  # a text that does not parse is refused before the table is opened
 
     def plan(snapshot: Snapshot) -> int:
         require_writable(snapshot.protocol, storage.uri)
+        predicate = condition(where, snapshot.schema)
         outcome = delete_rows(snapshot, predicate)
         if not outcome.actions:
             return snapshot.version

@@ -26,6 +26,7 @@ from shredlake.expr import (
     join_name,
     name_parts,
 )
+from shredlake.expr.arguments import check_condition, read_condition
 from shredlake.expr.types import VARIANT
 from shredlake.variant.path import Path
 
@@ -90,6 +91,20 @@ def canonical(expr: Expr, schema: Struct) -> Expr:
         return None
 
     return rewrite(expr, change, lift)
+
+
+def condition(where: str | Expr | None, schema: Struct, *, timezone: str = "UTC") -> Expr | None:
+    """A condition on rows of a table, in the table's words; refused unless it is boolean.
+
+    >>> condition("ID > 5", Struct((Field("id", "long"),))).left
+    Column(name='id')
+    """
+    found = read_condition(where, timezone=timezone)
+    if found is None:
+        return None
+    found = canonical(found, schema)
+    check_condition(found, pa.schema(list(arrow_type(schema))), timezone=timezone)
+    return found
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.write import LAYOUT_TAG, FileSpec, write_files
 from shredlake.expr import Column, Expr, references
-from shredlake.expr.evaluate import evaluate
+from shredlake.expr.evaluate import matching
 from shredlake.parquet.layout import parse_layout_json
 
 CHANGE_TYPE = "_change_type"
@@ -83,8 +83,8 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None) -> Rewrite:
             whole.append((add, num_records(add)))
             continue
         rows = read_rows(snapshot, add)
-        gone = pc.fill_null(evaluate(predicate, rows), False)
-        count = pc.sum(gone).as_py() or 0
+        gone = matching(predicate, rows)
+        count = gone.true_count
         if count == rows.num_rows and rows.num_rows:
             whole.append((add, count))
         elif count:
@@ -113,7 +113,7 @@ def _always_true(snapshot: Snapshot, predicate: Expr, add: Add) -> bool:
         return False
     values = partition_values(snapshot, add)
     one = pa.Table.from_pylist([values], schema=pa.schema([snapshot.arrow_schema.field(n) for n in values]))
-    return bool(evaluate(predicate, one)[0].as_py())
+    return bool(matching(predicate, one)[0].as_py())
 
 
 def num_records(add: Add) -> int:

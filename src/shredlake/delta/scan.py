@@ -19,12 +19,13 @@ import pyarrow.compute as pc
 from shredlake.delta.actions import Add
 from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile, Query, nullable_schema
-from shredlake.delta.rebind import canonical, resolve
+from shredlake.delta.rebind import canonical, condition, resolve
 from shredlake.delta.schema import arrow_type
 from shredlake.delta.skipping import FileStatistics, Verdict, prune
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import ConstraintViolation, InvalidFile
-from shredlake.expr import Column, Expr, Projection, join_name, parse_columns, parse_predicate
+from shredlake.expr import Column, Expr, Projection, join_name
+from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
 
 # Files made into objects at a time: a scan of a million files stays small.
@@ -106,20 +107,26 @@ class TableScan:
     def __init__(
         self,
         snapshot: Snapshot,
-        columns: Sequence[str | Projection] | None,
+        columns: str | Sequence[str | Projection] | None,
         where: str | Expr | None,
         *,
         strict: bool = False,
         timezone: str = "UTC",
         threads: int | None = None,
+        checked: bool = True,
     ) -> None:
+        """Without `checked`, `where` comes from an engine that has checked its types already."""
         self.snapshot = snapshot
         self.threads = threads or pa.cpu_count()
-        predicate = parse_predicate(where, timezone=timezone) if isinstance(where, str) else where
+        if checked or isinstance(where, str):
+            predicate = condition(where, snapshot.schema, timezone=timezone)
+        else:
+            found = read_condition(where)
+            predicate = None if found is None else canonical(found, snapshot.schema)
         projections = tuple(self._projections(columns, timezone))
         self.query = Query(
             projections=projections,
-            predicate=None if predicate is None else canonical(predicate, snapshot.schema),
+            predicate=predicate,
             schema=self._output_schema(projections, timezone),
             strict=strict,
             timezone=timezone,
@@ -130,13 +137,14 @@ class TableScan:
         """What comes out."""
         return self.query.schema
 
-    def _projections(self, columns: Sequence[str | Projection] | None, timezone: str) -> Iterator[Projection]:
+    def _projections(
+        self, columns: str | Sequence[str | Projection] | None, timezone: str
+    ) -> Iterator[Projection]:
         if columns is None:
             for item in self.snapshot.schema.fields:
                 yield Projection(item.name, Column(join_name((item.name,))))
             return
-        for column in columns:
-            found = parse_columns([column], timezone=timezone)[0] if isinstance(column, str) else column
+        for found in read_columns(columns, timezone=timezone):
             yield Projection(found.name, canonical(found.expr, self.snapshot.schema))
 
     def _output_schema(self, projections: Sequence[Projection], timezone: str) -> pa.Schema:

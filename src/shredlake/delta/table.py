@@ -169,7 +169,7 @@ class Table:
 
     def scan(
         self,
-        columns: Sequence[str | Projection] | None = None,
+        columns: str | Sequence[str | Projection] | None = None,
         where: str | Expr | None = None,
         *,
         strict: bool = False,
@@ -178,7 +178,8 @@ class Table:
     ) -> TableScan:
         """A lazy query: `to_arrow()`, `to_batches()`, `count()`, `explain()`.
 
-        `columns` and `where` are Spark SQL, such as `v:user.id::bigint AS user`. Files are pruned by
+        `columns` (a list, or one text as behind SELECT) and `where` (a condition, so boolean) are Spark SQL,
+        such as `v:user.id::bigint AS user`. Files are pruned by
         partition values and statistics, also of paths into Variants. With `strict` a value that does not
         cast is an error rather than null.
 

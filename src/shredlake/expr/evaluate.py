@@ -37,7 +37,7 @@ from shredlake.expr.ast import (
 from shredlake.expr.coerce import common_type
 from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.like import like_mask
-from shredlake.expr.sql import to_sql
+from shredlake.expr.sql import spelled
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
 from shredlake.kernels.cast_column import cast_column
 from shredlake.kernels.dialect import ARROW, Dialect
@@ -69,10 +69,23 @@ def evaluate(
     >>> evaluate(parse_predicate("a > 2 or a is null"), table).to_pylist()
     [False, True, True]
     """
-    value = _Evaluator(data, strict, timezone, dialect).value(expr).data
-    if isinstance(value, pa.Scalar):
-        return pa.repeat(value, data.num_rows)
-    return value
+    return _all_rows(_Evaluator(data, strict, timezone, dialect).value(expr).data, data)
+
+
+def matching(
+    condition: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC", dialect: Dialect = ARROW
+) -> pa.BooleanArray:
+    """Where a condition is true; never null. Whatever is not a condition is an InvalidExpression.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> matching(parse_predicate("a > 2"), pa.table({"a": [1, None, 3]})).to_pylist()
+    [False, False, True]
+    """
+    return pc.fill_null(_all_rows(_Evaluator(data, strict, timezone, dialect).truth(condition), data), False)
+
+
+def _all_rows(value: Any, data: Data) -> pa.Array:
+    return pa.repeat(value, data.num_rows) if isinstance(value, pa.Scalar) else value
 
 
 def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
@@ -141,11 +154,11 @@ class _Evaluator:
                 return Typed(self.combine(pc.or_kleene, operands), BOOLEAN)
             case Arithmetic(op, left, right):
                 a, b = self.scalar_value(left), self.scalar_value(right)
-                kind, result = arithmetic(op, (a.data, a.type), (b.data, b.type), self.strict, to_sql(expr))
+                kind, result = arithmetic(op, (a.data, a.type), (b.data, b.type), self.strict, spelled(expr))
                 return Typed(result, kind)
             case Negate(inner):
                 operand = self.scalar_value(inner)
-                kind, result = negate(operand.data, operand.type, self.strict, to_sql(expr))
+                kind, result = negate(operand.data, operand.type, self.strict, spelled(expr))
                 return Typed(result, kind)
 
     # Columns and paths
@@ -186,7 +199,7 @@ class _Evaluator:
         value = self.value(expr)
         if value.type == VARIANT:
             raise InvalidExpression(
-                f"{to_sql(expr)} is a Variant, which can't be compared: add its type, as in v:a::bigint"
+                f"{spelled(expr)} is a Variant, which can't be compared: add its type, as in v:a::bigint"
             )
         return value
 
@@ -221,11 +234,19 @@ class _Evaluator:
     # Conditions
 
     def truth(self, expr: Expr) -> Any:
-        value = self.scalar_value(expr)
+        """The value of a condition: boolean, or NULL, which is the same as an unknown boolean."""
+        value = self.value(expr)
         if value.type == VOID:
             return pa.scalar(None, pa.bool_())
+        if value.type == VARIANT:
+            raise InvalidExpression(
+                f"{spelled(expr)} is a Variant, not a condition: if it holds booleans, "
+                f"write {spelled(expr)}::boolean"
+            )
         if value.type != BOOLEAN:
-            raise InvalidExpression(f"{to_sql(expr)} is a {value.type}, expected a condition")
+            raise InvalidExpression(
+                f"{spelled(expr)} is a {value.type}, not a condition: compare it, as in {spelled(expr)} = ..."
+            )
         return value.data
 
     def combine(self, connect: Any, operands: tuple[Expr, ...]) -> Any:
@@ -239,7 +260,7 @@ class _Evaluator:
         kind = common_type(left.type, right.type)
         if kind is None:
             raise InvalidExpression(
-                f"{to_sql(expr)} compares a {left.type} with a {right.type}: cast one of them"
+                f"{spelled(expr)} compares a {left.type} with a {right.type}: cast one of them"
             )
         a, b = self.in_type(left, kind, expr), self.in_type(right, kind, expr)
         return compare_arrays(expr.op, a, b, kind)
@@ -251,7 +272,7 @@ class _Evaluator:
             wider = common_type(kind, option.type)
             if wider is None:
                 raise InvalidExpression(
-                    f"{to_sql(expr)} compares a {kind} with a {option.type}: cast one of them"
+                    f"{spelled(expr)} compares a {kind} with a {option.type}: cast one of them"
                 )
             kind = wider
         options = [
@@ -288,7 +309,7 @@ class _Evaluator:
 
     def variant_null(self, expr: Expr, value: Typed) -> Any:
         if value.type != VARIANT:
-            raise InvalidExpression(f"{to_sql(expr)}: {value.type} is no Variant, use IS NULL")
+            raise InvalidExpression(f"{spelled(expr)}: {value.type} is not a Variant, use IS NULL")
         whole = get(value.data, "$")
         is_null_value = pc.fill_null(pc.equal(whole.field("value"), pa.scalar(b"\x00")), False)
         return pc.and_(pc.is_valid(whole), is_null_value)
@@ -319,7 +340,7 @@ def _folded(value: Typed, kind: DataType, timezone: str, expr: Expr) -> Any:
         return value.data.as_py()
     folded = fold_cast(Literal(value.data.as_py(), value.type), kind, timezone)
     if folded is None:
-        raise InvalidExpression(f"{to_sql(expr)}: {value.data.as_py()!r} is no {kind}")
+        raise InvalidExpression(f"{spelled(expr)}: {value.data.as_py()!r} is not a valid {kind}")
     return folded.value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 
 from shredlake.errors import UnsupportedExpression
@@ -30,7 +31,19 @@ from shredlake.expr.ast import (
 from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TIMESTAMP, TINYINT, VOID, quote_name
 from shredlake.variant.path import Path
 
+LONGEST_SHOWN = 200
+"""Characters of an expression that a message shows."""
+
 _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", BIGINT: "L", FLOAT: "F", DOUBLE: "D"}
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How the parts of an expression are written that differ between engines and people."""
+
+    ref: Callable[[Column | Get], str]
+    literal: Callable[[Literal], str]
+    cast: Callable[[str, Cast], str]
 
 
 def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], str] | None = None) -> str:
@@ -46,45 +59,87 @@ def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], s
     c0 > 5
     """
 
+    def ref(node: Column | Get) -> str:
+        if isinstance(node, Column):
+            return column_sql(node.name)
+        function = "variant_get" if (strict if node.strict is None else node.strict) else "try_variant_get"
+        kind = "" if node.type is None else f", '{node.type}'"
+        return f"{function}({column_sql(node.column)}, {string_sql(spark_path(node.path))}{kind})"
+
+    def cast(value: str, node: Cast) -> str:
+        function = "cast" if (strict if node.strict is None else node.strict) else "try_cast"
+        return f"{function}({value} AS {node.type})"
+
+    return _written(expr, _Words(refs or ref, literal_sql, cast))
+
+
+def spelled(expr: Expr) -> str:
+    """The expression as people write it, for messages; a long one is cut.
+
+    >>> from shredlake.expr import parse_predicate
+    >>> spelled(parse_predicate("variant_get(v, '$.a.b', 'int') > 5L and try_cast(id as string) = 'x'"))
+    "(v:a.b::int > 5) AND (id::string = 'x')"
+    """
+    text = _written(expr, _Words(spelled_ref, _plain_literal, lambda value, node: f"{value}::{node.type}"))
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
+
+
+def spelled_ref(ref: Column | Get) -> str:
+    """A column or path as people write it.
+
+    >>> spelled_ref(Get("v", Path(("a", 0))))
+    'v:a[0]'
+    """
+    if isinstance(ref, Column):
+        parts = name_parts(ref.name)
+        return parts[0] if len(parts) == 1 else ref.name
+    path = str(ref.path).removeprefix("$").removeprefix(".")
+    kind = "" if ref.type is None else f"::{ref.type}"
+    return f"{ref.column}:{path}{kind}" if path else ref.column + kind
+
+
+def _plain_literal(literal: Literal) -> str:
+    """A constant; whole numbers without the letter that says how wide they are."""
+    whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
+    return str(literal.value) if whole else literal_sql(literal)
+
+
+def _written(expr: Expr, words: _Words) -> str:
+    def bare(inner: Expr) -> str:
+        return _written(inner, words)
+
     def part(inner: Expr) -> str:
-        text = to_sql(inner, strict=strict, refs=refs)
+        text = bare(inner)
         return text if isinstance(inner, Column | Get | Literal | Cast) else f"({text})"
 
     match expr:
-        case Column() | Get() if refs is not None:
-            return refs(expr)
-        case Column(name):
-            return column_sql(name)
-        case Get(column, path, kind, own_strict):
-            function = "variant_get" if (strict if own_strict is None else own_strict) else "try_variant_get"
-            type_argument = "" if kind is None else f", '{kind}'"
-            return f"{function}({column_sql(column)}, {string_sql(spark_path(path))}{type_argument})"
+        case Column() | Get():
+            return words.ref(expr)
         case Literal():
-            return literal_sql(expr)
-        case Cast(value, kind, own_strict):
-            function = "cast" if (strict if own_strict is None else own_strict) else "try_cast"
-            return f"{function}({to_sql(value, strict=strict, refs=refs)} AS {kind})"
+            return words.literal(expr)
+        case Cast(value):
+            return words.cast(bare(value), expr)
         case Compare(op, left, right) | Arithmetic(op, left, right):
             return f"{part(left)} {op} {part(right)}"
         case In(value, options):
-            return f"{part(value)} IN ({', '.join(literal_sql(option) for option in options)})"
+            return f"{part(value)} IN ({', '.join(map(words.literal, options))})"
         case Like(value, pattern, escape):
             clause = "" if escape == "\\" else f" ESCAPE {string_sql(escape)}"
             return f"{part(value)} LIKE {string_sql(pattern)}{clause}"
         case IsNull(value):
             return f"{part(value)} IS NULL"
         case IsVariantNull(value):
-            return f"is_variant_null({to_sql(value, strict=strict, refs=refs)})"
+            return f"is_variant_null({bare(value)})"
         case IsNan(value):
-            return f"isnan({to_sql(value, strict=strict, refs=refs)})"
+            return f"isnan({bare(value)})"
         case Not(IsNull(value)):
             return f"{part(value)} IS NOT NULL"
         case Not(value):
             return f"NOT {part(value)}"
         case And(operands):
-            return " AND ".join(part(operand) for operand in operands)
+            return " AND ".join(map(part, operands))
         case Or(operands):
-            return " OR ".join(part(operand) for operand in operands)
+            return " OR ".join(map(part, operands))
         case Negate(value):
             return f"-{part(value)}"
 

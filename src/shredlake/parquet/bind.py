@@ -24,8 +24,10 @@ from shredlake.expr.ast import (
     Or,
     Projection,
     conjuncts,
+    join_name,
     references,
 )
+from shredlake.expr.sql import spelled_ref
 
 View: TypeAlias = OneOf["variant", "struct", "json"]
 """How a Variant column comes out: as a Variant, as the raw struct of the file, as JSON text."""
@@ -64,7 +66,14 @@ class Binder:
     slots: dict[Reference, str] = field(default_factory=dict)
 
     def slot(self, reference: Reference) -> str:
-        return self.slots.setdefault(reference, f"slot{len(self.slots)}")
+        """The slot's name: what people call the reference, since errors show it."""
+        if reference not in self.slots:
+            name = spelled_ref(reference) if isinstance(reference, Column | Get) else reference.name
+            taken = set(self.slots.values())
+            while name in taken:
+                name += "'"
+            self.slots[reference] = name
+        return self.slots[reference]
 
     def predicate(self, predicate: Expr | None) -> tuple[Bound, ...]:
         """The parts that must all be true."""
@@ -74,7 +83,7 @@ class Binder:
         """An output column; a whole one is seen as `view` says."""
         if isinstance(projection.expr, Column):
             reference = Viewed(projection.expr.name, view)
-            return Bound(Column(self.slot(reference)), frozenset({reference}))
+            return Bound(self._slot_column(reference), frozenset({reference}))
         return self.bound(projection.expr)
 
     def bound(self, expr: Expr) -> Bound:
@@ -102,7 +111,10 @@ class Binder:
 
     def _use(self, reference: Reference, used: set[Reference]) -> Column:
         used.add(reference)
-        return Column(self.slot(reference))
+        return self._slot_column(reference)
+
+    def _slot_column(self, reference: Reference) -> Column:
+        return Column(join_name((self.slot(reference),)))
 
 
 def column_of(reference: Reference) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shredlake.errors import InvalidExpression, InvalidSchema
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, name_parts
-from shredlake.expr.evaluate import evaluate
+from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.layout import variant
 from shredlake.parquet.access import Access
@@ -45,10 +45,12 @@ def make_plan(
     dialect: Dialect = ARROW,
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
+    check: bool = False,
 ) -> Plan:
     """Ties a query to the files it is asked of; `live` says of some files which rows still count.
 
-    With `indexes`, texts may come out as indexes into a dictionary.
+    With `indexes`, texts may come out as indexes into a dictionary. With `check`, the predicate must be
+    boolean: nobody has checked it yet.
     """
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
@@ -62,6 +64,8 @@ def make_plan(
             for each, output in zip(projections, outputs, strict=True)
         ]
     )
+    for condition in conditions if check else ():
+        matching(condition.expr, _empty(condition, binder.slots, types), timezone=timezone)
     known = prunable([predicate] if predicate is not None else [])
     tasks = []
     for file in files:
@@ -146,10 +150,16 @@ def _output_type(
     output: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType], timezone: str
 ) -> pa.DataType:
     """The type of an output column, found by evaluating it over no rows."""
-    empty = {slots[reference]: pa.nulls(0, types[reference]) for reference in output.references}
+    empty = _empty(output, slots, types)
     if isinstance(output.expr, Column):
-        return empty[output.expr.name].type
-    return evaluate(output.expr, pa.table(empty or {"rows": pa.nulls(0)}), timezone=timezone).type
+        return empty.column(0).type
+    return evaluate(output.expr, empty, timezone=timezone).type
+
+
+def _empty(bound: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType]) -> pa.Table:
+    """No rows of what an expression reads."""
+    slot_types = {slots[reference]: pa.nulls(0, types[reference]) for reference in bound.references}
+    return pa.table(slot_types or {"rows": pa.nulls(0)})
 
 
 def _cheapest_first(

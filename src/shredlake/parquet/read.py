@@ -14,7 +14,7 @@ from shredlake.parquet.source import Location
 
 def read_parquet(
     path: Location | Sequence[Location],
-    columns: Sequence[str | Projection] | None = None,
+    columns: str | Sequence[str | Projection] | None = None,
     where: str | Expr | None = None,
     *,
     strict: bool = False,

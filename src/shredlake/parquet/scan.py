@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import pyarrow as pa
 
 from shredlake.errors import InvalidExpression
+from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.ast import Expr, Projection
-from shredlake.expr.parse import parse_columns, parse_predicate
 from shredlake.parquet.bind import View
 from shredlake.parquet.explain import Explain
 from shredlake.parquet.file import OpenFile
@@ -155,7 +155,7 @@ class Scan:
 
 def scan_parquet(
     path: Location | Sequence[Location],
-    columns: Sequence[str | Projection] | None = None,
+    columns: str | Sequence[str | Projection] | None = None,
     where: str | Expr | None = None,
     *,
     strict: bool = False,
@@ -178,8 +178,8 @@ def scan_parquet(
     >>> scan.explain().row_groups_read, scan.explain().row_groups_total
     (1, 10)
     """
-    projections = None if columns is None else _projections(columns, timezone)
-    predicate = parse_predicate(where, timezone=timezone) if isinstance(where, str) else where
+    projections = None if columns is None else read_columns(columns, timezone=timezone)
+    predicate = read_condition(where, timezone=timezone)
     asked = variants.values() if isinstance(variants, Mapping) else [variants]
     for view in asked:
         if view not in VIEWS:
@@ -194,16 +194,10 @@ def scan_parquet(
             files = list(pool.map(open_, locations))
         for file in files:
             file.close()  # many files may be many descriptors; each opens again when its turn comes
-    plan = make_plan(files, projections, predicate, views=variants, strict=strict, timezone=timezone)
+    plan = make_plan(
+        files, projections, predicate, views=variants, strict=strict, timezone=timezone, check=True
+    )
     return Scan(plan, batch_size=batch_size, threads=threads)
-
-
-def _projections(columns: Sequence[str | Projection], timezone: str) -> list[Projection]:
-    if isinstance(columns, str):
-        raise InvalidExpression(f"columns={columns!r}: expected a list of expressions, such as [{columns!r}]")
-    texts = [column for column in columns if isinstance(column, str)]
-    parsed = iter(parse_columns(texts, timezone=timezone))
-    return [next(parsed) if isinstance(column, str) else column for column in columns]
 
 
 def _cut(task: Task, group: int, rows: Rows) -> Iterator[Window]:

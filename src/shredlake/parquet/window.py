@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from shredlake import kernels
 from shredlake.errors import InvalidFile, ShredlakeError
 from shredlake.expr.ast import Cast, Column, Get, walk
-from shredlake.expr.evaluate import evaluate
+from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Bound, Presence, Reference, Viewed, column_of
@@ -103,7 +103,7 @@ class Window:
         """The rows for which every condition is true."""
         passed: pa.BooleanArray | None = None
         for number, condition in enumerate(self.task.conditions):
-            mask = pc.fill_null(_one_array(self.evaluate(condition)), False)
+            mask = self.matching(condition)
             passed = mask if passed is None else pc.and_(passed, mask)
             later = self.task.conditions[number + 1 :]
             if self._can_wait(later) and passed.true_count > WORTH_DROPPING * len(passed):
@@ -136,13 +136,22 @@ class Window:
         return _cast(array, field.type, f"{self.task.file.name}, {field.name}: ")
 
     def evaluate(self, bound: Bound) -> pa.Array:
+        table, task = self._slots(bound), self.task
+        if isinstance(bound.expr, Column):
+            return table.column(0)
+        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
+
+    def matching(self, bound: Bound) -> pa.BooleanArray:
+        """Where a condition is true."""
+        table, task = self._slots(bound), self.task
+        mask = matching(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
+        return _one_array(mask)
+
+    def _slots(self, bound: Bound) -> pa.Table:
+        """What an expression reads, of every row."""
         self._load(bound.references)
         values = {self.task.slots[reference]: self.value(reference) for reference in bound.references}
-        if isinstance(bound.expr, Column):
-            return values[bound.expr.name]
-        table = pa.table(values) if values else pa.table({"rows": pa.nulls(self.rows.count)})
-        task = self.task
-        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
+        return pa.table(values or {"rows": pa.nulls(self.rows.count)})
 
     def value(self, reference: Reference) -> pa.Array:
         """What a reference means in each row."""

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 from shredlake.delta.actions import Add
 from shredlake.delta.read_file import DataFile
-from shredlake.delta.rebind import rewrite
 from shredlake.delta.skipping import FileStatistics, prune
-from shredlake.expr import Column, Expr, Get, In, Literal, conjuncts, references
-from shredlake.expr.sql import to_sql
-from shredlake.expr.types import INT
+from shredlake.expr import Column, Expr, Get, conjuncts, references
+from shredlake.expr.sql import spelled, spelled_ref
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.skipping import matching_row_groups
 from shredlake.spark.paths import Service
@@ -186,7 +184,7 @@ def _mixed(scan: SparkScan, data: DataFile) -> Iterator[tuple[str, int]]:
                 nulls = chunk.null_count
                 rows += chunk.values - (nulls or 0)
         if rows:
-            yield _spelled(ref), rows
+            yield _place(ref), rows
 
 
 def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float) -> Iterator[str]:
@@ -197,40 +195,15 @@ def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float
         verdict = prune(scan.snapshot, part, scan.timezone)
         pruned = verdict.by_partition + verdict.by_statistics
         groups = round(sum(cost.ruled_out[number] for cost in costs) * scale)
-        text = f"{shown(part)} rules out {pruned:,} of {files:,} files"
+        text = f"{spelled(part)} rules out {pruned:,} of {files:,} files"
         if groups:
             text += f", {groups:,} row groups in the files read"
-        unknown = [_spelled(ref) for ref in references(part) if not statistics.bounds(ref)]
+        unknown = [_place(ref) for ref in references(part) if not statistics.bounds(ref)]
         if not pruned and not groups and unknown:
             text += f": there are no statistics of {', '.join(sorted(unknown))}"
         elif not pruned and not groups and files:
             text += ": by their statistics, all may match"
         yield text
-
-
-def shown(expr: Expr) -> str:
-    """An expression as people write it.
-
-    >>> from shredlake.expr import parse_predicate
-    >>> shown(parse_predicate("variant_get(v, '$.a.b', 'int') > 5L and id in (1L, 2L)"))
-    '(v:a.b::int > 5) AND (id IN (1, 2))'
-    """
-
-    def plain(node: Expr) -> Expr | None:
-        """Whole numbers without the letter that says how wide they are."""
-        if isinstance(node, In):
-            return replace(node, options=tuple(_without_width(option) for option in node.options))
-        return _without_width(node) if isinstance(node, Literal) else None
-
-    def spelled(ref: Column | Get) -> str:
-        return _spelled(ref) + (f"::{ref.type}" if isinstance(ref, Get) and ref.type is not None else "")
-
-    return to_sql(rewrite(expr, lambda ref: ref, plain), refs=spelled)
-
-
-def _without_width(literal: Literal) -> Literal:
-    whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
-    return replace(literal, type=INT) if whole else literal
 
 
 def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
@@ -247,7 +220,7 @@ def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
             others[group.worker] += len(group.adds)
         for ref, served in group.served.items():
             if served.service is Service.MIXED:
-                mixed[_spelled(ref)] += len(group.adds)
+                mixed[_place(ref)] += len(group.adds)
     for path, count in mixed.items():
         share = in_value[path] / rows if rows else 0.0
         yield f"{path} is mixed in {count:,} of {files:,} files: {share:.1%} of rows read from value"
@@ -255,11 +228,9 @@ def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
         yield f"{count:,} of {files:,} files are read by the workers: {reason}"
 
 
-def _spelled(ref: Column | Get) -> str:
-    if isinstance(ref, Column):
-        return ref.name
-    path = str(ref.path).removeprefix("$").removeprefix(".")
-    return f"{ref.column}:{path}" if path else ref.column
+def _place(ref: Column | Get) -> str:
+    """A column or path without its type."""
+    return spelled_ref(replace(ref, type=None) if isinstance(ref, Get) else ref)
 
 
 def _size(count: float) -> str:

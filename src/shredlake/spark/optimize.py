@@ -25,13 +25,13 @@ import pyarrow as pa
 from shredlake.delta.actions import Action, Add
 from shredlake.delta.commit import Operation, Reads, commit
 from shredlake.delta.files import as_adds
+from shredlake.delta.rebind import condition
 from shredlake.delta.skipping import prune
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
 from shredlake.errors import CommitConflict, VerificationFailed
-from shredlake.expr import parse_predicate
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
@@ -92,7 +92,7 @@ def optimize_table(
     started = time.monotonic()
     storage = Storage(table, dict(storage_options or {}))
     snapshot = load_snapshot(storage)
-    predicate = None if where is None else parse_predicate(where)
+    predicate = condition(where, snapshot.schema)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
     bins = list(pack(adds, WITHOUT_LIMIT if sort_by else file_bytes))

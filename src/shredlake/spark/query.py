@@ -50,7 +50,7 @@ _answers: Final[LruCache[Hashable, tuple[Any, Answer]]] = LruCache(64, "answers"
 def read(
     spark: SparkSession,
     table: Address,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     where: str | None = None,
     *,
     version: int | None = None,
@@ -78,7 +78,7 @@ def read(
 def scan(
     spark: SparkSession,
     table: Address,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     where: str | None = None,
     *,
     version: int | None = None,
@@ -476,7 +476,7 @@ def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -
         not snapshot.metadata.partition_columns
         and snapshot.properties.get("delta.columnMapping.mode", "none") == "none"
     )
-    adds = as_adds(TableScan(snapshot, [], where).files()) if simple else []
+    adds = as_adds(TableScan(snapshot, [], where, checked=False).files()) if simple else []
     if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
         found: Any = spark_type(snapshot.schema)
         return parquet_files(spark, found, snapshot.storage, adds)

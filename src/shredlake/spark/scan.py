@@ -106,7 +106,7 @@ class SparkScan:
         self,
         spark: SparkSession,
         snapshot: Snapshot,
-        columns: Sequence[str | Projection] | None,
+        columns: str | Sequence[str | Projection] | None,
         where: str | Expr | None,
         *,
         strict: bool = False,
@@ -122,7 +122,7 @@ class SparkScan:
         self.native = native
         self.timezone = str(spark.conf.get("spark.sql.session.timeZone"))
         self.dialect = dialect_of(spark)
-        self.local = TableScan(snapshot, columns, where, strict=strict, timezone=self.timezone)
+        self.local = TableScan(snapshot, columns, where, strict=strict, timezone=self.timezone, checked=False)
         self.snapshot = snapshot
         self.strict = strict
 
