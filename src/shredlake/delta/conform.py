@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from shredlake.delta.schema import Array, DeltaType, Map, Struct, arrow_field, arrow_type, contains
 from shredlake.errors import InvalidSchema
 from shredlake.kernels import unshred
+from shredlake.kernels.columns import null_rows
 from shredlake.kernels.layout import is_variant, variant
 
 
@@ -43,7 +44,7 @@ def conform(table: pa.Table, schema: Struct, given: Mapping[str, pa.Array] | Non
         elif item.name in given:
             columns.append(fit(pa.chunked_array([given[item.name]]), item.type, item.name))
         else:
-            columns.append(pa.chunked_array([pa.nulls(table.num_rows, arrow_type(item.type))]))
+            columns.append(pa.chunked_array([null_rows(table.num_rows, arrow_type(item.type))]))
     # Nullability is checked as a constraint, with rows to show; here every field may be null.
     fields = [arrow_field(item).with_nullable(True) for item in schema.fields]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
@@ -68,7 +69,7 @@ def _fit_array(array: pa.Array, kind: DeltaType) -> pa.Array:
     if array.type.equals(target):
         return array
     if pa.types.is_null(array.type):
-        return pa.nulls(len(array), target)
+        return null_rows(len(array), target)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     match kind:
@@ -97,7 +98,7 @@ def _fit_struct(array: pa.Array, kind: Struct, target: pa.DataType) -> pa.Array:
     children = [
         _fit_array(pc.struct_field(array, [have[item.name.casefold()]]), item.type)
         if item.name.casefold() in have
-        else pa.nulls(len(array), arrow_type(item.type))
+        else null_rows(len(array), arrow_type(item.type))
         for item in kind.fields
     ]
     return pa.StructArray.from_arrays(children, fields=list(target), mask=_nulls(array))

@@ -40,6 +40,7 @@ from shredlake.expr.like import like_mask
 from shredlake.expr.sql import spelled
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
 from shredlake.kernels.cast_column import cast_column
+from shredlake.kernels.columns import null_rows
 from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.kernels.get import get
 from shredlake.kernels.layout import is_variant
@@ -85,7 +86,10 @@ def matching(
 
 
 def _all_rows(value: Any, data: Data) -> pa.Array:
-    return pa.repeat(value, data.num_rows) if isinstance(value, pa.Scalar) else value
+    if not isinstance(value, pa.Scalar):
+        return value
+    rows = data.num_rows
+    return pa.repeat(value, rows) if value.is_valid else null_rows(rows, value.type)
 
 
 def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:

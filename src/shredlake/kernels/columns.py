@@ -49,7 +49,12 @@ def group_of(value: pa.Array | None, typed: pa.Array | None) -> pa.StructArray:
 def column_of(
     metadata: pa.Array, value: pa.Array | None, typed: pa.Array | None, validity: pa.Array | None
 ) -> pa.StructArray:
-    """A Variant column from its parts; rows are null where `validity` (see `validity_of`) says so."""
+    """A Variant column from its parts; rows are null where `validity` (see `validity_of`) says so.
+
+    Metadata is never null, not even in a null row: writers refuse nulls in a field that is declared without.
+    """
+    if metadata.null_count:
+        metadata = pc.fill_null(metadata, b"")
     parts = {"value": value, "typed_value": typed}
     fields = [
         pa.field("metadata", metadata.type, nullable=False),
@@ -58,6 +63,35 @@ def column_of(
     arrays = [metadata, *(part for part in parts.values() if part is not None)]
     nulls = None if validity is None else pc.invert(validity)
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=nulls)
+
+
+def null_rows(rows: int, type_: pa.DataType) -> pa.Array:
+    """Null rows of any type, in which fields that can't be null are not: pa.nulls makes them null too.
+
+    >>> from shredlake.kernels.layout import variant
+    >>> null_rows(1, variant()).field("metadata").to_pylist()
+    [b'']
+    """
+    if not pa.types.is_struct(type_):
+        return pa.nulls(rows, type_)
+    bitmap = pa.py_buffer(bytes(rows + 7 >> 3))
+    return pa.Array.from_buffers(type_, rows, [bitmap], rows, children=_null_fields(rows, type_))
+
+
+def _null_fields(rows: int, type_: pa.StructType) -> list[pa.Array]:
+    return [
+        null_rows(rows, field.type) if field.nullable else _zero_rows(rows, field.type) for field in type_
+    ]
+
+
+def _zero_rows(rows: int, type_: pa.DataType) -> pa.Array:
+    """Rows of some value, whichever takes no space: they stand in null rows of a struct."""
+    if pa.types.is_struct(type_):
+        return pa.Array.from_buffers(type_, rows, [None], 0, children=_null_fields(rows, type_))
+    nothing = pa.nulls(rows, type_)
+    if pa.types.is_nested(type_) or type_.num_buffers < 2 or pa.types.is_dictionary(type_):
+        return nothing
+    return pa.Array.from_buffers(type_, rows, [None, *nothing.buffers()[1:]], 0)
 
 
 def validity_of(array: pa.Array) -> pa.Array | None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
+from shredlake.kernels.columns import null_rows
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema
 from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns, unwrap
 from shredlake.shredding.schema import ShreddingSchema, Untyped
@@ -98,7 +99,7 @@ def _conform(array: pa.Array, type_: pa.DataType) -> pa.Array:
         parts = [
             _conform(array.field(field.name), field.type)
             if field.name in present
-            else pa.nulls(len(array), field.type)
+            else null_rows(len(array), field.type)
             for field in type_
         ]
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pc.is_null(array))
@@ -115,10 +116,11 @@ def plan_shredding(
 ) -> dict[Names, ShreddingSchema | None]:
     """How each Variant column is to be shredded. One that `shredding` does not name stays as it comes.
 
-    >>> from shredlake.kernels.layout import variant
-    >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
-    >>> {".".join(names): str(schema) for names, schema in plan.items()}
-    {'v': 'struct<a bigint>', 'w': 'None'}
+        >>> from shredlake.kernels.columns import null_rows
+    from shredlake.kernels.layout import variant
+        >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
+        >>> {".".join(names): str(schema) for names, schema in plan.items()}
+        {'v': 'struct<a bigint>', 'w': 'None'}
     """
     found = find_types(schema, is_variant)
     known = {".".join(names): names for names in found}

@@ -16,6 +16,7 @@ from shredlake import kernels
 from shredlake.errors import InvalidFile, ShredlakeError
 from shredlake.expr.ast import Cast, Column, Get, walk
 from shredlake.expr.evaluate import evaluate, matching
+from shredlake.kernels.columns import null_rows
 from shredlake.kernels.dialect import ARROW, Dialect
 from shredlake.parquet.access import Access
 from shredlake.parquet.bind import Bound, Presence, Reference, Viewed, column_of
@@ -208,7 +209,7 @@ class Window:
         access = self.task.accesses[reference]
         type_ = self.task.types[reference]
         if access is None or self.rows.count == 0:
-            return pa.nulls(self.rows.count, type_)
+            return null_rows(self.rows.count, type_)
         if isinstance(reference, Get):
             return self._got(reference, access, type_)
         found = self._found(access.place)
@@ -229,7 +230,7 @@ class Window:
     def _got(self, reference: Get, access: Access, type_: pa.DataType) -> pa.Array:
         columns = access.read(lambda column: column not in self._loaded)
         if not columns:
-            return pa.nulls(self.rows.count, type_)
+            return null_rows(self.rows.count, type_)
         found = self._found(access.place)
         leaf = access.leaf
         if leaf is not None and columns == access.columns and leaf.repetition != "required":
