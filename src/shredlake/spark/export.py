@@ -29,6 +29,7 @@ from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
 from shredlake.spark.engine import Engine
 from shredlake.spark.ingest import SHREDDING_PROPERTY, already_done, commit_adds
+from shredlake.spark.once import claim_job
 from shredlake.spark.optimize import pack
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.scan import slim
@@ -62,7 +63,7 @@ def migrate_files(
         else load_snapshot(storage)
     )
     mark = (f"shredlake-migrate-{fingerprint(files)}", 1)
-    if (done := already_done(snapshot, mark)) is not None:
+    if (done := already_done(snapshot, claim_job(mark))) is not None:
         return done
     job = FileJob(file_spec(snapshot, layout), file_bytes=file_bytes)
     tasks = list(_together(files, file_bytes))
@@ -71,7 +72,7 @@ def migrate_files(
         answers = engine.run(tasks, partial(_migrate, slim(snapshot), job, strict), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    version = commit_adds(snapshot, adds, mark, "draft files")
+    version = commit_adds(snapshot, adds, [mark], "draft files")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
         storage.uri,
@@ -146,7 +147,7 @@ def unshred_table(
         else load_snapshot(storage)
     )
     mark = (f"shredlake-unshred-{source.metadata.id}", source.version)
-    if (done := already_done(snapshot, mark)) is not None:
+    if (done := already_done(snapshot, claim_job(mark))) is not None:
         return done
     if snapshot.version > 0 or len(snapshot.files):
         raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
@@ -159,7 +160,7 @@ def unshred_table(
         answers = engine.run(bins, partial(copy_files, slim(source), slim(snapshot), job), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    done_version = commit_adds(snapshot, adds, mark, "table")
+    done_version = commit_adds(snapshot, adds, [mark], "table")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
         storage.uri,

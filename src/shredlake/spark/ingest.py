@@ -6,9 +6,9 @@ files ─ splits ─▶ sample ─▶ layout ─▶ one task per split ─▶ co
                  merged     for all    until the end         rows + rejects    table      the job's id
 ```
 
-Exactly once: the commit carries the job's id in a `txn` action. A job that is run again after a crash finds
-the id and stops, or finds none and does its work; what the crashed run left behind are files that no version
-names, for `vacuum` to remove. A table that is not there yet comes into being with the same commit.
+Exactly once: the commit carries `txn` actions, one per file or one for the job (see `once`). A job that is
+run again after a crash finds them and stops, or finds none and does its work; what the crashed run left are
+files that no version names, for `vacuum` to remove. The same commit creates a table that is not there yet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
 from shredlake.delta.commit import Operation, commit
+from shredlake.delta.constraints import GENERATED
 from shredlake.delta.create import planned
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import PIN_PREFIX
@@ -45,9 +46,10 @@ from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.engine import Engine, LocalEngine
-from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_mark, rejects_place, write_rejects
+from shredlake.spark.once import Claim, Mark, claim_files, claim_job, has, job_mark
+from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_place, write_rejects
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import Split, bundle, cut, find_files, fingerprint
+from shredlake.spark.sources import SourceFile, Split, bundle, cut, find_files
 from shredlake.spark.task import (
     FILE_BYTES,
     FileJob,
@@ -96,7 +98,8 @@ class IngestOptions:
     """More bad documents than this are too many: an int is a number of them, a float up to 1 their share, and
     None lets any number pass."""
     job_id: str | None = None
-    """What makes the job this job; made from the sources' names, sizes and times where not given."""
+    """Idempotency key: a job whose id is committed is skipped, any other ingests all its files. Without it,
+    files that the table has already are skipped: those with the same name, size and content."""
     transaction: tuple[str, int] | None = None
     """For a stream: its name and the number of the batch, in place of a job's id."""
     task_bytes: int | None = None
@@ -127,14 +130,14 @@ def ingest_text(
     computed or what the table demands of its rows.
     """
     started = time.monotonic()
-    files = find_files(source, options.storage_options)
-    job_id = options.job_id or fingerprint(files)
-    mark = options.transaction or job_mark(job_id)
+    found = find_files(source, options.storage_options)
     storage = Storage(table, dict(options.storage_options))
     snapshot = open_or_plan(storage, options, computed_fields(options))
-    if (done := already_done(snapshot, mark)) is not None:
+    claim = claim_text(snapshot, found, options)
+    if (done := already_done(snapshot, claim)) is not None:
         return done
-    places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
+    files = claim.files
+    places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     files_job = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
     job = WriteJob(files_job, options.column, places[1], dict(options.computed), options.parsing)
     try_out(job)
@@ -155,7 +158,7 @@ def ingest_text(
         strict=True,
     )
     numbers = LineNumbers(counted)
-    return finish(snapshot, results, options, mark, "text", started, total, layout, numbers)
+    return finish(snapshot, results, options, claim, "text", started, total, layout, numbers)
 
 
 def tally(result: str) -> tuple[int, int]:
@@ -229,27 +232,32 @@ def computed_fields(options: IngestOptions) -> list[pa.Field]:
     return fields
 
 
-Mark = tuple[str, int]
-"""What makes a commit happen once: the name of a job or stream, and a number that only grows."""
+def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestOptions) -> Claim:
+    """What the job is to ingest: all files, for a stream or a job with an id; else those that are new."""
+    if options.transaction is not None:
+        return claim_job(options.transaction, files)
+    if options.job_id is not None:
+        return claim_job(job_mark(options.job_id), files)
+    kept = {name: text for name, text in options.computed.items() if not is_generated(snapshot, name)}
+    return claim_files(
+        snapshot, files, {"column": options.column, "computed": kept, "parsing": asdict(options.parsing)}
+    )
 
 
-def job_mark(job_id: str) -> Mark:
-    """The name under which a job's commit is remembered in the table."""
-    return f"shredlake-ingest-{job_id}", 1
+def is_generated(snapshot: Snapshot, name: str) -> bool:
+    """Whether the table computes a column itself."""
+    found = snapshot.schema.get(name)
+    return found is not None and GENERATED in found.metadata
 
 
-def _key(mark: Mark) -> str:
-    return f"{mark[0]}-{mark[1]}"
-
-
-def already_done(snapshot: Snapshot, mark: Mark) -> IngestReport | None:
-    """A report that says so, if the table has this commit."""
-    seen = snapshot.transactions.get(mark[0])
-    if seen is None or seen.version < mark[1]:
+def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
+    """A report that says so, if the table has all that is claimed."""
+    if not claim.is_done(snapshot) and (claim.files or not claim.skipped):
         return None
     return IngestReport(
-        snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, None, 0.0, already_done=True
-    )
+        snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, None, 0.0,
+        already_done=True, skipped=claim.skipped or len(claim.by_file),
+    )  # fmt: skip
 
 
 # ── The layout ──────────────────────────────────────────────────────────────────────────────────────────
@@ -317,7 +325,7 @@ def finish(
     snapshot: Snapshot,
     results: Sequence[TaskResult],
     options: IngestOptions,
-    mark: Mark,
+    claim: Claim,
     source: str,
     started: float,
     input_bytes: int,
@@ -326,20 +334,27 @@ def finish(
 ) -> IngestReport:
     """Checks the counts, puts the rejects away, commits once, and says what was done."""
     storage = snapshot.storage
-    places = rejects_place(storage, options.rejects, _key(mark), options.storage_options)
+    places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
     try:
         check_counts(results, options.max_rejects, storage.uri)
         staged = [result.staged for result in results if result.staged is not None]
-        write_rejects(places, staged, lines, rejects_mark(storage, mark))
-        version = commit_adds(snapshot, adds, mark, source)
+        write_rejects(places, staged, lines, claim, storage)
+        version = commit_adds(snapshot, adds, claim.marks, source)
     except (CommitConflict, TooManyRejects, VerificationFailed, FileNotFoundError):
         # Certain that nothing was committed. After any other error the commit may stand: vacuum will tell.
         storage.delete(decode_path(add.path) for add in adds)
         discard_staged(places)
-        exists = list_log(storage).latest is not None
-        if exists and (done := already_done(load_snapshot(storage), mark)) is not None:
-            return done  # the same job, run twice at a time, was faster elsewhere
+        if list_log(storage).latest is not None:
+            latest = load_snapshot(storage)
+            if (done := already_done(latest, claim)) is not None:
+                return done  # the same job, run twice at a time, was faster elsewhere
+            taken = [file for file, mark in claim.by_file.items() if has(latest, mark)]
+            if taken:
+                raise CommitConflict(
+                    f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed; run "
+                    "the job again to ingest the other files"
+                ) from None
         raise
     rejected = sum(result.rejected for result in results)
     return IngestReport(
@@ -355,6 +370,7 @@ def finish(
         layout=layout.get(physical_name(snapshot, options.column)),
         typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
         seconds=time.monotonic() - started,
+        skipped=claim.skipped,
     )
 
 
@@ -378,7 +394,7 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
         )
 
 
-def commit_adds(snapshot: Snapshot, adds: Sequence[Add], mark: Mark, source: str) -> int:
+def commit_adds(snapshot: Snapshot, adds: Sequence[Add], marks: Sequence[Mark], source: str) -> int:
     """One commit for the whole job."""
     rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
     operation = Operation(
@@ -386,20 +402,21 @@ def commit_adds(snapshot: Snapshot, adds: Sequence[Add], mark: Mark, source: str
         {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns), "source": source},
         {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
     )
-    done = Transaction(*mark, int(time.time() * 1000))
+    done = [Transaction(*mark, int(time.time() * 1000)) for mark in marks]
     try:
-        return commit(snapshot, [done, *adds], operation)
+        return commit(snapshot, [*done, *adds], operation)
     except CommitConflict:
         if snapshot.version >= 0:
             raise
-        return commit(made_meanwhile(snapshot, mark), [done, *adds], operation)
+        return commit(made_meanwhile(snapshot, marks), [*done, *adds], operation)
 
 
-def made_meanwhile(plan: Snapshot, mark: Mark) -> Snapshot:
+def made_meanwhile(plan: Snapshot, marks: Sequence[Mark]) -> Snapshot:
     """The table that somebody else created while ours was only planned, if our files fit into it."""
     found = load_snapshot(plan.storage)
     same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
-    if (found.protocol, found.metadata) != (plan.protocol, same) or mark[0] in found.transactions:
+    taken = any(name in found.transactions for name, _ in marks)
+    if (found.protocol, found.metadata) != (plan.protocol, same) or taken:
         raise CommitConflict(
             f"{plan.storage.uri} was created by someone else meanwhile, not as this job would have done it. "
             "Nothing was added to it; run the job again"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -20,13 +19,13 @@ from shredlake.spark.ingest import (
     already_done,
     computed_fields,
     finish,
-    job_mark,
     layout_from_profile,
     open_or_plan,
     settled_layout,
     try_out,
     with_layout,
 )
+from shredlake.spark.once import claim_job, job_mark
 from shredlake.spark.rejects import LineNumbers, Staging, rejects_place
 from shredlake.spark.report import IngestReport
 from shredlake.spark.task import FileJob, TaskResult, WriteJob, rows_of, with_computed, write_tables
@@ -53,13 +52,13 @@ def ingest_batches(
             f"the documents are in {document!r} and go to {options.column!r}, but the source has a column of "
             "that name too: choose another one"
         )
-    mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
+    claim = claim_job(options.transaction or job_mark(options.job_id))
     storage = Storage(table, dict(options.storage_options))
     others = [item for item in schema if item.name != document]
     snapshot = open_or_plan(storage, options, [*others, *computed_fields(options)])
-    if (done := already_done(snapshot, mark)) is not None:
+    if (done := already_done(snapshot, claim)) is not None:
         return done
-    places = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)
+    places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     files = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
     job = WriteJob(files, options.column, places[1], dict(options.computed), options.parsing)
     try_out(job)
@@ -78,7 +77,7 @@ def ingest_batches(
         layout = layout_from_profile(snapshot, options, merge_profiles(parts) if parts else b"")
     job = with_layout(job, layout)
     result = _write(job, chain(first, rows), document)
-    return finish(snapshot, [result], options, mark, "Arrow", started, 0, layout, LineNumbers([]))
+    return finish(snapshot, [result], options, claim, "Arrow", started, 0, layout, LineNumbers([]))
 
 
 def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:

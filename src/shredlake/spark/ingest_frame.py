@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,19 +43,19 @@ from shredlake.spark.frames import from_spark, spark_type
 from shredlake.spark.ingest import (
     LARGEST_TASK,
     IngestOptions,
-    Mark,
     already_done,
+    claim_text,
     finish,
-    job_mark,
     layout_from_profile,
     open_or_plan,
     sample,
     settled_layout,
     task_size,
 )
+from shredlake.spark.once import Claim, claim_job, job_mark
 from shredlake.spark.rejects import LineNumbers, rejects_place
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import bundle, cut, find_files, fingerprint
+from shredlake.spark.sources import bundle, cut, find_files
 from shredlake.spark.store import stored
 from shredlake.spark.task import FileJob, TaskResult, WriteJob, count_lines
 
@@ -83,12 +82,12 @@ def ingest_frame(
     others = [field for field in frame.schema.fields if field.name != named]
     parse = Parse(named, tuple(field.name for field in others), options.parsing)
     parsed = frame.mapInArrow(parse, _parsed_schema(others))
-    mark = options.transaction or job_mark(options.job_id or uuid.uuid4().hex)
+    claim = claim_job(options.transaction or job_mark(options.job_id))
     return _ingest(
         parsed,
         table,
         options,
-        mark,
+        claim,
         "DataFrame",
         0,
         0,
@@ -101,8 +100,13 @@ def ingest_text_by_sql(
     spark: SparkSession, source: str | Iterable[str], table: str, options: IngestOptions
 ) -> IngestReport:
     """Runs an ingest of text files, their rows completed and checked by Spark SQL."""
-    files = find_files(source, options.storage_options)
-    mark = options.transaction or job_mark(options.job_id or fingerprint(files))
+    found = find_files(source, options.storage_options)
+    nothing = spark.createDataFrame([], _parsed_schema([]))
+    snapshot = _opened(_with_computed(nothing, options), table, options)
+    claim = claim_text(snapshot, found, options)
+    if (done := already_done(snapshot, claim)) is not None:
+        return done
+    files = claim.files
     total = sum(file.size for file in files)
     engine = SparkEngine(spark)
     size = options.task_bytes or task_size(total, engine.parallelism)
@@ -121,7 +125,7 @@ def ingest_text_by_sql(
         parsed,
         table,
         options,
-        mark,
+        claim,
         "text",
         total,
         len(tasks),
@@ -134,7 +138,7 @@ def _ingest(
     parsed: DataFrame,
     table: str,
     options: IngestOptions,
-    mark: Mark,
+    claim: Claim,
     source: str,
     input_bytes: int,
     tasks: int,
@@ -142,15 +146,15 @@ def _ingest(
     lines: Lines,
 ) -> IngestReport:
     started = time.monotonic()
-    storage = Storage(table, dict(options.storage_options))
-    frame = _computed(parsed.withColumnRenamed(DOCUMENT, options.column), options)
-    snapshot = open_or_plan(storage, options, _other_fields(frame, options))
-    if (done := already_done(snapshot, mark)) is not None:
+    frame = _with_computed(parsed, options)
+    snapshot = _opened(frame, table, options)
+    storage = snapshot.storage
+    if (done := already_done(snapshot, claim)) is not None:
         return done
     layout = settled_layout(snapshot, options)
     if layout is None:
         layout = layout_from_profile(snapshot, options, profile())
-    staging = rejects_place(storage, options.rejects, f"{mark[0]}-{mark[1]}", options.storage_options)[1]
+    staging = rejects_place(storage, options.rejects, claim.key, options.storage_options)[1]
     files = FileJob(file_spec(snapshot, layout, options.file_options), (), options.file_bytes)
     job = WriteJob(files, options.column, staging, parsing=options.parsing)
     rows, demands = _completed(frame, snapshot)
@@ -158,7 +162,13 @@ def _ingest(
     with progress("ingest", tasks, input_bytes, options.show_progress) as watch:
         answers = collected(rows.mapInArrow(Write(job, demands), "result string"), watch)
     results = [TaskResult.from_json(row["result"]) for row in answers]
-    return finish(snapshot, results, options, mark, source, started, input_bytes, layout, lines(results))
+    return finish(snapshot, results, options, claim, source, started, input_bytes, layout, lines(results))
+
+
+def _opened(frame: DataFrame, table: str, options: IngestOptions) -> Snapshot:
+    """The table as it is, or as the job will make it for these columns."""
+    storage = Storage(table, dict(options.storage_options))
+    return open_or_plan(storage, options, _other_fields(frame, options))
 
 
 def document_column(frame: DataFrame, column: str, given: str | None) -> str:
@@ -205,9 +215,11 @@ def spark_sql(expression: str) -> str:
         return expression  # Spark knows more, or says what is wrong with it
 
 
-def _computed(frame: DataFrame, options: IngestOptions) -> DataFrame:
+def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:
+    """Parsed documents under the name of their column, with the columns that are made of them."""
     from pyspark.sql import functions as F
 
+    frame = parsed.withColumnRenamed(DOCUMENT, options.column)
     try:
         for name, expression in options.computed.items():
             frame = frame.withColumn(name, F.expr(spark_sql(expression)))

@@ -7,25 +7,29 @@ puts the numbers right when it moves staged rejects into the table.
 from __future__ import annotations
 
 import hashlib
-import os
-import posixpath
+import time
 import uuid
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shredlake.delta.actions import Action, Transaction
+from shredlake.delta.commit import Operation, commit
 from shredlake.delta.create import create, planned
 from shredlake.delta.log import list_log
-from shredlake.delta.mutate import append
+from shredlake.delta.mutate import cleaning_up, write_rows
 from shredlake.delta.snapshot import load_snapshot
 from shredlake.delta.storage import Storage
-from shredlake.errors import PipelineError, TableExists
+from shredlake.errors import CommitConflict, PipelineError, TableExists
 from shredlake.parquet.write import ParquetWriter
-from shredlake.spark.sources import HADOOP_SCHEMES, Split
+from shredlake.spark.once import Claim, Mark, has
+from shredlake.spark.sources import Split, place
+
+ATTEMPTS = 5
 
 REJECTS_SCHEMA = pa.schema(
     [
@@ -106,7 +110,7 @@ def rejects_place(table: Storage, given: str | None, job_id: str, options: Mappi
     Raises where the rejects table would be the table itself, or either would lie inside the other.
     """
     rejects = Storage(given or f"{table.uri}_rejects", dict(options))
-    ours, theirs = _place(table.uri), _place(rejects.uri)
+    ours, theirs = place(table.uri), place(rejects.uri)
     if ours == theirs[: len(ours)] or theirs == ours[: len(theirs)]:
         raise PipelineError(
             f"rejects={given!r} is {'the table itself' if ours == theirs else 'not apart from the table'} "
@@ -116,42 +120,74 @@ def rejects_place(table: Storage, given: str | None, job_id: str, options: Mappi
     return rejects, Storage(f"{rejects.uri}/_staging/{job_id}-{_short(table)}", dict(options))
 
 
-def rejects_mark(table: Storage, mark: tuple[str, int]) -> tuple[str, int]:
-    """A job's mark in the rejects table, which several tables may share."""
-    return f"{mark[0]}-{_short(table)}", mark[1]
-
-
 def _short(table: Storage) -> str:
     """A table's address in a few characters."""
-    return hashlib.sha256("/".join(_place(table.uri)).encode()).hexdigest()[:16]
-
-
-def _place(uri: str) -> tuple[str, ...]:
-    """Where an address leads, part by part: equal for all spellings of it.
-
-    >>> _place("s3a://bucket/a//b/../c/") == _place("s3://bucket/a/c")
-    True
-    """
-    parts = urlsplit(uri)
-    if parts.scheme == "file":
-        return ("file", *os.path.realpath(unquote(parts.path)).split("/"))
-    path = posixpath.normpath(unquote(parts.path).strip("/")).split("/")
-    return (HADOOP_SCHEMES.get(parts.scheme, parts.scheme), parts.netloc, *(part for part in path if part))
+    return hashlib.sha256("/".join(place(table.uri)).encode()).hexdigest()[:16]
 
 
 Places = tuple[Storage, Storage]
 
 
-def write_rejects(places: Places, staged: Iterable[str], lines: LineNumbers, mark: tuple[str, int]) -> None:
-    """Moves staged rejects into their table, once per mark; what else is staged is of tasks that failed."""
+def write_rejects(
+    places: Places, staged: Iterable[str], lines: LineNumbers, claim: Claim, table: Storage
+) -> None:
+    """Moves staged rejects into their table, once; what else is staged is of tasks that failed.
+
+    A run that crashed may have left the rejects of some files there: these are not written again.
+    """
     rejects, staging = places
     paths = sorted(staged)
     if paths:
         if list_log(rejects).latest is None:
             with suppress(TableExists):
                 create(planned(rejects, REJECTS_SCHEMA))
-        append(load_snapshot(rejects), _numbered(staging, paths, lines), transaction=mark)
+        _append(rejects, staging, paths, lines, _marks(staging, paths, claim, _short(table)))
     discard_staged(places)
+
+
+def _marks(staging: Storage, paths: Iterable[str], claim: Claim, table: str) -> dict[str | None, Mark]:
+    """The marks under which rejects are remembered in their table, which several tables may share.
+
+    By file; under None the mark that stands for all of them.
+    """
+    if not claim.by_file:
+        named: Iterable[tuple[str | None, Mark]] = ((None, mark) for mark in claim.marks)
+        return {file: (f"{mark[0]}-{table}", mark[1]) for file, mark in named}
+    files: set[str] = set()
+    for path in paths:
+        with pq.ParquetFile(staging.open_input(path)) as file:
+            for batch in file.iter_batches(columns=["file"]):
+                files.update(pc.unique(batch.column("file")).to_pylist())
+    found = {file: claim.by_file[file] for file in files if file in claim.by_file}
+    return {file: (f"{mark[0]}-{table}", mark[1]) for file, mark in found.items()}
+
+
+def _append(
+    rejects: Storage,
+    staging: Storage,
+    paths: Sequence[str],
+    lines: LineNumbers,
+    marks: Mapping[str | None, Mark],
+) -> None:
+    for attempt in range(ATTEMPTS):
+        snapshot = load_snapshot(rejects)
+        known = {file for file, mark in marks.items() if has(snapshot, mark)}
+        if None in known:
+            return
+        written: list[Action] = []
+        new = [
+            Transaction(*mark, int(time.time() * 1000)) for file, mark in marks.items() if file not in known
+        ]
+        try:
+            with cleaning_up(rejects, written):
+                rows = write_rows(snapshot, _numbered(staging, paths, lines, known), None, None, written)
+                operation = Operation("WRITE", {"mode": "Append", "partitionBy": []}, {"numOutputRows": rows})
+                if rows:
+                    commit(snapshot, [*new, *written], operation)
+            return
+        except CommitConflict:  # the same rejects, sent twice at a time, may have been faster elsewhere
+            if attempt + 1 == ATTEMPTS:
+                raise
 
 
 def discard_staged(places: Places) -> None:
@@ -160,10 +196,18 @@ def discard_staged(places: Places) -> None:
     staging.delete([entry.path for entry in staging.list()])
 
 
-def _numbered(staging: Storage, paths: Iterable[str], lines: LineNumbers) -> Iterator[pa.RecordBatch]:
+def _numbered(
+    staging: Storage, paths: Iterable[str], lines: LineNumbers, known: Set[str | None]
+) -> Iterator[pa.RecordBatch]:
+    """Staged rejects with the lines of their files, those of known files left out."""
     for path in paths:
         with pq.ParquetFile(staging.open_input(path)) as file:
-            for batch in file.iter_batches(batch_size=256):
+            for staged in file.iter_batches(batch_size=256):
+                batch = staged
+                if known:
+                    batch = staged.filter(
+                        pc.invert(pc.is_in(staged.column("file"), value_set=pa.array(known, pa.string())))
+                    )
                 places = zip(
                     *(batch.column(name).to_pylist() for name in ("file", "offset", "line")), strict=True
                 )

@@ -36,6 +36,8 @@ class IngestReport:
     seconds: float
     already_done: bool = False
     """The same job had been committed before: nothing was added."""
+    skipped: int = 0
+    """Files that were left out because the table has them: the same name, size and content."""
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -52,6 +54,9 @@ class IngestReport:
         grid = Grid(show_header=False, box=None, padding=(0, 2))
         if self.already_done:
             grid.add_row("ingest", f"already committed as part of version {self.version}: nothing to do")
+            if self.skipped:
+                grid.add_row("files", f"{self.skipped:,} ingested before: same name, size and content")
+                grid.add_row("", "give a job id to ingest them again; optimize changes how they are stored")
             return grid
         size, rate = _bytes(self.table_bytes), f"{self.documents / max(self.seconds, 1e-9):,.0f} documents/s"
         if self.input_bytes:
@@ -63,6 +68,8 @@ class IngestReport:
         if self.rejects:
             grid.add_row("rejects", str(self.rejects_table))
         grid.add_row("files", f"{self.files:,}")
+        if self.skipped:
+            grid.add_row("skipped", f"{self.skipped:,} source files, ingested before")
         grid.add_row("size", size)
         if self.typed_share is not None:
             grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")

@@ -16,13 +16,14 @@ import glob
 import hashlib
 import io
 import os
+import posixpath
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import obstore
 import zstandard
@@ -65,6 +66,11 @@ class SourceFile:
     """A time of change or an entity tag: together with address and size it says which text this was."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Credentials and the like for the object store."""
+
+    @property
+    def tracked(self) -> bool:
+        """Whether the file has an identity; what came through a pipe has none."""
+        return bool(self.changed)
 
     @property
     def codec(self) -> str | None:
@@ -210,6 +216,19 @@ def fingerprint(files: Iterable[SourceFile]) -> str:
     return digest.hexdigest()[:32]
 
 
+def place(uri: str) -> tuple[str, ...]:
+    """Where an address leads, part by part: equal for all spellings of it.
+
+    >>> place("s3a://bucket/a//b/../c/") == place("s3://bucket/a/c")
+    True
+    """
+    parts = urlsplit(uri) if "://" in uri else None
+    if parts is None or parts.scheme == "file":
+        return ("file", *os.path.realpath(uri if parts is None else unquote(parts.path)).split("/"))
+    path = posixpath.normpath(unquote(parts.path).strip("/")).split("/")
+    return (HADOOP_SCHEMES.get(parts.scheme, parts.scheme), parts.netloc, *(part for part in path if part))
+
+
 class Readable(Protocol):
     """What a split is read through."""
 
@@ -220,7 +239,7 @@ class Readable(Protocol):
 
 def open_at(file: SourceFile, start: int = 0) -> Readable:
     """The file's text, decompressed, from byte `start` on (always 0 for compressed files)."""
-    plain: BinaryIO = _open_plain(file, start)
+    plain: BinaryIO = open_plain(file, start)
     if file.codec == "gzip":
         return _Inflater(plain, lambda: zlib.decompressobj(wbits=31), file.uri)
     if file.codec == "bz2":
@@ -230,7 +249,8 @@ def open_at(file: SourceFile, start: int = 0) -> Readable:
     return plain
 
 
-def _open_plain(file: SourceFile, start: int) -> BinaryIO:
+def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
+    """The file's bytes as they are, from byte `start` on."""
     if "://" not in file.uri:
         local = open(file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         local.seek(start)

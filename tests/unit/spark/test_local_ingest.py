@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import json
+import os
 import re
 import time
 from collections.abc import Callable
@@ -418,3 +419,85 @@ def test_two_tables_share_a_rejects_table(tmp_path: Path, ingest: Ingest) -> Non
     for table in ("one", "two"):
         assert ingest(tmp_path / "a.ndjson", table, rejects=str(tmp_path / "bad")).rejects == 1
     assert sl.Table(tmp_path / "bad").scan().count() == 2
+
+
+# ── Once ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_new_files_of_a_folder_are_ingested(tmp_path: Path, ingest: Ingest) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.ndjson").write_text('{"a": 1}\nbad\n')
+    ingest(folder)
+    (folder / "b.ndjson").write_text('{"a": 2}\nbad\n')
+    report = ingest(folder)
+    assert (report.rows, report.rejects, report.skipped) == (1, 1, 1)
+    assert sorted(row["a"] for row in documents(tmp_path / "table")) == [1, 2]
+    assert len(rejects(tmp_path / "table")) == 2
+    again = ingest(folder / "b.ndjson")
+    assert (again.already_done, again.skipped) == (True, 1)
+
+
+def test_what_makes_a_file_the_same(tmp_path: Path, ingest: Ingest) -> None:
+    source = tmp_path / "a.ndjson"
+    source.write_text('{"a": 1}\n')
+    ingest(source)
+    os.utime(source, (1, 1))
+    assert ingest(source).already_done
+    assert ingest(f"file://{source}").already_done
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert ingest(str(tmp_path / "link" / "a.ndjson"), sort_by=("v:a::int",), shredding=None).already_done
+    source.write_text('{"a": 7}\n')  # the same size
+    assert ingest(source).rows == 1
+    (tmp_path / "copy.ndjson").write_text('{"a": 7}\n')  # another name
+    assert ingest(tmp_path / "copy.ndjson").rows == 1
+    assert ingest(source, parsing=Parsing(duplicate_keys="last_wins")).rows == 1  # read in another way
+
+
+def test_large_files_are_known_by_pieces_of_them(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shredlake.spark.once.SAMPLED", 640)
+    source = tmp_path / "a.ndjson"
+    lines = [f'{{"a": {number:6}}}\n' for number in range(1000)]
+    source.write_text("".join(lines))
+    ingest(source)
+    os.utime(source, (1, 1))
+    assert ingest(source).already_done
+    source.write_text("".join(lines[:-1]) + '{"a":      7}\n')
+    assert ingest(source).rows == 1000
+
+
+def test_two_jobs_that_share_a_file_do_not_both_stand(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    module: Any = sys.modules["shredlake.spark.ingest"]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.ndjson").write_text(f'{{"a": "{name}"}}\nbad\n')
+    real = module.commit_adds
+
+    def overtaken(*arguments: Any) -> int:
+        monkeypatch.setattr(module, "commit_adds", real)
+        assert ingest(tmp_path / "a.ndjson").rows == 1
+        return int(real(*arguments))
+
+    (tmp_path / "0.ndjson").write_text("{}\n")
+    ingest(tmp_path / "0.ndjson")
+    monkeypatch.setattr(module, "commit_adds", overtaken)
+    both = [str(tmp_path / "a.ndjson"), str(tmp_path / "b.ndjson")]
+    with pytest.raises(CommitConflict, match=r"another job ingested .*a\.ndjson meanwhile"):
+        ingest(both)
+    assert ingest(both).rows == 1
+    assert sorted(str(row) for row in documents(tmp_path / "table")) == ["{'a': 'a'}", "{'a': 'b'}", "{}"]
+    assert len(rejects(tmp_path / "table")) == 2
+
+
+def test_other_engines_keep_the_record_of_files(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
+    ingest(tmp_path / "a.ndjson")
+    sl.Table(tmp_path / "table").checkpoint()
+    for entry in (tmp_path / "table" / "_delta_log").glob("*.json"):
+        entry.unlink()
+    assert ingest(tmp_path / "a.ndjson").already_done
