@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import shredlake as sl
+from shredlake.delta.actions import dumps
 
 ID_AND_VARIANT = pa.schema([("id", pa.int64()), ("v", sl.variant())])
 SHREDDED = {"delta.enableVariantShredding": "true", "shredlake.shredding.v": "struct<a bigint, s string>"}
@@ -53,6 +55,13 @@ def python(table: pa.Table) -> list[dict[str, Any]]:
         return "null" if found is None else found
 
     return [{name: plain(name, value) for name, value in row.items()} for row in table.to_pylist()]
+
+
+def set_by_another_writer(path: Path, properties: dict[str, str]) -> None:
+    """A commit that sets properties without asking whether they make sense."""
+    snapshot = sl.Table(path).snapshot
+    changed = replace(snapshot.metadata, configuration={**snapshot.properties, **properties})
+    (path / "_delta_log" / f"{snapshot.version + 1:020}.json").write_bytes(dumps([changed]))
 
 
 def metadata(schema: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -10,19 +10,21 @@ import pyarrow as pa
 
 from shredlake.delta import column_mapping
 from shredlake.delta.actions import Action, Metadata
-from shredlake.delta.constraints import CHECK_PREFIX, DEFAULT, GENERATED, check_definitions
-from shredlake.delta.create import property_text
-from shredlake.delta.features import required_by_properties, with_features
+from shredlake.delta.constraints import DEFAULT, GENERATED, check_definitions
+from shredlake.delta.create import check_properties
+from shredlake.delta.features import require_writable, required_by_properties, with_features
+from shredlake.delta.properties import (
+    CHECK_PREFIX,
+    COMMIT_TIMES,
+    FEATURE_PREFIX,
+    KNOWN,
+    MAPPING_MODE,
+    TableProperties,
+    checked,
+)
 from shredlake.delta.schema import Struct, features_of, from_arrow, schema_json
 from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import InvalidSchema
-
-# Properties that describe what was done rather than what is wanted.
-_INTERNAL = (
-    column_mapping.MAX_ID,
-    "delta.inCommitTimestampEnablementVersion",
-    "delta.inCommitTimestampEnablementTimestamp",
-)
 
 
 def redefined(snapshot: Snapshot, schema: Struct, properties: Mapping[str, str]) -> list[Action]:
@@ -31,10 +33,11 @@ def redefined(snapshot: Snapshot, schema: Struct, properties: Mapping[str, str])
     check_definitions(schema, configuration)
     needed = features_of(schema) | required_by_properties(configuration)
     protocol = with_features(snapshot.protocol, needed)
+    require_writable(protocol, snapshot.storage.uri)
     metadata: Metadata = replace(
         snapshot.metadata,
         schema_string=schema_json(schema),
-        configuration={k: v for k, v in configuration.items() if not k.startswith("delta.feature.")},
+        configuration={k: v for k, v in configuration.items() if not k.startswith(FEATURE_PREFIX)},
     )
     changed: list[Action] = []
     if protocol != snapshot.protocol:
@@ -65,32 +68,31 @@ def with_columns(snapshot: Snapshot, fields: Sequence[pa.Field]) -> list[Action]
 
 def with_properties(snapshot: Snapshot, properties: Mapping[str, Any]) -> list[Action]:
     """Properties set, or unset where the value is None."""
-    for name in properties:
-        if name in _INTERNAL:
-            raise InvalidSchema(f"the property {name} is kept by writers and can't be set")
-    set_now = {key: property_text(value) for key, value in properties.items() if value is not None}
+    unset = {name for name, value in properties.items() if value is None}
+    set_now = checked({name: value for name, value in properties.items() if value is not None})
     configuration = {**snapshot.properties, **set_now}
-    for name, value in properties.items():
-        if value is None:
-            configuration.pop(name, None)
-    if column_mapping.MODE in set_now:
-        _check_mapping_change(snapshot, set_now[column_mapping.MODE])
-    if set_now.get("delta.enableInCommitTimestamps") == "true" and not snapshot.is_true(
-        "delta.enableInCommitTimestamps"
-    ):
+    for name in unset:
+        _check_unset(name)
+        configuration.pop(name, None)
+    changed = TableProperties(configuration)
+    have, wanted = snapshot.settings.mapping_mode, changed.mapping_mode
+    if wanted != have:
         raise InvalidSchema(
-            "delta.enableInCommitTimestamps can be set when a table is created, not later, by shredlake"
+            f"{MAPPING_MODE.name} can't change from {have} to {wanted}: the files are named by the former. "
+            "Set it when the table is created"
         )
+    if changed.commit_times and not snapshot.settings.commit_times:
+        raise InvalidSchema(
+            f"{COMMIT_TIMES.name} can be set when a table is created, not later, by shredlake"
+        )
+    check_properties(snapshot.schema, set_now)
     return redefined(snapshot, snapshot.schema, configuration)
 
 
-def _check_mapping_change(snapshot: Snapshot, wanted: str) -> None:
-    have = column_mapping.mode(snapshot.properties)
-    if wanted != have:
-        raise InvalidSchema(
-            f"{column_mapping.MODE} can't change from {have} to {wanted}: the files are named by the former. "
-            "Set it when the table is created"
-        )
+def _check_unset(name: str) -> None:
+    row = KNOWN.get(name)
+    if row is not None and not row.settable:
+        raise InvalidSchema(f"the property {name} is kept by writers and can't be removed")
 
 
 def new_checks(properties: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from shredlake.delta.actions import Action, Add, ChangeFile, DeletionVector, Met
 from shredlake.delta.deletion_vectors import read_vector
 from shredlake.delta.history import enabled_since
 from shredlake.delta.log import commit_path, commit_timestamps, list_log
+from shredlake.delta.properties import TableProperties
 from shredlake.delta.read_file import DataFile, nullable_schema, whole_rows
 from shredlake.delta.rewrite import CHANGE_TYPE
 from shredlake.delta.schema import Field, Struct, schema_json
@@ -68,7 +69,7 @@ def _schema(snapshot: Snapshot) -> pa.Schema:
 
 def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
     """What a version without the feed rewrote can't be told from what it changed."""
-    if metadata.configuration.get("delta.enableChangeDataFeed", "").lower() != "true":
+    if not TableProperties(metadata.configuration).change_feed:
         raise TableError(
             f"{uri} has no change data feed at version {version}; set "
             "delta.enableChangeDataFeed=true, from then on changes are recorded"

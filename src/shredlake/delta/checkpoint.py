@@ -23,9 +23,9 @@ from shredlake.delta import partitions
 from shredlake.delta.actions import Action, dumps
 from shredlake.delta.checkpoint_read import Mask
 from shredlake.delta.checkpoint_stats import StatsColumns, shredding_of
-from shredlake.delta.durations import DELETED_FILE_RETENTION, retention_ms
 from shredlake.delta.files import FILE_SCHEMA, STRING_MAP
 from shredlake.delta.log import LAST_CHECKPOINT, LOG, SIDECARS
+from shredlake.delta.properties import TableProperties
 from shredlake.delta.schema import Struct, arrow_type
 from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot, actions_of, load_snapshot
 from shredlake.delta.stats_read import JsonPiece, ParsedPiece, Piece
@@ -35,7 +35,6 @@ from shredlake.parquet.write import ParquetWriter, WriteOptions
 
 ROWS_PER_GROUP = 1 << 16
 FILES_PER_SIDECAR = 1 << 20
-DEFAULT_INTERVAL = 10
 _STRINGS = pa.list_(pa.field("element", pa.string()))
 
 _SMALL_TYPES: dict[str, pa.StructType] = {
@@ -74,7 +73,7 @@ def write_checkpoint(snapshot: Snapshot) -> str:
     '_delta_log/00000000000000000001.checkpoint.parquet'
     """
     plan = _Plan(snapshot)
-    if snapshot.properties.get("delta.checkpointPolicy") == "v2":
+    if snapshot.settings.v2_checkpoints:
         path, files, size = _write_v2(snapshot, plan)
     else:
         path = f"{LOG}/{snapshot.version:020}.checkpoint.parquet"
@@ -259,7 +258,8 @@ def _wants(snapshot: Snapshot, form: str) -> bool:
 
     The protocol's text has `false` as the default for structs; Delta itself writes them, and so do we.
     """
-    return snapshot.properties.get(f"delta.checkpoint.writeStatsAs{form}", "true").lower() == "true"
+    settings = snapshot.settings
+    return settings.stats_as_json if form == "Json" else settings.stats_as_struct
 
 
 def _partition_type(schema: Struct, columns: tuple[str, ...]) -> pa.StructType | None:
@@ -269,7 +269,7 @@ def _partition_type(schema: Struct, columns: tuple[str, ...]) -> pa.StructType |
 
 def _unexpired(snapshot: Snapshot) -> pa.Table:
     """Tombstones that vacuum may still need."""
-    horizon = int(time.time() * 1000) - retention_ms(snapshot.properties, DELETED_FILE_RETENTION)
+    horizon = int(time.time() * 1000) - snapshot.settings.file_retention_ms
     tombstones = snapshot.tombstones()
     return tombstones.filter(pc.greater(pc.fill_null(tombstones.column("deletionTimestamp"), 0), horizon))
 
@@ -289,14 +289,14 @@ def _mapped(raw: Any, kind: pa.DataType) -> Any:
     return raw
 
 
-def checkpoint_if_due(storage: Storage, properties: Mapping[str, str], version: int) -> None:
+def checkpoint_if_due(storage: Storage, properties: TableProperties, version: int) -> None:
     """Writes a checkpoint of a version just committed, if the table's interval says so.
 
     The commit stands whether this succeeds or not, so a failure is a warning.
     """
     try:
-        interval = int(properties.get("delta.checkpointInterval", DEFAULT_INTERVAL))
-        if interval > 0 and version > 0 and version % interval == 0:
+        interval = properties.checkpoint_interval
+        if version > 0 and version % interval == 0:
             write_checkpoint(load_snapshot(storage, version))
     except Exception as error:
         warnings.warn(f"version {version} is committed, but its checkpoint failed: {error}", stacklevel=2)

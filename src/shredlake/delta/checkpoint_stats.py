@@ -52,7 +52,7 @@ class StatsColumns:
 
     @staticmethod
     def of(snapshot: Snapshot) -> StatsColumns:
-        policy = StatsPolicy.of(snapshot.properties, clustering_columns(snapshot))
+        policy = StatsPolicy.of(snapshot.settings, clustering_columns(snapshot))
         leaves = indexed_leaves(snapshot.schema, snapshot.metadata.partition_columns, policy)
         variants = supports(snapshot.protocol, "variantShredding")
         bounded = [

@@ -6,30 +6,20 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from shredlake.delta.properties import MAPPING_MODE, MAX_COLUMN_ID, TableProperties, bad_value
 from shredlake.delta.schema import COLUMN_ID, PHYSICAL_NAME, Field, Struct, map_fields, walk
-from shredlake.errors import InvalidSchema
 
-MODE = "delta.columnMapping.mode"
-MAX_ID = "delta.columnMapping.maxColumnId"
-
-
-def mode(properties: Mapping[str, str]) -> str:
-    """`none`, `name` or `id`.
-
-    >>> mode({})
-    'none'
-    """
-    return properties.get(MODE, "none")
+MAX_ID = MAX_COLUMN_ID.name
 
 
 def assign(schema: Struct, properties: Mapping[str, str]) -> tuple[Struct, dict[str, str]]:
     """Gives names and ids to columns that have none yet, where the table maps columns."""
-    chosen = mode(properties)
-    if chosen == "none":
+    settings = TableProperties(properties)
+    if settings.mapping_mode == "none":
+        if MAPPING_MODE.name in properties and properties[MAPPING_MODE.name] != "none":
+            raise bad_value(MAPPING_MODE, properties[MAPPING_MODE.name])
         return schema, dict(properties)
-    if chosen not in ("name", "id"):
-        raise InvalidSchema(f"{MODE} is {chosen!r}; it can be none, name or id")
-    highest = max([_maximum(properties), *(item.id or 0 for _, item in walk(schema))])
+    highest = max([settings.max_column_id, *(item.id or 0 for _, item in walk(schema))])
     numbers = _counter(highest)
 
     def complete(item: Field) -> Field:
@@ -41,10 +31,6 @@ def assign(schema: Struct, properties: Mapping[str, str]) -> tuple[Struct, dict[
     mapped = map_fields(schema, complete)
     highest = max(item.id or 0 for _, item in walk(mapped))
     return mapped, {**properties, MAX_ID: str(highest)}
-
-
-def _maximum(properties: Mapping[str, str]) -> int:
-    return int(properties.get(MAX_ID, "0"))
 
 
 def _counter(start: int) -> Iterator[int]:

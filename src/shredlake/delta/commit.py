@@ -39,6 +39,7 @@ from shredlake.delta.actions import (
 from shredlake.delta.checkpoint import checkpoint_if_due
 from shredlake.delta.features import require_writable
 from shredlake.delta.log import commit_path, in_commit_timestamp, list_log
+from shredlake.delta.properties import TableProperties
 from shredlake.delta.snapshot import Snapshot, actions_of
 from shredlake.delta.storage import Storage
 from shredlake.errors import CommitConflict, CommitUncertain, TableError
@@ -107,7 +108,7 @@ def commit(
             in_commit_time=_in_commit_time(snapshot, actions, version),
         )
         if _stands(snapshot.storage, version, [info, *actions], identity):
-            checkpoint_if_due(snapshot.storage, _metadata_after(snapshot, actions).configuration, version)
+            checkpoint_if_due(snapshot.storage, _properties_after(snapshot, actions), version)
             return version
         for winner in _versions_from(snapshot.storage, version):
             path = commit_path(winner)
@@ -200,7 +201,7 @@ def _is_ours(storage: Storage, version: int, identity: str) -> bool:
 
 
 def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
-    if not snapshot.is_true("delta.appendOnly"):
+    if not snapshot.settings.append_only:
         return
     for action in actions:
         if isinstance(action, Remove) and action.data_change:
@@ -240,14 +241,14 @@ def commit_info(
     return CommitInfo(fields)
 
 
-def _metadata_after(snapshot: Snapshot, actions: Sequence[Action]) -> Metadata:
-    return next((action for action in actions if isinstance(action, Metadata)), snapshot.metadata)
+def _properties_after(snapshot: Snapshot, actions: Sequence[Action]) -> TableProperties:
+    metadata = next((action for action in actions if isinstance(action, Metadata)), snapshot.metadata)
+    return TableProperties(metadata.configuration)
 
 
 def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int) -> int | None:
     """The time that this commit must carry: later than the one before, whatever the clock says."""
-    properties = _metadata_after(snapshot, actions).configuration
-    if properties.get("delta.enableInCommitTimestamps", "").lower() != "true":
+    if not _properties_after(snapshot, actions).commit_times:
         return None
     previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
     now = int(time.time() * 1000)

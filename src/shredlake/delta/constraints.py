@@ -21,6 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from shredlake.delta.conform import conform, fit
+from shredlake.delta.properties import TableProperties
 from shredlake.delta.schema import Array, DeltaType, Field, Map, Struct, arrow_type, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
@@ -29,7 +30,6 @@ from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels import from_arrow, from_json, to_json
 from shredlake.kernels.layout import is_variant
 
-CHECK_PREFIX = "delta.constraints."
 GENERATED = "delta.generationExpression"
 INVARIANT = "delta.invariants"
 DEFAULT = "CURRENT_DEFAULT"
@@ -49,9 +49,8 @@ class Check:
 
 def checks_of(schema: Struct, properties: Mapping[str, str]) -> Iterator[Check]:
     """CHECK constraints and invariants of a table."""
-    for key, text in properties.items():
-        if key.startswith(CHECK_PREFIX):
-            yield Check(key.removeprefix(CHECK_PREFIX), text, "CHECK constraint")
+    for name, text in TableProperties(properties).checks.items():
+        yield Check(name, text, "CHECK constraint")
     for name, item in walk(schema):
         if INVARIANT in item.metadata:
             yield Check(name, _invariant_text(item.metadata[INVARIANT], name), "invariant")

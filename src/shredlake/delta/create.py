@@ -16,7 +16,9 @@ from shredlake.delta.constraints import check_definitions
 from shredlake.delta.features import require_writable, required_by_properties, with_features
 from shredlake.delta.files import FILE_SCHEMA, Files
 from shredlake.delta.folder import others_files
+from shredlake.delta.layouts import check_pins
 from shredlake.delta.log import LogSegment, list_log
+from shredlake.delta.properties import FEATURE_PREFIX, STATS_COLUMNS, TableProperties, checked
 from shredlake.delta.schema import (
     Array,
     DeltaType,
@@ -26,6 +28,7 @@ from shredlake.delta.schema import (
     features_of,
     from_arrow,
     schema_json,
+    walk,
 )
 from shredlake.delta.snapshot import TOMBSTONE_SCHEMA, Snapshot
 from shredlake.delta.storage import Storage
@@ -78,13 +81,14 @@ def planned(
     >>> table.version, commit(table, [Transaction("app", 1)], Operation("WRITE"))
     (-1, 0)
     """
-    configuration = {key: property_text(value) for key, value in (properties or {}).items()}
+    configuration = checked(properties or {})
     delta_schema = from_arrow(schema)
     check_partitioning(delta_schema, partition_by, "partition")
     check_partitioning(delta_schema, cluster_by, "clustering")
     if partition_by and cluster_by:
         raise InvalidSchema("a table is partitioned or clustered, not both; drop partition_by or cluster_by")
     delta_schema, configuration = column_mapping.assign(delta_schema, configuration)
+    check_properties(delta_schema, configuration)
     check_definitions(delta_schema, configuration)
     needed = features_of(delta_schema) | required_by_properties(configuration)
     domains: dict[str, DomainMetadata] = {}
@@ -101,7 +105,7 @@ def planned(
         id=str(uuid.uuid4()),
         schema_string=schema_json(delta_schema),
         partition_columns=tuple(partition_by),
-        configuration={k: v for k, v in configuration.items() if not k.startswith("delta.feature.")},
+        configuration={k: v for k, v in configuration.items() if not k.startswith(FEATURE_PREFIX)},
         name=name,
         description=description,
         created_time=int(time.time() * 1000),
@@ -127,13 +131,23 @@ def _check_folder(storage: Storage) -> None:
         )
 
 
-def property_text(value: object) -> str:
-    """A property's value as the log keeps it.
+def check_properties(schema: Struct, properties: Mapping[str, str]) -> None:
+    """Refuses properties that speak of columns which the table lacks.
 
-    >>> property_text(True), property_text(10)
-    ('true', '10')
+    >>> from shredlake.delta.schema import Field
+    >>> check_properties(Struct((Field("id", "long"),)), {"delta.dataSkippingStatsColumns": "id, ix"})
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.InvalidSchema: delta.dataSkippingStatsColumns names 'ix', which is not a column: id
     """
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    settings = TableProperties(properties)
+    check_pins(schema, settings)
+    known = {name for name, _ in walk(schema)}
+    for name in settings.get(STATS_COLUMNS) or ():
+        if name not in known:
+            raise InvalidSchema(
+                f"{STATS_COLUMNS.name} names {name!r}, which is not a column: {', '.join(schema.names)}"
+            )
 
 
 def check_partitioning(schema: Struct, columns: Sequence[str], role: str) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from shredlake.errors import InvalidSchema
-
-DELETED_FILE_RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
-LOG_RETENTION = ("delta.logRetentionDuration", "interval 30 days")
 
 _UNITS_MS = {
     "millisecond": 1,
@@ -46,9 +42,3 @@ def milliseconds(text: str) -> int:
         total += int(part[1]) * _UNITS_MS[part[2]]
         at = part.end()
     return total
-
-
-def retention_ms(properties: Mapping[str, str], setting: tuple[str, str]) -> int:
-    """The value of a duration property, or its default."""
-    name, default = setting
-    return milliseconds(properties.get(name, default))

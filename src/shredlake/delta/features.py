@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from shredlake.delta.actions import Protocol
+from shredlake.delta.properties import TableProperties
 from shredlake.errors import UnsupportedFeature
 
 
@@ -145,23 +146,19 @@ def required_by_properties(properties: Mapping[str, str]) -> set[str]:
     >>> sorted(required_by_properties({"delta.enableVariantShredding": "true"}))
     ['variantShredding', 'variantType']
     """
+    settings = TableProperties(properties)
     names = {
         feature.name
         for feature in FEATURES.values()
-        if feature.enabled_by is not None and properties.get(feature.enabled_by, "").lower() == "true"
+        if feature.enabled_by is not None and settings.is_on(feature.enabled_by)
     }
-    if properties.get("delta.columnMapping.mode", "none") != "none":
+    if settings.mapping_mode != "none":
         names.add("columnMapping")
-    if properties.get("delta.checkpointPolicy") == "v2":
+    if settings.v2_checkpoints:
         names.add("v2Checkpoint")
-    if any(key.startswith("delta.constraints.") for key in properties):
+    if settings.checks:
         names.add("checkConstraints")
-    explicit = {
-        key.removeprefix("delta.feature.")
-        for key, value in properties.items()
-        if key.startswith("delta.feature.") and value in ("supported", "enabled")
-    }
-    return _closed(names | explicit)
+    return _closed(names | settings.features)
 
 
 def _closed(names: Iterable[str]) -> set[str]:

@@ -13,9 +13,8 @@ from shredlake.delta.snapshot import Snapshot
 
 def enabled_since(snapshot: Snapshot) -> int | None:
     """The version from which commits record their own time, or None."""
-    if not snapshot.is_true("delta.enableInCommitTimestamps"):
-        return None
-    return int(snapshot.properties.get("delta.inCommitTimestampEnablementVersion", "0"))
+    settings = snapshot.settings
+    return settings.commit_times_since if settings.commit_times else None
 
 
 def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, Any]]:

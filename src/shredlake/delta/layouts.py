@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.features import supports
+from shredlake.delta.properties import PIN_PREFIX, TableProperties
 from shredlake.delta.schema import Array, DeltaType, Map, Struct
+from shredlake.delta.snapshot import Snapshot
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.infer import infer_schema
 from shredlake.shredding.schema import ShreddingSchema, Untyped
-
-PIN_PREFIX = "shredlake.shredding."
 
 Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
 
@@ -60,29 +61,48 @@ def variant_places(schema: Struct) -> Iterator[VariantPlace]:
     yield from visit(schema, (), ())
 
 
-def may_shred(properties: Mapping[str, str]) -> bool:
-    """Whether Variants may be shredded in new files: only where the property is exactly `true`."""
-    return properties.get("delta.enableVariantShredding") == "true"
+def may_shred(snapshot: Snapshot) -> bool:
+    """Whether Variants may be shredded in new files: where the property is exactly `true` and the protocol
+    has the feature, so that readers expect it."""
+    return snapshot.settings.asks_to_shred and supports(snapshot.protocol, "variantShredding")
 
 
-def choose(
-    schema: Struct, properties: Mapping[str, str], given: Shredding, sample: pa.Table | None
-) -> dict[str, str]:
+def check_pins(schema: Struct, properties: TableProperties) -> None:
+    """Refuses pinned layouts of columns that are not Variants, and those that are not schemas.
+
+    >>> check_pins(Struct(()), TableProperties({"shredlake.shredding.v": "none"}))
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.InvalidSchema: shredlake.shredding.v: the table has no Variant 'v'; it has: none
+    """
+    places = [place.name for place in variant_places(schema)]
+    for name, text in properties.pins.items():
+        if name not in places:
+            known = ", ".join(places) or "none"
+            raise InvalidSchema(f"{PIN_PREFIX}{name}: the table has no Variant {name!r}; it has: {known}")
+        if text != "none":
+            try:
+                ShreddingSchema.parse(text)
+            except InvalidSchema as error:
+                raise InvalidSchema(f"{PIN_PREFIX}{name}: {error}") from None
+
+
+def choose(snapshot: Snapshot, given: Shredding, sample: pa.Table | None) -> dict[str, str]:
     """DDL per Variant of the table, by physical name; Variants that are not shredded are absent.
 
     Without `delta.enableVariantShredding=true` nothing is shredded, whatever else is asked for.
     """
-    places = list(variant_places(schema))
+    places = list(variant_places(snapshot.schema))
     asked = given if isinstance(given, Mapping) else {}
     unknown = sorted(set(asked) - {place.name for place in places})
     if unknown:
         known = ", ".join(place.name for place in places) or "none"
         raise InvalidSchema(f"shredding is given for {unknown[0]!r}; the Variant columns are: {known}")
-    if not may_shred(properties):
+    if not may_shred(snapshot):
         return {}
     chosen = {}
     for place in places:
-        ddl = _layout(place, properties, asked, sample)
+        ddl = _layout(place, snapshot.settings.pins.get(place.name), asked, sample)
         if ddl is not None:
             chosen[place.physical] = ddl
     return chosen
@@ -90,11 +110,10 @@ def choose(
 
 def _layout(
     place: VariantPlace,
-    properties: Mapping[str, str],
+    pinned: str | None,
     asked: Mapping[str, ShreddingSchema | str | None],
     sample: pa.Table | None,
 ) -> str | None:
-    pinned = properties.get(PIN_PREFIX + place.name)
     if pinned is not None:
         return None if pinned == "none" else str(ShreddingSchema.parse(pinned))
     if place.name in asked and asked[place.name] != "infer":

@@ -82,7 +82,7 @@ def write_rows(
         if check is not None:
             check(full, rows)
         if layout is None:
-            layout = choose(snapshot.schema, snapshot.properties, shredding, full)
+            layout = choose(snapshot, shredding, full)
         if full.num_rows:
             written.extend(write_files(file_spec(snapshot, layout, options), full))
         rows += full.num_rows

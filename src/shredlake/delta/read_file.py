@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.delta import column_mapping, partitions
+from shredlake.delta import partitions
 from shredlake.delta.actions import Add
 from shredlake.delta.conform import fit, renamed
 from shredlake.delta.deletion_vectors import live_mask, read_vector
@@ -66,7 +66,7 @@ class DataFile:
             snapshot.schema,
             partition_values(snapshot, add),
             self.file.arrow_schema,
-            by_id=column_mapping.mode(snapshot.properties) == "id",
+            by_id=snapshot.settings.mapping_mode == "id",
         )
 
     @property

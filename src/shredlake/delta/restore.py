@@ -15,6 +15,7 @@ from shredlake.delta.commit import Operation, Reads, commit
 from shredlake.delta.deletion_vectors import vector_path
 from shredlake.delta.features import require_writable, with_features, writer_features
 from shredlake.delta.files import as_adds, keys_of
+from shredlake.delta.properties import TableProperties
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats_text import with_stats
 from shredlake.delta.storage import Storage, decode_path, is_absolute
@@ -74,7 +75,7 @@ def _is_gone(storage: Storage, path: str) -> bool:
 
 def _restored(current: Metadata, target: Metadata) -> Metadata:
     """The target's metadata; column ids that were given out since are never given out again."""
-    highest = [int(found.configuration.get(MAX_ID, 0)) for found in (current, target)]
+    highest = [TableProperties(found.configuration).max_column_id for found in (current, target)]
     if highest[0] <= highest[1]:
         return target
     return replace(target, configuration={**target.configuration, MAX_ID: str(highest[0])})

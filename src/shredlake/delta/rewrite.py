@@ -76,7 +76,7 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None) -> Rewrite:
     verdict = prune(snapshot, predicate)
     candidates = as_adds(snapshot.files.table(keep=verdict.keep))
     result = Rewrite(files_read=candidates)
-    feed = snapshot.is_true("delta.enableChangeDataFeed")
+    feed = snapshot.settings.change_feed
     whole: list[tuple[Add, int]] = []
     for add in candidates:  # one file in memory at a time
         if predicate is None or _always_true(snapshot, predicate, add):
@@ -143,10 +143,10 @@ def layout_of(snapshot: Snapshot, add: Add, rows: pa.Table) -> dict[str, str]:
     """The shredding of a file that replaces another: pinned, else as the other, else inferred."""
     tag = (add.tags or {}).get(LAYOUT_TAG)
     if tag is None:
-        return choose(snapshot.schema, snapshot.properties, "infer", rows)
+        return choose(snapshot, "infer", rows)
     known = {name: str(column.schema) for name, column in parse_layout_json(tag).items()}
-    pinned = choose(snapshot.schema, snapshot.properties, None, None)
-    if not may_shred(snapshot.properties):
+    pinned = choose(snapshot, None, None)
+    if not may_shred(snapshot):
         return {}
     return known | pinned
 
@@ -166,7 +166,7 @@ def _write_changes(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table
 
 def write_changes(snapshot: Snapshot, rows: pa.Table, kind: str, layout: dict[str, str]) -> list[ChangeFile]:
     """Change files that say the same of all rows."""
-    if not may_shred(snapshot.properties):
+    if not may_shred(snapshot):
         layout = {}
     marked = rows.append_column(CHANGE_TYPE, pa.array([kind] * rows.num_rows, pa.string()))
     return [

@@ -27,6 +27,7 @@ from shredlake.delta.checkpoint_read import CheckpointPart, open_checkpoint
 from shredlake.delta.features import require_readable
 from shredlake.delta.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, key_of, keys_of
 from shredlake.delta.log import LogSegment, find_segment
+from shredlake.delta.properties import TableProperties
 from shredlake.delta.schema import Struct, arrow_schema, parse_schema
 from shredlake.delta.storage import Storage
 from shredlake.delta.type_widening import check_type_changes
@@ -76,9 +77,10 @@ class Snapshot:
     def properties(self) -> Mapping[str, str]:
         return self.metadata.configuration
 
-    def is_true(self, name: str) -> bool:
-        """Whether a property says `true`."""
-        return self.properties.get(name, "").lower() == "true"
+    @cached_property
+    def settings(self) -> TableProperties:
+        """The properties, typed."""
+        return TableProperties(self.properties)
 
     def tombstones(self) -> pa.Table:
         """Files removed and not yet forgotten: recent ones, and those that the checkpoint keeps."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from shredlake.delta.features import supports
+from shredlake.delta.layouts import may_shred
 from shredlake.delta.schema import contains
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats import StatsPolicy
@@ -14,8 +15,6 @@ from shredlake.delta.write import FileSpec
 from shredlake.errors import CorruptLog, InvalidSchema
 from shredlake.parquet.write import WriteOptions
 
-CODEC = "delta.parquet.compression.codec"
-_CODECS = {"uncompressed": "none", "none": "none", "lz4_raw": "lz4"}
 _LEVELLED = ("gzip", "brotli")
 
 
@@ -30,7 +29,8 @@ def file_spec(
         partition_columns=snapshot.metadata.partition_columns,
         properties=dict(snapshot.properties),
         shredding=dict(shredding),
-        stats=StatsPolicy.of(snapshot.properties, clustering_columns(snapshot)),
+        may_shred=may_shred(snapshot),
+        stats=StatsPolicy.of(snapshot.settings, clustering_columns(snapshot)),
         variant_bounds=supports(snapshot.protocol, "variantShredding"),
         options=write_options(snapshot, options),
     )
@@ -39,11 +39,10 @@ def file_spec(
 def write_options(snapshot: Snapshot, options: WriteOptions | None) -> WriteOptions:
     """The options given, with the codec that the table asks for."""
     given = options or WriteOptions()
-    codec = snapshot.properties.get(CODEC, "").lower()
-    if not codec:
+    codec = snapshot.settings.codec
+    if codec is None:
         return given
-    name = _CODECS.get(codec, codec)
-    return replace(given, compression=name, compression_level=3 if name in _LEVELLED else None)
+    return replace(given, compression=codec, compression_level=3 if codec in _LEVELLED else None)
 
 
 def clustering_columns(snapshot: Snapshot) -> tuple[str, ...]:

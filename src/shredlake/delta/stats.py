@@ -22,15 +22,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from shredlake.delta.properties import (
+    INDEXED_COLUMNS,
+    PREFIX_LENGTH,
+    STATS_COLUMNS,
+    VARIANT_LIMIT,
+    TableProperties,
+)
 from shredlake.delta.schema import DeltaType, Field, Struct
 from shredlake.delta.z85 import encode_variant
 from shredlake.parquet.write import FileFacts, VariantFacts
 from shredlake.variant import Variant
 from shredlake.variant.scalars import Decimal4, Decimal8, Decimal16, Float32, Int8, Int16, Int32, Int64
-
-DEFAULT_INDEXED_COLUMNS = 32
-DEFAULT_PREFIX_LENGTH = 32
-DEFAULT_LIMIT_PER_VARIANT = 64
 
 _GREATEST = "\U0010ffff"
 
@@ -39,42 +42,30 @@ _GREATEST = "\U0010ffff"
 class StatsPolicy:
     """How much to record, from the table's properties.
 
-    >>> StatsPolicy.of({"delta.dataSkippingNumIndexedCols": "2"}).indexed_columns
+    >>> StatsPolicy.of(TableProperties({"delta.dataSkippingNumIndexedCols": "2"})).indexed_columns
     2
     """
 
-    indexed_columns: int = DEFAULT_INDEXED_COLUMNS
+    indexed_columns: int = INDEXED_COLUMNS.default
     """How many leaf columns, counted from the left; -1 for all."""
     named_columns: tuple[str, ...] | None = None
     """Exactly these instead."""
     always: tuple[str, ...] = ()
     """These in any case: clustering columns."""
-    prefix_length: int = DEFAULT_PREFIX_LENGTH
+    prefix_length: int = PREFIX_LENGTH.default
     """Strings are cut to so many characters."""
-    limit_per_variant: int = DEFAULT_LIMIT_PER_VARIANT
+    limit_per_variant: int = VARIANT_LIMIT.default
     """How many paths of a Variant column; 0 for none."""
 
     @staticmethod
-    def of(properties: Mapping[str, str], clustering: tuple[str, ...] = ()) -> StatsPolicy:
-        named = properties.get("delta.dataSkippingStatsColumns")
+    def of(properties: TableProperties, clustering: tuple[str, ...] = ()) -> StatsPolicy:
         return StatsPolicy(
-            indexed_columns=_integer(properties, "delta.dataSkippingNumIndexedCols", DEFAULT_INDEXED_COLUMNS),
-            named_columns=None
-            if named is None
-            else tuple(part.strip().strip("`") for part in named.split(",")),
+            indexed_columns=properties.get(INDEXED_COLUMNS),
+            named_columns=properties.get(STATS_COLUMNS),
             always=clustering,
-            prefix_length=_integer(properties, "delta.dataSkippingStringPrefixLength", DEFAULT_PREFIX_LENGTH),
-            limit_per_variant=_integer(
-                properties, "shredlake.stats.limitPerVariant", DEFAULT_LIMIT_PER_VARIANT
-            ),
+            prefix_length=properties.get(PREFIX_LENGTH),
+            limit_per_variant=properties.get(VARIANT_LIMIT),
         )
-
-
-def _integer(properties: Mapping[str, str], name: str, default: int) -> int:
-    try:
-        return int(properties.get(name, default))
-    except ValueError:
-        return default
 
 
 @dataclass(frozen=True)

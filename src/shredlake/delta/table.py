@@ -19,6 +19,7 @@ from shredlake.delta.create import create, planned
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import Shredding
 from shredlake.delta.log import version_at
+from shredlake.delta.properties import CHECK_PREFIX
 from shredlake.delta.restore import restore
 from shredlake.delta.scan import TableScan, check_rows
 from shredlake.delta.snapshot import Snapshot, load_snapshot
@@ -301,7 +302,7 @@ class Table:
             return self.version
         checks = alter.new_checks(properties)
         for name in checks:
-            check_rows(snapshot, name, str(properties[f"delta.constraints.{name}"]))
+            check_rows(snapshot, name, str(properties[CHECK_PREFIX + name]))
         operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
         return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
 

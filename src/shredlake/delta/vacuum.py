@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from shredlake.delta.addresses import table_key
 from shredlake.delta.deletion_vectors import vector_path
-from shredlake.delta.durations import DELETED_FILE_RETENTION, retention_ms
 from shredlake.delta.features import require_writable
 from shredlake.delta.files import as_adds
 from shredlake.delta.folder import Kind, Resident, checked_file, kind_of, remove, residents
+from shredlake.delta.properties import FILE_RETENTION
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.storage import Storage, is_absolute
 from shredlake.errors import TableError
@@ -86,7 +86,7 @@ def vacuum(
 
 def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> int:
     """How long files are kept, in milliseconds."""
-    kept_for = retention_ms(snapshot.properties, DELETED_FILE_RETENTION)
+    kept_for = snapshot.settings.file_retention_ms
     if asked_hours is None:
         return kept_for
     if not (math.isfinite(asked_hours) and asked_hours >= 0):
@@ -96,7 +96,7 @@ def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> i
         raise TableError(
             f"vacuum with a retention of {asked_hours:g} hours would delete files that readers and "
             f"writers may still need: the table keeps them {kept_for / HOUR_MS:g} hours "
-            f"({DELETED_FILE_RETENTION[0]}). Pass enforce_retention=False if no one else uses the table"
+            f"({FILE_RETENTION.name}). Pass enforce_retention=False if no one else uses the table"
         )
     return asked
 

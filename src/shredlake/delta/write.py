@@ -40,6 +40,8 @@ class FileSpec:
     properties: Mapping[str, str] = field(default_factory=dict)
     shredding: Mapping[str, str] = field(default_factory=dict)
     """DDL per Variant column, by dotted physical name; a column without one is not shredded."""
+    may_shred: bool = False
+    """Whether the table lets writers shred; where it does not, `shredding` says nothing."""
     stats: StatsPolicy = field(default_factory=StatsPolicy)
     variant_bounds: bool = False
     """Whether statistics may hold bounds of Variants: where the table has the shredding feature."""
@@ -82,7 +84,7 @@ class DataFileWriter:
         self._writer = ParquetWriter(
             location,
             arrow_schema(spec.data_schema, physical=True),
-            shredding=dict(spec.shredding),
+            shredding=dict(spec.shredding) if spec.may_shred else {},
             options=spec.options,
             store=store,
         )

@@ -12,8 +12,8 @@ from shredlake.delta.actions import Add
 from shredlake.delta.constraints import Constraints, complete
 from shredlake.delta.create import planned
 from shredlake.delta.files import as_adds
-from shredlake.delta.layouts import PIN_PREFIX
 from shredlake.delta.log import list_log
+from shredlake.delta.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
@@ -28,7 +28,7 @@ from shredlake.shredding.draft import todays_node
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
 from shredlake.spark.engine import Engine
-from shredlake.spark.ingest import SHREDDING_PROPERTY, already_done, commit_adds
+from shredlake.spark.ingest import already_done, commit_adds
 from shredlake.spark.once import claim_job
 from shredlake.spark.optimize import pack
 from shredlake.spark.report import IngestReport, progress
@@ -58,7 +58,7 @@ def migrate_files(
     schema, layout = _shape(files[0])
     storage = Storage(table, options)
     snapshot = (
-        planned(storage, schema, properties={SHREDDING_PROPERTY: "true"})
+        planned(storage, schema, properties={SHREDDING.name: "true"})
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
@@ -180,5 +180,5 @@ def unshred_table(
 
 def _plain_properties(source: Snapshot) -> dict[str, str]:
     """The table's properties without what speaks of shredding or of the old table's own column names."""
-    unwanted = (SHREDDING_PROPERTY, PIN_PREFIX, "delta.columnMapping.", "delta.feature.")
-    return {key: value for key, value in source.properties.items() if not key.startswith(unwanted)}
+    unwanted = (SHREDDING.name, PIN_PREFIX, "delta.columnMapping.", FEATURE_PREFIX)
+    return {key: value for key, value in carried(source.settings).items() if not key.startswith(unwanted)}

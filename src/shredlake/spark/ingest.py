@@ -30,8 +30,9 @@ from shredlake.delta.commit import Operation, commit
 from shredlake.delta.constraints import GENERATED
 from shredlake.delta.create import planned
 from shredlake.delta.features import require_writable
-from shredlake.delta.layouts import PIN_PREFIX
+from shredlake.delta.layouts import may_shred
 from shredlake.delta.log import list_log
+from shredlake.delta.properties import SHREDDING
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path
@@ -62,8 +63,6 @@ from shredlake.spark.task import (
     with_computed,
     write_splits,
 )
-
-SHREDDING_PROPERTY = "delta.enableVariantShredding"
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
@@ -196,7 +195,7 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
     """The table as it is, or one to be made by the job's commit, with other columns beside the documents'."""
     if list_log(storage).latest is None:
         schema = pa.schema([*others, pa.field(options.column, variant())])
-        shredded = {SHREDDING_PROPERTY: "true"} if options.shredding is not None else {}
+        shredded = {SHREDDING.name: "true"} if options.shredding is not None else {}
         return planned(
             storage, schema, options.partition_by, {**shredded, **options.properties}, force=options.force
         )
@@ -265,8 +264,8 @@ def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
 
 def settled_layout(snapshot: Snapshot, options: IngestOptions) -> dict[str, str] | None:
     """The layout where no look at the data is needed: none, pinned, given, or kept; else None."""
-    pinned = snapshot.properties.get(PIN_PREFIX + options.column)
-    if not snapshot.is_true(SHREDDING_PROPERTY) or options.shredding is None or pinned == "none":
+    pinned = snapshot.settings.pins.get(options.column)
+    if not may_shred(snapshot) or options.shredding is None or pinned == "none":
         return {}
     if pinned is not None:
         return _as_layout(snapshot, options.column, ShreddingSchema.parse(pinned))

@@ -472,10 +472,7 @@ def _stub(spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
 
 def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -> DataFrame:
     """A table as Spark reads it by itself, with Variant columns; `where` only prunes files."""
-    simple = (
-        not snapshot.metadata.partition_columns
-        and snapshot.properties.get("delta.columnMapping.mode", "none") == "none"
-    )
+    simple = not snapshot.metadata.partition_columns and snapshot.settings.mapping_mode == "none"
     adds = as_adds(TableScan(snapshot, [], where, checked=False).files()) if simple else []
     if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
         found: Any = spark_type(snapshot.schema)

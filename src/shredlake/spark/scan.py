@@ -199,7 +199,7 @@ class SparkScan:
 
     def _needs_worker(self, add: Add) -> str:
         """Why plain columns, or the file's name, keep Spark from reading a file by itself, if they do."""
-        mapping = self.snapshot.properties.get("delta.columnMapping.mode", "none")
+        mapping = self.snapshot.settings.mapping_mode
         if mapping == "id":
             return "columns are found by id"
         if is_hidden(add):

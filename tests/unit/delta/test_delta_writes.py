@@ -16,12 +16,22 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, paths, python, rows_of, variants
+from delta_tables import (
+    ID_AND_VARIANT,
+    SHREDDED,
+    numbered,
+    paths,
+    python,
+    rows_of,
+    set_by_another_writer,
+    variants,
+)
 from shredlake.delta.actions import Add
-from shredlake.delta.layouts import choose
-from shredlake.delta.schema import from_arrow
+from shredlake.delta.create import planned
+from shredlake.delta.layouts import Shredding, choose
 from shredlake.delta.spec import file_spec
 from shredlake.delta.stats_text import with_stats
+from shredlake.delta.storage import Storage
 from shredlake.delta.write import DataFileWriter
 from shredlake.delta.z85 import decode_variant
 
@@ -117,7 +127,9 @@ def test_without_the_property_nothing_is_shredded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["false", "TRUE", "yes", ""])
 def test_anything_but_true_forbids_shredding(tmp_path: Path, value: str) -> None:
-    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableVariantShredding": value})
+    sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
+    set_by_another_writer(tmp_path, {"delta.enableVariantShredding": value})
+    table = sl.Table(tmp_path)
     table.append(numbered(0, 3), shredding={"v": "struct<a bigint>"})
     assert dict(table.files().to_pylist()[0]["tags"])["shredlake.layout"] == "{}"
 
@@ -125,7 +137,7 @@ def test_anything_but_true_forbids_shredding(tmp_path: Path, value: str) -> None
 def test_rewritten_files_ask_the_property_too(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
     table.append(numbered(0, 4))
-    table.set_properties({"delta.enableVariantShredding": "TRUE"})
+    set_by_another_writer(tmp_path, {"delta.enableVariantShredding": "TRUE"})
     table.delete("id = 1")
     [file] = tmp_path.glob(table.files().column("path")[0].as_py())
     assert "typed_value" not in str(pq.read_schema(file))
@@ -147,18 +159,20 @@ def test_shredded_files_stay_readable_after_shredding_is_turned_off(tmp_path: Pa
 
 
 def test_pinned_then_given_then_inferred() -> None:
-    schema = from_arrow(ID_AND_VARIANT)
+    def chosen(properties: dict[str, str], given: Shredding, sample: pa.Table) -> dict[str, str]:
+        return choose(planned(Storage("memory://chosen"), ID_AND_VARIANT, (), properties), given, sample)
+
     enabled = {"delta.enableVariantShredding": "true"}
     pinned = enabled | {"shredlake.shredding.v": "struct<a bigint>"}
     given = {"v": "struct<s string>"}
     sample = numbered(0, 200)
-    assert choose(schema, pinned, given, sample) == {"v": "struct<a bigint>"}
-    assert choose(schema, pinned | {"shredlake.shredding.v": "none"}, given, sample) == {}
-    assert choose(schema, enabled, given, sample) == {"v": "struct<s string>"}
-    assert choose(schema, enabled, {"v": None}, sample) == {}
-    assert choose(schema, {}, given, sample) == {}
+    assert chosen(pinned, given, sample) == {"v": "struct<a bigint>"}
+    assert chosen(pinned | {"shredlake.shredding.v": "none"}, given, sample) == {}
+    assert chosen(enabled, given, sample) == {"v": "struct<s string>"}
+    assert chosen(enabled, {"v": None}, sample) == {}
+    assert chosen({}, given, sample) == {}
     with pytest.raises(sl.InvalidSchema, match="shredding is given for 'w'; the Variant columns are: v"):
-        choose(schema, enabled, {"w": "bigint"}, sample)
+        chosen(enabled, {"w": "bigint"}, sample)
 
 
 def test_inference(tmp_path: Path) -> None:
@@ -308,7 +322,7 @@ def test_a_table_of_the_past_is_not_written(tmp_path: Path) -> None:
 def test_data_file_writers_travel(tmp_path: Path) -> None:
     """Workers get the spec pickled, write, and send the action back as JSON."""
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
-    spec = file_spec(table.snapshot, choose(table.snapshot.schema, table.properties, None, None))
+    spec = file_spec(table.snapshot, choose(table.snapshot, None, None))
     writer = DataFileWriter(pickle.loads(pickle.dumps(spec)))
     for batch in numbered(0, 10).to_batches(max_chunksize=3):
         writer.write(batch)
