@@ -14,6 +14,7 @@ ShredlakeError
 ├── InvalidExpression       an expression that can't be parsed or has the wrong types
 │   └── UnsupportedExpression   valid Spark SQL that only Spark can evaluate
 ├── InvalidFile             a Parquet file that can't be read: names the file and what is wrong
+├── ReadFailed              the disk or the store failed while a file was read: the file may be whole
 ├── TableError              a Delta table that can't be read or written
 │   ├── NotATable           no log at the address
 │   ├── TableExists         create() met a table
@@ -142,6 +143,10 @@ class UnsupportedExpression(InvalidExpression):
 
 class InvalidFile(ShredlakeError):
     """A Parquet file that can't be read as what it claims to be."""
+
+
+class ReadFailed(ShredlakeError):
+    """The disk or the object store failed while a file was read; the file itself may be whole."""
 
 
 class TableError(ShredlakeError):

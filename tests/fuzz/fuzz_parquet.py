@@ -1,19 +1,45 @@
-"""`make fuzz`: Parquet files with damaged footers, page indexes and pages, read by path, by page and whole.
+"""`make fuzz`: Parquet files with damaged footers, page indexes and pages: read, counted, inspected, checked.
 
-Only a ShredlakeError may come out.
+Only a ShredlakeError may come out. Rounds run in child processes with little memory, each a process group of
+its own: an abort, a hang or a claim to memory ends a child, and is reported with the file that did it.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import os
 import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
 import time
+import warnings
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shredlake import ShreddingSchema, ShredlakeError, from_json, read_parquet, shred
+sys.path.insert(0, str(Path(__file__).parent))
+
+from footer_mutations import mutated_footer
+
+from shredlake import (
+    ShreddingSchema,
+    ShredlakeError,
+    check,
+    from_json,
+    inspect,
+    read_parquet,
+    scan_parquet,
+    shred,
+)
+
+BATCH = 250
+TIMEOUT = 300
+MEMORY = 6 << 30
 
 QUERIES = [
     {"columns": ["id", "v", "v:t[0]::string AS t"]},
@@ -54,20 +80,59 @@ def damaged(raw: bytes, dice: random.Random) -> bytes:
     return bytes(data[: dice.randrange(len(data))] if dice.random() < 0.02 else data)
 
 
-def main(count: int, seed: int) -> None:
-    dice = random.Random(seed)
+def rounds(first: int, count: int, seed: int, report: Path) -> int:
+    """Runs some rounds in this process; the file of each lies at `report` while it is read."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")
     files = seeds()
+    read = 0
+    for number in range(first, first + count):
+        dice = random.Random(seed * 1_000_003 + number)
+        raw = dice.choice(files)
+        data = mutated_footer(raw, dice) if dice.random() < 0.6 else damaged(raw, dice)
+        report.write_bytes(data)
+        for work in dice.sample(WORK, 2):
+            try:
+                work(data, dice)
+                read += 1
+            except ShredlakeError:
+                pass
+    return read
+
+
+WORK = [
+    lambda data, dice: read_parquet(io.BytesIO(data), threads=1, **dice.choice(QUERIES)),
+    lambda data, dice: scan_parquet(io.BytesIO(data), threads=1, **dice.choice(QUERIES)).count(),
+    lambda data, dice: inspect(io.BytesIO(data)),
+    lambda data, dice: check(io.BytesIO(data)),
+]
+
+
+def main(count: int, seed: int, child: tuple[int, int, str] | None = None) -> None:
+    if child is not None:
+        print(rounds(int(child[0]), int(child[1]), seed, Path(child[2])))
+        return
     started, read = time.perf_counter(), 0
-    for _ in range(count):
-        data = damaged(dice.choice(files), dice)
+    folder = Path(tempfile.mkdtemp(prefix="fuzz_parquet"))
+    for first in range(0, count, BATCH):
+        report = folder / f"{first}.parquet"
+        command = [sys.executable, __file__, "--seed", str(seed), "--child", str(first)]
+        process = subprocess.Popen(
+            [*command, str(min(BATCH, count - first)), str(report)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
         try:
-            read_parquet(io.BytesIO(data), threads=1, **dice.choice(QUERIES))
-            read += 1
-        except ShredlakeError:
-            pass
+            output, errors = process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            sys.exit(f"parquet: no end after {TIMEOUT} s; see {report}")
+        if process.returncode:
+            sys.exit(f"parquet: a child ended with {process.returncode}; see {report}\n{errors[-3000:]}")
+        read += int(output.split()[-1])
+        report.unlink()
     print(
-        f"parquet: {count} damaged files, {read} read, {count - read} ShredlakeErrors, nothing else; "
-        f"{time.perf_counter() - started:.0f} s (seed {seed})"
+        f"parquet: {count} damaged files, {read} of {2 * count} calls answered, the others ShredlakeErrors, "
+        f"nothing else; {time.perf_counter() - started:.0f} s (seed {seed})"
     )
 
 
@@ -75,4 +140,5 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("count", nargs="?", type=int, default=20_000)
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     main(**vars(arguments.parse_args()))

@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.log import SIDECARS, Checkpoint
 from shredlake.delta.storage import Storage, decode_path
-from shredlake.errors import CorruptLog
+from shredlake.errors import CorruptLog, InvalidFile
+from shredlake.parquet.footer import read_footer
+from shredlake.parquet.footer_check import check_footer
 
 # Actions that are not files: a handful of rows each.
 _SMALL = ("metaData", "protocol", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
@@ -41,13 +43,15 @@ class CheckpointPart:
     @cached_property
     def file(self) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(self.storage.open_input(self.path))
+            source = self.storage.open_input(self.path)
+            check_footer(read_footer(source, self.path), self.path)
+            return pq.ParquetFile(source)
         except FileNotFoundError:
             raise CorruptLog(
                 f"{self.storage.uri}: the checkpoint names {self.path}, which is not there; "
                 "the log was cleaned up or copied only in part"
             ) from None
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, InvalidFile) as error:
             raise CorruptLog(f"{self.storage.uri}: {self.path} is not a Parquet file ({error})") from None
 
     @cached_property

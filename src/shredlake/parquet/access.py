@@ -24,7 +24,7 @@ from shredlake.expr.ast import Column, Get, name_parts
 from shredlake.parquet.draft_layout import is_draft
 from shredlake.parquet.layout import Level, VariantColumn, has_variant_shape, is_annotated, variant_column
 from shredlake.parquet.replace import Names, find_types
-from shredlake.parquet.schema import ELEMENT_NAME, SchemaNode, schema_tree
+from shredlake.parquet.schema import SchemaNode, schema_tree
 from shredlake.parquet.thrift import LIST, List, Reader, Struct
 from shredlake.shredding.schema import Scalar, Untyped
 from shredlake.variant.path import Path
@@ -190,12 +190,7 @@ def _file_columns(raw: bytes, declared: frozenset[Names], drafts: frozenset[Name
     found = Reader(raw).value(LIST)
     items = found.items if isinstance(found, List) else []
     elements = tuple(item for item in items if isinstance(item, Struct))
-    try:
-        for element in elements:
-            (element.binary(ELEMENT_NAME) or b"").decode()
-        schema = schema_tree(elements)
-    except (UnicodeDecodeError, IndexError) as error:
-        raise InvalidSchema(f"the Parquet schema is malformed: {error}") from error
+    schema = schema_tree(elements)
     variants = {group.path: variant_column(group) for group in _groups(schema, declared - drafts)}
     return FileColumns(schema, elements, variants, drafts - variants.keys())
 

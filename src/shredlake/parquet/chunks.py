@@ -7,7 +7,7 @@ walked once for the places of all chunks, and a chunk is parsed when somebody as
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, NoReturn
 
 from shredlake.errors import InvalidFile
 from shredlake.kernels.compiled import engine
@@ -25,10 +25,24 @@ META_STATISTICS: Final = 12
 META_ENCODING_STATS: Final = 13
 PAGE_TYPE: Final = 1
 PAGE_ENCODING: Final = 2
+CHUNK_CRYPTO: Final = 8
+CHUNK_ENCRYPTED_META: Final = 9
 DATA_PAGE_TYPES: Final = (0, 3)
 DICTIONARY_ENCODINGS: Final = (2, 8)
 FILE_COLUMN_ORDERS: Final = 7
 ORDER_BY_TYPE: Final = 1
+
+
+def check_values(values: int, rows: int, *, repeated: bool, place: str) -> None:
+    """Refuses a column chunk whose values do not fit its row group's rows: one each, more only in lists."""
+    if values < rows or (values > rows and not repeated):
+        raise InvalidFile(f"{place} has {values} values, its row group {rows} rows")
+
+
+def refuse_encrypted(chunk: Struct, place: str) -> None:
+    """Refuses a column chunk that could be read only with a key."""
+    if CHUNK_CRYPTO in chunk or CHUNK_ENCRYPTED_META in chunk:
+        raise InvalidFile(f"{place} is encrypted, and shredlake does not read encrypted columns")
 
 
 class Chunk:
@@ -126,6 +140,21 @@ class Chunks:
         self._places: list[list[int]] = found[2]
         self._raw = footer.raw
         self._parsed: dict[tuple[int, int], Chunk] = {}
+        self._repeated: frozenset[int] | None = None
+        if min(self.row_counts, default=0) < 0:
+            raise InvalidFile(f"{name}: its footer is damaged: a row group has {min(self.row_counts)} rows")
+
+    def compare(self, columns: int, repeated: frozenset[int]) -> None:
+        """Refuses row groups that contradict the schema: by their number of columns, and by their rows.
+
+        One column of each row group is looked at here, every other when it is asked for.
+        """
+        self._repeated = repeated
+        for group, places in enumerate(self._places):
+            if len(places) != columns:
+                raise InvalidFile(f"row group {group} has {len(places)} column chunks, not {columns}")
+            if columns:
+                self.chunk(group, next((at for at in range(columns) if at not in repeated), 0))
 
     def __len__(self) -> int:
         return len(self._places)
@@ -142,10 +171,19 @@ class Chunks:
             if column >= len(places):
                 raise InvalidFile(f"row group {row_group} has {len(places)} columns, the schema has more")
             found = engine("footer_places").chunk_numbers(self._raw, places[column])
+            place = f"row group {row_group}, column {column}"
             if found is None or found[0] < 0:
-                raise InvalidFile(f"row group {row_group}, column {column}: no readable column chunk")
+                self._refuse(places[column], place)
+            if self._repeated is not None:
+                check_values(
+                    found[0], self.row_counts[row_group], repeated=column in self._repeated, place=place
+                )
             self._parsed[key] = Chunk(self._raw, places[column], found)
         return self._parsed[key]
+
+    def _refuse(self, position: int, place: str) -> NoReturn:
+        refuse_encrypted(Reader(self._raw, position).struct(), place)
+        raise InvalidFile(f"{place} has no readable metadata")
 
     @property
     def schema(self) -> bytes:

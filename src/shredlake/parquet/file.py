@@ -54,6 +54,7 @@ class OpenFile:
             self.metadata: pq.FileMetaData = reader.metadata
             self.arrow_schema: pa.Schema = reader.schema_arrow
             self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants)
+            self.chunks.compare(len(self.columns.leaves), self.columns.repeated)
         except (pa.ArrowException, OSError, InvalidSchema, InvalidFile) as error:
             raise InvalidFile(f"{self.name}: {error}") from error
         self.tally = Tally(self.source)

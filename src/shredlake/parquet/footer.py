@@ -105,7 +105,7 @@ def read_footer(file: IO[bytes], name: str = "the file") -> Footer:
     file.seek(0, os.SEEK_END)
     size = file.tell()
     if size < 2 * len(MAGIC) + 4:
-        raise InvalidFile(f"{name} is no Parquet file: it has {size} bytes")
+        raise InvalidFile(f"{name} is not a Parquet file: it has {size} bytes")
     file.seek(size - TAIL)
     length = footer_length(file.read(TAIL), size, name)
     start = size - TAIL - length
@@ -119,7 +119,7 @@ def footer_length(tail: bytes, size: int, name: str = "the file") -> int:
     if magic == ENCRYPTED_MAGIC:
         raise InvalidFile(f"{name} has an encrypted footer, which shredlake does not read")
     if magic != MAGIC:
-        raise InvalidFile(f"{name} is no Parquet file: it ends in {magic!r}, not {MAGIC!r}")
+        raise InvalidFile(f"{name} is not a Parquet file: it ends in {magic!r}, not {MAGIC!r}")
     length = int.from_bytes(tail[-8:-4], "little")
     if length > size - TAIL - len(MAGIC):
         raise InvalidFile(f"{name} is cut short: its footer should have {length} bytes, the file has {size}")

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from shredlake.parquet.counts import LevelCounts, count_levels
+from shredlake.parquet.footer import FILE_CREATED_BY
 from shredlake.parquet.layout import Level, VariantColumn, variant_columns
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics
 from shredlake.parquet.schema import SchemaNode
@@ -122,7 +123,7 @@ def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -
             size=source.size,
             num_rows=metadata.num_rows,
             num_row_groups=metadata.num_row_groups,
-            created_by=metadata.created_by or "",
+            created_by=footer.tree.text(FILE_CREATED_BY) or "",
             variants=tuple(_Column(column, leaves, counts, source.size).report() for column in columns),
             others={
                 leaf.dotted: leaves[leaf.column].compressed_size

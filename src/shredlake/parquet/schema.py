@@ -172,18 +172,20 @@ def schema_tree(elements: Sequence[Struct]) -> SchemaNode:
             raise InvalidFile(f"the Parquet schema nests deeper than {4 * MAX_DEPTH}")
         index, element = position, elements[position]
         position += 1
-        name = element.text(ELEMENT_NAME) or ""
+        name = _name(element)
         path = (*parents, name) if index else ()
-        count = element.integer(ELEMENT_NUM_CHILDREN)
+        count = element.integer(ELEMENT_NUM_CHILDREN) or 0
         physical = element.integer(ELEMENT_TYPE)
+        if count < 0 or (count and physical is not None):
+            raise InvalidFile(f"the Parquet schema has {name!r} with {count} fields and the type {physical}")
         column = None
         if physical is not None and not count:
             column, columns = columns, columns + 1
-        children = tuple(build(path) for _ in range(count or 0))
+        children = tuple(build(path) for _ in range(count))
         return SchemaNode(
             name=name,
-            repetition=REPETITIONS[element.integer(ELEMENT_REPETITION) or 0],
-            physical=None if column is None else PHYSICAL_TYPES[physical or 0],
+            repetition=_one_of(REPETITIONS, element.integer(ELEMENT_REPETITION) or 0, name),
+            physical=None if column is None else _one_of(PHYSICAL_TYPES, physical or 0, name),
             annotation=_annotation(element),
             children=children,
             path=path,
@@ -196,6 +198,20 @@ def schema_tree(elements: Sequence[Struct]) -> SchemaNode:
     if position != len(elements):
         raise InvalidFile(f"the Parquet schema has {len(elements) - position} elements outside its root")
     return root
+
+
+def _name(element: Struct) -> str:
+    raw = element.binary(ELEMENT_NAME) or b""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"the Parquet schema has a name that is not UTF-8: {raw!r} ({error})") from error
+
+
+def _one_of(words: Sequence[str], number: int, name: str) -> str:
+    if not 0 <= number < len(words):
+        raise InvalidFile(f"the Parquet schema gives {name!r} the unknown number {number}: {words} are known")
+    return words[number]
 
 
 def _annotation(element: Struct) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob as globbing
 import os
+import stat
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs
 
-from shredlake.errors import InvalidFile
+from shredlake.errors import InvalidFile, ReadFailed
 from shredlake.parquet.footer import MAGIC, TAIL, Footer, footer_length
 
 Extent: TypeAlias = tuple[int, int]
@@ -70,7 +71,7 @@ class Source(ABC):
     def footer(self) -> Footer:
         """The file's Parquet footer."""
         if self.size < len(MAGIC) + TAIL:
-            raise InvalidFile(f"{self.name} is no Parquet file: it has {self.size} bytes")
+            raise InvalidFile(f"{self.name} is not a Parquet file: it has {self.size} bytes")
         guess = min(self.size, self.tail)
         [end] = self.read([(self.size - guess, guess)])
         length = footer_length(bytes(end[-TAIL:]), self.size, self.name)
@@ -108,6 +109,12 @@ class LocalSource(Source):
         return [self._pread(descriptor, offset, length) for offset, length in extents]
 
     def _pread(self, descriptor: int, offset: int, length: int) -> memoryview:
+        try:
+            return self._pread_all(descriptor, offset, length)
+        except OSError as error:
+            raise ReadFailed(f"{self.name}: {length} bytes at {offset} can't be read: {error}") from error
+
+    def _pread_all(self, descriptor: int, offset: int, length: int) -> memoryview:
         data = os.pread(descriptor, length, offset)
         if len(data) == length:
             return memoryview(data)
@@ -122,10 +129,7 @@ class LocalSource(Source):
     def _open(self) -> int:
         with self._opening:
             if self._descriptor is None:
-                try:
-                    self._descriptor = os.open(self.name, os.O_RDONLY)
-                except OSError as error:
-                    raise InvalidFile(f"{self.name} can't be opened: {error.strerror}") from error
+                self._descriptor = _open_regular(self.name)
             return self._descriptor
 
     def close(self) -> None:
@@ -150,8 +154,10 @@ class StoreSource(Source):
         self._store, self._key = store, key
         try:
             size = obstore.head(store, key)["size"]
-        except (OSError, obstore.exceptions.BaseError) as error:
+        except FileNotFoundError as error:
             raise InvalidFile(f"{key} can't be opened: {_first_line(error)}") from error
+        except (OSError, obstore.exceptions.BaseError) as error:
+            raise ReadFailed(f"{key} can't be opened: {_first_line(error)}") from error
         super().__init__(key, size)
 
     def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]:
@@ -165,8 +171,10 @@ class StoreSource(Source):
                 lengths=[length for _, length in extents],
                 coalesce=0,
             )
+        except FileNotFoundError as error:
+            raise InvalidFile(f"{self.name} is no longer there: {_first_line(error)}") from error
         except (OSError, obstore.exceptions.BaseError) as error:
-            raise InvalidFile(f"{self.name} can't be read: {_first_line(error)}") from error
+            raise ReadFailed(f"{self.name} can't be read: {_first_line(error)}") from error
         parts = [memoryview(part) for part in fetched]
         for (offset, length), part in zip(extents, parts, strict=True):
             if len(part) != length:
@@ -188,8 +196,11 @@ class FileSource(Source):
             return [self._seek_and_read(offset, length) for offset, length in extents]
 
     def _seek_and_read(self, offset: int, length: int) -> memoryview:
-        self._file.seek(offset)
-        data = self._file.read(length)
+        try:
+            self._file.seek(offset)
+            data = self._file.read(length)
+        except OSError as error:
+            raise ReadFailed(f"{self.name}: {length} bytes at {offset} can't be read: {error}") from error
         if len(data) != length:
             raise _cut_short(self.name, offset, length, len(data))
         return memoryview(data)
@@ -364,6 +375,23 @@ def _store_at(url: str) -> Any:
     from obstore.store import from_url
 
     return from_url(url)
+
+
+def _open_regular(path: str) -> int:
+    """A descriptor of a file. A folder has no bytes, and a pipe or device may never end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError) as error:
+        raise InvalidFile(f"{path} can't be opened: {getattr(error, 'strerror', error)}") from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        is_table = os.path.isdir(os.path.join(path, "_delta_log"))
+        hint = "it holds a Delta table, to be opened as one" if is_table else "one Parquet file is wanted"
+        raise InvalidFile(f"{path} is a folder, not a file: {hint}")
+    raise InvalidFile(f"{path} is a pipe or device, not a file: a Parquet file is read from its end")
 
 
 def _cut_short(name: str, offset: int, length: int, found: int) -> InvalidFile:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidFile
+from shredlake.parquet.footer_check import check_footer
 from shredlake.parquet.source import Source
 
 BATCH_ROWS: Final = 8192
@@ -54,11 +55,12 @@ class _SourceFile(io.RawIOBase):
 @contextmanager
 def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
     """The source as a pyarrow file that reads its columns bit by bit."""
+    check_footer(source.footer(), source.name)
     try:
         file = pq.ParquetFile(
             pa.PythonFile(_SourceFile(source), mode="r"), buffer_size=READ_BUFFER, pre_buffer=False
         )
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise InvalidFile(f"{source.name} can't be read: {error}") from error
     with file:
         yield file
@@ -73,7 +75,7 @@ def batches(
     while True:
         try:
             batch = next(reader, None)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{source.name} can't be read after row {first_row}: {error}") from error
         if batch is None:
             return

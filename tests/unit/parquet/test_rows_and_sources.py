@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 from pathlib import Path
 
 import obstore.store
@@ -11,6 +13,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 
+import shredlake as sl
 from shredlake.errors import InvalidFile
 from shredlake.parquet.rows import Rows, merge_ranges
 from shredlake.parquet.source import REMOTE_GAP, coalesce, find_files, open_input
@@ -91,7 +94,7 @@ def test_every_source_reads_the_same_ranges_and_counts_them(stored: Path) -> Non
 def test_a_file_cut_short_says_so(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"PAR1")
-    with pytest.raises(InvalidFile, match="short is no Parquet file: it has 4 bytes"):
+    with pytest.raises(InvalidFile, match="short is not a Parquet file: it has 4 bytes"):
         open_input(path).footer()
     with pytest.raises(InvalidFile, match="cut short: it points to 10 bytes at 2, and has 4"):
         open_input(path).read([(2, 10)])
@@ -130,3 +133,43 @@ def test_files_of_a_directory_a_glob_and_a_list(tmp_path: Path) -> None:
     assert find_files("day=1", store) == ["day=1/c.parquet"]
     with pytest.raises(InvalidFile, match="no Parquet file at"):
         find_files(str(tmp_path / "*.orc"))
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "f.parquet")
+    for read in (sl.read_parquet, sl.inspect, sl.check):
+        with pytest.raises(InvalidFile, match="is a pipe or device, not a file"):
+            read(str(tmp_path / "f.parquet"))
+    with pytest.raises(InvalidFile, match="is a pipe or device"):
+        sl.inspect("/dev/zero")
+
+
+def test_a_folder_in_place_of_a_file_says_what_it_is(tmp_path: Path) -> None:
+    sl.Table.create(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    for read in (sl.inspect, sl.check):
+        with pytest.raises(InvalidFile, match="is a folder, not a file: it holds a Delta table"):
+            read(tmp_path / "t")
+        with pytest.raises(InvalidFile, match="is a folder, not a file: one Parquet file is wanted"):
+            read(tmp_path)
+
+
+def test_a_name_that_no_file_can_have() -> None:
+    with pytest.raises(InvalidFile, match="null"):
+        sl.inspect("a\0b")
+
+
+class FailingDisk(io.BytesIO):
+    """Reads the end of a file, and fails before it."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell() < 100:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().read(size)
+
+
+def test_a_failing_disk_is_not_the_fault_of_the_file() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": range(10)}), sink)
+    for read in (sl.read_parquet, sl.scan_parquet):
+        with pytest.raises(sl.ReadFailed, match="Input/output error"):
+            list(read(FailingDisk(sink.getvalue())).to_batches())

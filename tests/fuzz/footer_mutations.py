@@ -1,0 +1,79 @@
+"""Damage that keeps a Parquet footer parseable: one or two of its numbers, texts, lists or fields changed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from shredlake.parquet import thrift
+from shredlake.parquet.thrift import List, Struct
+
+Change = Callable[[random.Random], None]
+NUMBERS = (-1, 0, 1, 2, 3, 7, 15, 127, 1 << 16, (1 << 31) - 1, 1 << 40, (1 << 62) - 1, -(1 << 62))
+CHUNK_ENCRYPTION = {8: (thrift.STRUCT, Struct({2: (thrift.STRUCT, Struct())}))}
+FOOTER_KEY_SIGNED = {8: (thrift.STRUCT, Struct({1: (thrift.STRUCT, Struct())}))}
+
+
+def mutated_footer(raw: bytes, dice: random.Random) -> bytes:
+    """A Parquet file with a footer that says something else."""
+    length = int.from_bytes(raw[-8:-4], "little")
+    start = len(raw) - 8 - length
+    tree = thrift.read_struct(raw[start : start + length])
+    for _ in range(dice.randrange(1, 3)):
+        dice.choice(list(_changes(tree)))(dice)
+    footer = thrift.write_struct(tree)
+    return raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def _changes(tree: Struct) -> Iterator[Change]:
+    """Every place at which something can change."""
+    yield partial(_drop_field, tree)
+    yield partial(_encrypt, tree)
+    for number, (kind, value) in tree.fields.items():
+        if isinstance(value, Struct):
+            yield from _changes(value)
+        elif isinstance(value, List):
+            yield partial(_change_list, value)
+            for item in value.items:
+                if isinstance(item, Struct):
+                    yield from _changes(item)
+        else:
+            yield partial(_change_field, tree, number, kind)
+
+
+def _drop_field(tree: Struct, dice: random.Random) -> None:
+    if tree.fields:
+        tree.remove(dice.choice(list(tree.fields)))
+
+
+def _encrypt(tree: Struct, dice: random.Random) -> None:
+    tree.fields |= dice.choice([CHUNK_ENCRYPTION, FOOTER_KEY_SIGNED])
+
+
+def _change_field(tree: Struct, number: int, kind: int, dice: random.Random) -> None:
+    if number not in tree.fields:
+        return  # dropped by another change
+    value = tree.fields[number][1]
+    if isinstance(value, bool):
+        tree.set(number, thrift.TRUE, not value)
+    elif isinstance(value, int):
+        changed = dice.choice([*NUMBERS, value + 1, value - 1, 2 * value])
+        tree.fields[number] = kind, changed % 127 if kind == thrift.I8 else changed
+    elif isinstance(value, bytes):
+        tree.fields[number] = kind, dice.choice([b"", value[:-1], value + b"x", b"\xff" + value, value[:1]])
+
+
+def _change_list(items: List, dice: random.Random) -> None:
+    if not items.items:
+        return
+    place = dice.randrange(len(items.items))
+    what = dice.randrange(4)
+    if what == 0:
+        del items.items[place]
+    elif what == 1:
+        items.items.append(items.items[place])
+    elif what == 2:
+        items.items.clear()
+    elif isinstance(items.items[place], int) and not isinstance(items.items[place], bool):
+        items.items[place] = dice.choice(NUMBERS)

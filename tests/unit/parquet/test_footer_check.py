@@ -1,0 +1,124 @@
+"""Footers that contradict themselves are refused before pyarrow sees them: it would end the process."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shredlake as sl
+from shredlake.errors import InvalidFile
+from shredlake.parquet import thrift
+from shredlake.parquet.thrift import Struct
+
+SCHEMA = sl.ShreddingSchema.parse("struct<a bigint, t array<string>>")
+
+
+def parquet_bytes() -> bytes:
+    variants = sl.from_json(pa.array([f'{{"a":{n},"t":["x","y"]}}' for n in range(20)]))
+    table = pa.table({"id": range(20), "v": sl.shred(variants, SCHEMA), "l": [[1, 2]] * 20})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=10, write_page_index=True)
+    return sink.getvalue()
+
+
+def changed(change: Callable[[Struct], object], raw: bytes | None = None) -> io.BytesIO:
+    """A file whose footer was changed."""
+    raw = raw or parquet_bytes()
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    tree = thrift.read_struct(raw[start:-8])
+    change(tree)
+    footer = thrift.write_struct(tree)
+    return io.BytesIO(raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+def chunk(tree: Struct, column: int = 0, group: int = 1) -> Struct:
+    return tree.structs(4)[group].structs(1)[column]
+
+
+def meta(tree: Struct, column: int = 0) -> Struct:
+    found = chunk(tree, column).struct(3)
+    assert found is not None
+    return found
+
+
+def sizes(tree: Struct, column: int = 0) -> Struct:
+    found = meta(tree, column).struct(16)
+    assert found is not None
+    return found
+
+
+ENCRYPTED = Struct({2: (thrift.STRUCT, Struct({1: (thrift.LIST, thrift.List(thrift.BINARY, [b"id"]))}))})
+
+CONTRADICTIONS: dict[str, Callable[[Struct], object]] = {
+    "histogram of 3 levels": lambda tree: sizes(tree).sequence(3).append(0),
+    "counts bytes of texts": lambda tree: sizes(tree).set(1, thrift.I64, 5),
+    "bound of 3 bytes": lambda tree: meta(tree).struct(12).set(5, thrift.BINARY, b"abc"),  # type: ignore[union-attr]
+    "is encrypted": lambda tree: chunk(tree).set(8, thrift.STRUCT, ENCRYPTED),
+    "type number": lambda tree: meta(tree).set(1, thrift.I32, 6),
+    "has no metadata": lambda tree: chunk(tree).remove(3),
+    "another file": lambda tree: chunk(tree).set(1, thrift.BINARY, b"other.parquet"),
+    "negative size": lambda tree: meta(tree).set(6, thrift.I64, -5),
+    "the footer starts": lambda tree: meta(tree).set(7, thrift.I64, 1 << 40),
+    "11 values": lambda tree: meta(tree).set(5, thrift.I64, 11),
+    "it counts": lambda tree: tree.set(3, thrift.I64, 21),
+    "column chunks": lambda tree: tree.structs(4)[1].sequence(1).pop(),
+}
+
+
+@pytest.mark.parametrize("message", CONTRADICTIONS)
+def test_inspect_refuses_a_footer_that_contradicts_itself(message: str) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        sl.inspect(changed(CONTRADICTIONS[message]))
+
+
+def test_a_whole_footer_passes() -> None:
+    assert sl.inspect(changed(lambda tree: None)).num_rows == 20
+
+
+def test_encrypted_columns_are_named_as_such_by_every_reader() -> None:
+    def encrypt(tree: Struct) -> None:
+        for group in (0, 1):
+            chunk(tree, group=group).set(8, thrift.STRUCT, ENCRYPTED)
+            chunk(tree, group=group).remove(3)
+
+    for read in (sl.inspect, sl.check, sl.read_parquet):
+        with pytest.raises(InvalidFile, match="encrypted"):
+            read(changed(encrypt))
+
+
+@pytest.mark.parametrize("rows", [1 << 40, 11, 9, -3])
+def test_rows_that_a_row_group_does_not_have(rows: int) -> None:
+    def claim(tree: Struct) -> None:
+        tree.structs(4)[1].set(3, thrift.I64, rows)
+
+    for columns in (None, ["id"], ["v:a::bigint AS a"], ["l"]):
+        with pytest.raises(InvalidFile, match="rows"):
+            sl.read_parquet(changed(claim), columns=columns)
+    with pytest.raises(InvalidFile, match="rows"):
+        sl.scan_parquet(changed(claim)).count()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        (3, (thrift.I32, 7), "unknown number 7"),
+        (1, (thrift.I32, 12), "unknown number 12"),
+        (1, (thrift.I32, -1), "unknown number -1"),
+        (5, (thrift.I32, -2), "-2 fields"),
+        (4, (thrift.BINARY, b"\xff\xfe"), "not UTF-8"),
+    ],
+)
+def test_schemas_that_can_not_be(field: int, value: tuple[int, object], message: str) -> None:
+    def spoil(tree: Struct) -> None:
+        tree.structs(2)[1].fields[field] = value
+        tree.structs(2)[1].fields = dict(sorted(tree.structs(2)[1].fields.items()))
+
+    for read in (sl.inspect, sl.check):
+        with pytest.raises(InvalidFile, match=message):
+            read(changed(spoil))
+    with pytest.raises(InvalidFile):
+        sl.read_parquet(changed(spoil))
