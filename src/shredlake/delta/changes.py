@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from shredlake.delta.actions import Action, Add, ChangeFile, DeletionVector, Metadata, Remove, loads
-from shredlake.delta.deletion_vectors import read_vector
+from shredlake.delta.actions import Action, Add, ChangeFile, Metadata, Remove, loads
 from shredlake.delta.history import enabled_since
 from shredlake.delta.log import commit_path, commit_timestamps, list_log
 from shredlake.delta.properties import TableProperties
@@ -90,10 +89,12 @@ def _version_changes(snapshot: Snapshot, actions: Sequence[Action]) -> Iterator[
 
 def _file_changes(snapshot: Snapshot, add: Add | None, remove: Remove | None) -> Iterator[pa.Table]:
     if add is not None and remove is not None:
-        before = _rows_of(snapshot, remove.deletion_vector)
-        after = _rows_of(snapshot, add.deletion_vector)
-        yield _marked(_picked(snapshot, add, after - before), "delete")
-        yield _marked(_picked(snapshot, add, before - after), "insert")
+        file = DataFile(snapshot, replace(add, deletion_vector=None))
+        before, after = file.deleted(remove.deletion_vector), file.deleted(add.deletion_vector)
+        query = whole_rows(snapshot)
+        whole = pa.Table.from_batches(file.batches(query), query.schema)
+        yield _marked(_picked(whole, after - before), "delete")
+        yield _marked(_picked(whole, before - after), "insert")
     elif add is not None:
         yield _marked(_rows(snapshot, add), "insert")
     elif remove is not None:
@@ -115,13 +116,8 @@ def _rows(snapshot: Snapshot, add: Add) -> pa.Table:
     return pa.Table.from_batches(DataFile(snapshot, add).batches(query), query.schema)
 
 
-def _rows_of(snapshot: Snapshot, vector: DeletionVector | None) -> BitMap64:
-    return BitMap64() if vector is None else read_vector(snapshot.storage, vector)
-
-
-def _picked(snapshot: Snapshot, add: Add, rows: BitMap64) -> pa.Table:
-    whole = _rows(snapshot, replace(add, deletion_vector=None))
-    return whole.take(pa.array(list(rows), pa.int64()))
+def _picked(whole: pa.Table, rows: BitMap64) -> pa.Table:
+    return whole.take(pa.array(rows.to_array(), pa.uint64()))
 
 
 def _marked(table: pa.Table, kind: str) -> pa.Table:

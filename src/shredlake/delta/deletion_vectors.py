@@ -17,7 +17,7 @@ import zlib
 
 import numpy as np
 import pyarrow as pa
-from pyroaring import BitMap, BitMap64
+from pyroaring import BitMap64
 
 from shredlake.delta import z85
 from shredlake.delta.actions import DeletionVector
@@ -54,8 +54,8 @@ def read_vector(storage: Storage, vector: DeletionVector) -> BitMap64:
     """
     match vector.storage_type:
         case "i":
-            data = z85.decode(vector.path_or_inline)[: vector.size_in_bytes]
             name = "an inline deletion vector"
+            data = _inline(vector, name)
         case "u" | "p":
             name = vector_path(vector)
             data = _stored(storage, name, vector)
@@ -63,7 +63,7 @@ def read_vector(storage: Storage, vector: DeletionVector) -> BitMap64:
             raise CorruptLog(f"a deletion vector is stored as {kind!r}; u, i and p are known")
     try:
         rows = parse_bitmap(data)
-    except (ValueError, MemoryError, struct.error) as error:
+    except (ValueError, IndexError, OverflowError, MemoryError, struct.error) as error:
         raise CorruptLog(f"{name} is not a deletion vector: {error}") from None
     if len(rows) != vector.cardinality:
         raise CorruptLog(f"{name} deletes {len(rows)} rows, but the log says {vector.cardinality}")
@@ -82,20 +82,44 @@ def parse_bitmap(data: bytes) -> BitMap64:
 
 
 def _native_bitmap(data: bytes, order: str) -> BitMap64:
-    rows = BitMap64()
+    """The older form, put into the portable one: a run of a million rows stays the few bytes that it is."""
+    count = struct.unpack_from(f"{order}i", data, 4)[0]
+    parts = [struct.pack("<Q", count)]
     at = 8
-    for high in range(struct.unpack_from(f"{order}i", data, 4)[0]):
+    for high in range(count):
         size = struct.unpack_from(f"{order}i", data, at)[0]
-        part = BitMap.deserialize(data[at + 4 : at + 4 + size])
-        rows.update((high << 32) + low for low in part)
+        if not 0 <= size <= len(data) - at - 4:
+            raise ValueError(f"its bitmap {high} has {size} bytes, of {len(data) - at - 4} that are left")
+        parts += [struct.pack("<I", high), data[at + 4 : at + 4 + size]]
         at += 4 + size
-    return rows
+    return BitMap64.deserialize(b"".join(parts))
+
+
+def check_inside(rows: BitMap64, row_count: int, file: str) -> None:
+    """Refuses a vector that deletes rows beyond the end of its file.
+
+    >>> check_inside(BitMap64([1, 7]), 8, "a.parquet")
+    """
+    if len(rows) and rows.max() >= row_count:
+        raise CorruptLog(f"{file} has {row_count} rows, and its deletion vector deletes row {rows.max()}")
+
+
+def _inline(vector: DeletionVector, name: str) -> bytes:
+    try:
+        data = z85.decode(vector.path_or_inline)
+    except MalformedVariant as error:
+        raise CorruptLog(f"{name} is not z85 text: {error}") from None
+    if not 0 <= vector.size_in_bytes <= len(data):
+        raise CorruptLog(f"{name} has {len(data)} bytes, but the log says {vector.size_in_bytes}")
+    return data[: vector.size_in_bytes]
 
 
 def _stored(storage: Storage, name: str, vector: DeletionVector) -> bytes:
     if is_absolute(name):
         storage, name = locate(name, storage.options)
     start = vector.offset or 0
+    if start < 0 or vector.size_in_bytes < 0:
+        raise CorruptLog(f"{name}: the log places a deletion vector at {start}, {vector.size_in_bytes} bytes")
     try:
         raw = storage.get_range(name, start, 4 + vector.size_in_bytes + 4)
     except FileNotFoundError:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from shredlake.delta import partitions
-from shredlake.delta.actions import Add
+from shredlake.delta.actions import Add, DeletionVector
 from shredlake.delta.conform import fit, renamed
-from shredlake.delta.deletion_vectors import live_mask, read_vector
+from shredlake.delta.deletion_vectors import check_inside, live_mask, read_vector
 from shredlake.delta.layouts import variant_places
 from shredlake.delta.rebind import Binding, bind, resolve
 from shredlake.delta.schema import arrow_type, physical_type
@@ -125,8 +126,16 @@ class DataFile:
         """Which rows are left of a file with a deletion vector."""
         if self.add.deletion_vector is None:
             return None
-        deleted = read_vector(self.snapshot.storage, self.add.deletion_vector)
+        deleted = self.deleted(self.add.deletion_vector)
         return {self.file: lambda start, stop: live_mask(deleted, start, stop - start)}
+
+    def deleted(self, vector: DeletionVector | None) -> BitMap64:
+        """The rows of this file that a vector deletes."""
+        if vector is None:
+            return BitMap64()
+        rows = read_vector(self.snapshot.storage, vector)
+        check_inside(rows, sum(self.file.chunks.row_counts), self.add.path)
+        return rows
 
 
 def open_file(snapshot: Snapshot, add: Add) -> OpenFile:

@@ -35,6 +35,10 @@ BATCH_OF_FILES = 512
 NEEDED_TO_READ = ("path", "partitionValues", "size", "deletionVector")
 
 
+# Rows per byte of a file from which on a recorded count is compared with the file.
+ROWS_PER_BYTE = 1000.0
+
+
 @dataclass(frozen=True)
 class TableExplain:
     """What a scan of a table read, of how much, and what spared the rest.
@@ -203,14 +207,17 @@ class TableScan:
         return sum(self._per_file(lambda file: file.count(self.query)))
 
     def _recorded_rows(self) -> int | None:
-        """The sum of the files' own counts, if all of them have one."""
+        """The sum of the files' own counts, if all of them have one that can be."""
         counts = FileStatistics.of(self.snapshot).row_counts
         files = self.snapshot.files
         if files.live is not None:
             counts = counts.filter(pa.array(files.live))
         if counts.null_count:
             return None
-        deleted = pc.struct_field(files.table(["deletionVector"]).column(0), ["cardinality"])
+        table = files.table(["size", "deletionVector"])
+        deleted = pc.fill_null(pc.struct_field(table.column("deletionVector"), ["cardinality"]), 0)
+        if not _plausible(counts, deleted, table.column("size")):
+            return None
         return int((pc.sum(counts).as_py() or 0) - (pc.sum(deleted).as_py() or 0))
 
     def explain(self) -> TableExplain:
@@ -252,6 +259,14 @@ class TableScan:
                     yield waiting.pop(0).result()
             for future in waiting:
                 yield future.result()
+
+
+def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.ChunkedArray) -> bool:
+    """Whether no file has fewer rows than were deleted of it, or more than its bytes can hold."""
+    possible = pc.and_(pc.greater_equal(deleted, 0), pc.less_equal(deleted, counts))
+    most = pc.multiply(pc.cast(sizes, pa.float64()), ROWS_PER_BYTE)
+    possible = pc.and_(possible, pc.less_equal(pc.cast(counts, pa.float64()), most))
+    return bool(pc.all(possible, min_count=0).as_py())
 
 
 def check_rows(snapshot: Snapshot, name: str, text: str) -> None:

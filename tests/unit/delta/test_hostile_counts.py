@@ -1,0 +1,137 @@
+"""What the log says of rows is believed only where it can be: deletion vectors, counts, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap, BitMap64
+
+import shredlake as sl
+from shredlake.delta import z85
+from shredlake.delta.actions import DeletionVector
+from shredlake.delta.deletion_vectors import NATIVE, PORTABLE, read_vector
+from shredlake.delta.storage import Storage
+from shredlake.errors import CorruptLog
+from shredlake.parquet import thrift
+
+PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
+
+
+def table_with(folder: Path, changes: dict[str, Any]) -> str:
+    """A table of two rows whose one `add` was changed in version 2."""
+    table = sl.Table.create(str(folder / "t"), pa.schema([("id", pa.int64())]), properties=PROPERTIES)
+    table.append(pa.table({"id": [1, 2]}))
+    log = folder / "t" / "_delta_log"
+    lines = (log / f"{1:020}.json").read_text().splitlines()
+    add = next(json.loads(line)["add"] for line in lines if '"add"' in line)
+    remove = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
+    entries = [{"remove": remove}] if "deletionVector" in changes else []
+    entries.append({"add": {**add, **changes}})
+    (log / f"{2:020}.json").write_text("\n".join(map(json.dumps, entries)))
+    return str(folder / "t")
+
+
+def portable(rows: BitMap64) -> bytes:
+    data = struct.pack("<i", PORTABLE) + rows.serialize()
+    return data + bytes(-len(data) % 4)
+
+
+def inline(rows: BitMap64) -> dict[str, Any]:
+    data = portable(rows)
+    return {
+        "storageType": "i",
+        "pathOrInlineDv": z85.encode(data),
+        "sizeInBytes": len(data),
+        "cardinality": len(rows),
+    }
+
+
+def test_a_vector_that_deletes_rows_beyond_its_file(tmp_path: Path) -> None:
+    rows = BitMap64()
+    rows.add_range(0, 400_000_000)
+    rows.run_optimize()
+    table = sl.Table(table_with(tmp_path, {"deletionVector": inline(rows)}))
+    for read in (lambda: table.scan().to_arrow(), table.scan().count, lambda: table.changes(2)):
+        with pytest.raises(CorruptLog, match="has 2 rows, and its deletion vector deletes row 399999999"):
+            read()
+
+
+def test_changes_by_a_vector(tmp_path: Path) -> None:
+    table = sl.Table(table_with(tmp_path, {"deletionVector": inline(BitMap64([1]))}))
+    assert table.changes(2).select(["id", "_change_type"]).to_pylist() == [
+        {"id": 2, "_change_type": "delete"}
+    ]
+
+
+@pytest.mark.parametrize("records", [-5, 1 << 40])
+def test_counts_that_can_not_be_are_looked_up_in_the_file(tmp_path: Path, records: int) -> None:
+    table = sl.Table(table_with(tmp_path, {"stats": json.dumps({"numRecords": records})}))
+    assert table.scan().count() == 2
+
+
+@pytest.mark.parametrize("cardinality", [-1, 3, 1 << 40])
+def test_a_cardinality_that_can_not_be_is_refused_as_scan_refuses_it(
+    tmp_path: Path, cardinality: int
+) -> None:
+    vector = inline(BitMap64([1])) | {"cardinality": cardinality}
+    table = sl.Table(table_with(tmp_path, {"deletionVector": vector}))
+    for read in (table.scan().to_arrow, table.scan().count):
+        with pytest.raises(CorruptLog):
+            read()
+
+
+def vector(data: bytes, cardinality: int = 1) -> DeletionVector:
+    return DeletionVector("i", z85.encode(data + bytes(-len(data) % 4)), len(data), cardinality)
+
+
+def test_runs_of_the_older_format_stay_runs() -> None:
+    part = BitMap()
+    part.add_range(0, 65536 * 2000)
+    part.run_optimize()
+    data = struct.pack("<iii", NATIVE, 1, len(part.serialize())) + part.serialize()
+    assert len(read_vector(Storage("memory://x"), vector(data, 65536 * 2000))) == 65536 * 2000
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        DeletionVector("i", "not z85 at all!", 12, 1),
+        DeletionVector("i", "\u20ac\u20ac\u20ac\u20ac\u20ac", 4, 1),
+        DeletionVector("i", z85.encode(portable(BitMap64([1]))), 400, 1),
+        DeletionVector("i", z85.encode(portable(BitMap64([1]))), -4, 1),
+        DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", -40, 6, 4),
+        DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 40, 6, -4),
+        DeletionVector("x", "", 0, 0),
+        vector(b""),
+        vector(struct.pack("<i", PORTABLE)),
+        vector(struct.pack("<iQ", PORTABLE, 1 << 62)),
+        vector(struct.pack("<iii", NATIVE, 1, -8)),
+        vector(struct.pack("<iii", NATIVE, 1, 1 << 30)),
+        vector(struct.pack("<ii", NATIVE, -1)),
+        vector(struct.pack("<ii", NATIVE, (1 << 31) - 1)),
+    ],
+)
+def test_vectors_that_are_none(bad: DeletionVector) -> None:
+    with pytest.raises(CorruptLog):
+        read_vector(Storage("memory://x"), bad)
+
+
+def test_a_checkpoint_whose_footer_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    table = sl.Table.create(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    checkpoint = tmp_path / "t" / table.checkpoint()
+    raw = checkpoint.read_bytes()
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    tree = thrift.read_struct(raw[start:-8])
+    metas = [chunk.struct(3) for chunk in tree.structs(4)[0].structs(1)]
+    sizes = [meta.struct(16) for meta in metas if meta is not None]
+    next(size for size in sizes if size is not None and 3 in size).sequence(3).append(0)
+    footer = thrift.write_struct(tree)
+    checkpoint.write_bytes(raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(CorruptLog, match="histogram"):
+        sl.Table(str(tmp_path / "t")).scan().to_arrow()
