@@ -77,6 +77,7 @@ layouts = st.sampled_from(
 files = st.lists(st.tuples(st.lists(rows, max_size=6), layouts), min_size=1, max_size=4)
 
 numbers = st.sampled_from(["-3", "0", "2", "4.5", "0.1", "-0.005"])
+floats = numbers | st.sampled_from(["double('NaN')", "double('Infinity')", "double('-Infinity')", "-0.0D"])
 quoted = st.sampled_from(["''", "'a'", "'ab'", "'b'", "'zzzzzzzzzz'", "'" + "z" * 40 + "'", "'5'"])
 times = st.sampled_from(["timestamp'2026-01-01 00:00:00.5'", "timestamp'2026-01-01 00:00:00.500399Z'"])
 dates = st.sampled_from(["date'2026-01-02'", "date'2026-01-04'"])
@@ -96,14 +97,14 @@ def comparison(operand: str, literals: st.SearchStrategy[str]) -> st.SearchStrat
 
 atoms = st.one_of(
     comparison("id", numbers),
-    comparison("x", numbers),
+    comparison("x", floats),
     comparison("s", quoted),
     comparison("t", times),
     comparison("day", dates),
     comparison("v:a::bigint", numbers),
     comparison("v:a::int", numbers),
-    comparison("v:a::double", numbers),
-    comparison("v:b.c::double", numbers),
+    comparison("v:a::double", floats),
+    comparison("v:b.c::double", floats),
     comparison("v:a::decimal(10,1)", numbers),
     comparison("v:a::string", quoted),
     comparison("v:a::timestamp", times),
@@ -111,6 +112,7 @@ atoms = st.one_of(
     comparison("v::bigint", numbers),
     st.just("v IS NULL"),
     st.just("isnan(x)"),
+    st.just("isnan(v:a::double)"),
     st.just("isnan(v:b.c::double)"),
     st.sampled_from(["s LIKE 'z%'", "v:a::string LIKE 'a%'", "v:a::boolean", "v:a::boolean = false"]),
 )

@@ -21,7 +21,8 @@ So the question is only where the values end up that do cast.
 
 Floats: statistics do not count NaN, so a NaN may be there unless something says otherwise, and it is greater
 than any number; -0.0 and 0.0 compare equal, so it does not matter which of them a bound is. A NaN as a bound
-is no bound.
+is not a bound. A path into a Variant may lead to a NaN whatever its leaf's type, except in a container whose
+bounds are known and of another type: those hold for all its values.
 """
 
 from __future__ import annotations
@@ -87,8 +88,11 @@ class Image:
     can_fail: bool = False
 
 
-def image_of_bounds(bounds: Bounds) -> Image | None:
-    """The image of the leaf itself; None for types that have no order here."""
+def image_of_bounds(bounds: Bounds, *, of_path: bool = False) -> Image | None:
+    """The image of the leaf itself; None for types that have no order here.
+
+    With `of_path` it is a path's: the leaf's type says nothing of containers whose bounds are unknown.
+    """
     kind = from_arrow(bounds.minimum.type)
     if kind == VARIANT or from_arrow(bounds.maximum.type) != kind:
         return None
@@ -97,7 +101,8 @@ def image_of_bounds(bounds: Bounds) -> Image | None:
     except pa.ArrowInvalid:  # a unit that does not fit ours
         return None
     if kind not in (FLOAT, DOUBLE):
-        return Image(low, high, kind)
+        nan = pc.or_(pc.is_null(low), pc.is_null(high)) if of_path else None
+        return Image(low, high, kind, nan)
     low, high = (pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array) for array in (low, high))
     nan = bounds.may_be_nan
     maybe = pa.repeat(pa.scalar(True), len(low)) if nan is None else pc.fill_null(nan, True)

@@ -151,7 +151,7 @@ class _Pruner:
                 return None if bounds is None else image_of_bounds(bounds)
             case Get(_, _, kind):
                 bounds = self.bounds(expr)
-                leaf = None if bounds is None or kind is None else image_of_bounds(bounds)
+                leaf = None if bounds is None or kind is None else image_of_bounds(bounds, of_path=True)
                 return None if leaf is None or kind is None else cast_image(leaf, kind, self.utc)
             case Cast(value, kind):
                 inner = self.image(value)
@@ -239,24 +239,29 @@ class _Pruner:
         if compared is None:
             return self.has_value(value)
         image, literals = compared
-        if image.nan is None:
-            literals = [literal for literal in literals if not _is_nan(literal)]
-        if not truth:
-            keep = self.everywhere()
-            for literal in literals:
-                keep = pc.and_(keep, _may_compare("<>", image, literal))
-        elif literals and len(literals) * self.stats.length > _LARGEST_PRODUCT and image.nan is None:
-            ordered = sorted(literal.value for literal in literals)
-            kind = literals[0].type
-            keep = pc.and_(
-                _may_compare(">=", image, Literal(ordered[0], kind)),
-                _may_compare("<=", image, Literal(ordered[-1], kind)),
-            )
-        else:
-            keep = self.everywhere(False)
-            for literal in literals:
-                keep = pc.or_(keep, _may_compare("=", image, literal))
+        keep = self.one_of(image, literals) if truth else self.none_of(image, literals)
         return pc.and_(self.has_value(value), keep)
+
+    def one_of(self, image: Image, literals: list[Literal]) -> pa.Array:
+        """Where some value may be one of the constants."""
+        numbers = [literal for literal in literals if not _is_nan(literal)]
+        keep = self.everywhere(False)
+        if len(numbers) < len(literals) and image.nan is not None:
+            keep = image.nan
+        if len(numbers) * self.stats.length > _LARGEST_PRODUCT:
+            kind, ordered = numbers[0].type, sorted(literal.value for literal in numbers)
+            least = _may_compare(">=", image, Literal(ordered[0], kind))
+            return pc.or_(keep, pc.and_(least, _may_compare("<=", image, Literal(ordered[-1], kind))))
+        for literal in numbers:
+            keep = pc.or_(keep, _may_compare("=", image, literal))
+        return keep
+
+    def none_of(self, image: Image, literals: list[Literal]) -> pa.Array:
+        """Where some value may differ from all the constants."""
+        keep = self.everywhere()
+        for literal in literals:
+            keep = pc.and_(keep, _may_compare("<>", image, literal))
+        return keep
 
     def like(self, value: Expr, pattern: str, escape: str, truth: bool) -> pa.Array:
         parts = pattern_parts(pattern, escape)
