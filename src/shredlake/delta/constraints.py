@@ -8,7 +8,7 @@ expression it does not know is refused before anything is written, never waved t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +20,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from shredlake.delta import partitions
 from shredlake.delta.conform import conform, fit
 from shredlake.delta.properties import TableProperties
-from shredlake.delta.schema import Array, DeltaType, Field, Map, Struct, arrow_type, walk
+from shredlake.delta.schema import Array, DeltaType, Field, Map, Struct, arrow_schema, arrow_type, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
 from shredlake.expr.arguments import check_condition
@@ -80,10 +81,36 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
 # ── Filling in ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def complete(table: pa.Table, schema: Struct) -> pa.Table:
+def check_generated(schema: Struct) -> None:
+    """Refuses expressions of generated columns that read what is not there, or another generated column.
+
+    >>> made = {GENERATED: "nope + 1"}
+    >>> check_generated(Struct((Field("id", "long"), Field("n", "long", metadata=made))))
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.InvalidExpression: generated column n: column nope is not there: ...
+    """
+    for name, item in walk(schema):
+        if GENERATED in item.metadata and item not in schema.fields:
+            raise InvalidSchema(f"{name} is generated, but only whole columns can be, not fields of them")
+    plain = [item for item in schema.fields if GENERATED not in item.metadata]
+    rows = arrow_schema(Struct(tuple(plain))).empty_table()
+    for item in schema.fields:
+        if GENERATED in item.metadata:
+            with suppress(UnsupportedExpression):  # Spark will know it
+                _generated(item, rows)
+
+
+def complete(table: pa.Table, schema: Struct, partition_columns: Sequence[str] = ()) -> pa.Table:
     """Rows as given, made to fit the table: defaults and generated columns filled in where absent.
 
-    Generated columns that are given must equal their expression.
+    Generated columns that are given must equal their expression. Partition values are what will be read
+    back, so that constraints see what is stored.
+
+    >>> made = {GENERATED: "a + 1"}
+    >>> schema = Struct((Field("a", "long"), Field("b", "long", metadata=made)))
+    >>> complete(pa.table({"a": [1, None]}), schema).column("b").to_pylist()
+    [2, None]
     """
     present = {name.casefold() for name in table.column_names}
     given = {
@@ -92,17 +119,26 @@ def complete(table: pa.Table, schema: Struct) -> pa.Table:
         if DEFAULT in item.metadata and item.name.casefold() not in present
     }
     full = conform(table, schema, given)
+    for name in partition_columns:
+        place = full.schema.get_field_index(name)
+        values = partitions.stored(full.column(place), schema.fields[place].type)
+        full = full.set_column(place, full.field(place), values)
     for item in schema.fields:
         if GENERATED not in item.metadata:
             continue
-        values = fit(
-            _evaluated(item.metadata[GENERATED], full, f"generated column {item.name}"), item.type, item.name
-        )
+        values = _generated(item, full)
+        if item.name in partition_columns:
+            values = partitions.stored(values, item.type)
         if item.name.casefold() in present:
             _check_generated(full, item, values)
         else:
             full = full.set_column(full.schema.get_field_index(item.name), full.field(item.name), values)
     return full
+
+
+def _generated(item: Field, rows: pa.Table) -> pa.ChunkedArray:
+    found = _evaluated(str(item.metadata[GENERATED]), rows, f"generated column {item.name}")
+    return fit(found, item.type, item.name)
 
 
 def default_values(item: Field, count: int) -> pa.Array:

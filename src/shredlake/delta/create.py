@@ -12,7 +12,7 @@ import pyarrow as pa
 from shredlake.delta import column_mapping
 from shredlake.delta.actions import DomainMetadata, Metadata, Protocol
 from shredlake.delta.commit import Operation, commit
-from shredlake.delta.constraints import check_definitions
+from shredlake.delta.constraints import check_definitions, check_generated
 from shredlake.delta.features import require_writable, required_by_properties, with_features
 from shredlake.delta.files import FILE_SCHEMA, Files
 from shredlake.delta.folder import others_files
@@ -90,6 +90,7 @@ def planned(
     delta_schema, configuration = column_mapping.assign(delta_schema, configuration)
     check_properties(delta_schema, configuration)
     check_definitions(delta_schema, configuration)
+    check_generated(delta_schema)
     needed = features_of(delta_schema) | required_by_properties(configuration)
     domains: dict[str, DomainMetadata] = {}
     if cluster_by:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.schema import Field, Struct, arrow_type
+from shredlake.delta.schema import DeltaType, Field, Struct, arrow_type
 from shredlake.errors import CorruptLog
 
 # What a file name may not hold on some system, beside control characters; percent-escaped in directories.
@@ -28,7 +28,7 @@ def serialize(value: Any) -> str | None:
     ('2026-01-31', 'true', None)
     """
     match value:
-        case None | "":
+        case None | "" | b"":
             return None  # an empty string reads back as null, in every engine
         case bool():
             return "true" if value else "false"
@@ -89,16 +89,35 @@ def identities(maps: pa.Array | pa.ChunkedArray, fields: Sequence[Field]) -> Any
     """One text per file that is equal for files of one partition, however their writers spell its values.
 
     >>> maps = pa.array([[("n", "1")], [("n", "01")], [("n", "")]], pa.map_(pa.string(), pa.string()))
-    >>> [text == "1" for text in identities(maps, [Field("n", "long")]).to_pylist()]
-    [True, True, False]
+    >>> one, same, null = identities(maps, [Field("n", "long")]).to_pylist()
+    >>> one == same, one == null
+    (True, False)
     """
     texts = []
     for field in fields:
         values = looked_up(maps, field)
         if field.type == "binary":
-            values = pc.map_lookup(maps, pa.scalar(field.physical_name), "first")
-        texts.append(pc.fill_null(pc.cast(values, pa.string()), "\0"))
-    return pc.binary_join_element_wise(*texts, "\0\0")
+            texts_of = pc.map_lookup(maps, pa.scalar(field.physical_name), "first")
+            values = parse_values(texts_of, "string")
+        texts.append(_delimited(pc.cast(values, pa.string())))
+    return pc.binary_join_element_wise(*texts, "")
+
+
+def _delimited(texts: Any) -> Any:
+    """Texts that say how long they are, so that no two rows of them look alike once joined; nulls too."""
+    lengths = pc.cast(pc.binary_length(texts), pa.string())
+    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, ":"), "null,")
+
+
+def stored(column: pa.ChunkedArray, kind: DeltaType) -> pa.ChunkedArray:
+    """The values of a partition column as they will read back: an empty text or binary is null.
+
+    >>> stored(pa.chunked_array([["a", ""]]), "string").to_pylist()
+    ['a', None]
+    """
+    if kind not in ("string", "binary"):
+        return column
+    return pc.if_else(pc.equal(pc.binary_length(column), 0), pa.scalar(None, column.type), column)
 
 
 def directory(values: Mapping[str, str | None]) -> str:

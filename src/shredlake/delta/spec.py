@@ -60,7 +60,16 @@ def clustering_columns(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def check_writable_types(snapshot: Snapshot) -> None:
-    """Void columns are never written; inside lists and maps there is no way to leave them out."""
+    """Void columns are never written; inside lists and maps there is no way to leave them out.
+
+    A file needs a column, or it would hold no rows.
+    """
+    inside = [f for f in snapshot.schema.fields if f.name not in snapshot.metadata.partition_columns]
+    if all(item.type == "void" for item in inside):
+        raise InvalidSchema(
+            f"{snapshot.storage.uri} can't be written: apart from partition columns all columns are of "
+            "type void, and files hold no such columns, so rows would be lost. Add a column of another type"
+        )
     for item in snapshot.schema.fields:
         if item.type != "void" and contains(item.type, "void"):
             raise InvalidSchema(

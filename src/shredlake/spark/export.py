@@ -115,7 +115,9 @@ def _migrate(target: Snapshot, job: FileJob, strict: bool, files: Sequence[Sourc
     constraints = Constraints.of(target.schema, target.properties)
     tables = []
     for file in files:
-        table = complete(read_draft(file.uri, strict=strict), target.schema)
+        table = complete(
+            read_draft(file.uri, strict=strict), target.schema, target.metadata.partition_columns
+        )
         constraints.enforce(table)
         tables.append(table)
     result = write_and_sum(target, job, (batch for table in tables for batch in table.to_batches()))

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.constraints import DEFAULT, GENERATED, checks_of
-from shredlake.delta.schema import arrow_schema, parse_schema
+from shredlake.delta.schema import Field, arrow_schema, parse_schema
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
@@ -292,16 +292,26 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
             value = F.expr(str(item.metadata[DEFAULT])).cast(spark_type(item.type))
         else:
             value = F.lit(None).cast(spark_type(item.type))
-        plain.append(value.alias(item.name))
+        plain.append(_partition_value(value, item, snapshot).alias(item.name))
     rejects = [F.col(name) for name in REJECT_COLUMNS]
     rows = frame.select(*plain, *rejects)
     for item in generated:
         made = F.expr(str(item.metadata[GENERATED]))
         source = rows.select(made.alias("made")).schema.fields[0].dataType
-        rows = rows.withColumn(item.name, stored(made, source, spark_type(item.type), item.name))
+        value = stored(made, source, spark_type(item.type), item.name)
+        rows = rows.withColumn(item.name, _partition_value(value, item, snapshot))
     for index, text in enumerate(demands.values()):
         rows = rows.withColumn(f"{HELD}{index}", F.coalesce(F.expr(text), F.lit(False)))
     return rows, tuple(demands)
+
+
+def _partition_value(value: Column, item: Field, snapshot: Snapshot) -> Column:
+    """A value as it reads back: an empty text or binary in a partition column is null."""
+    from pyspark.sql import functions as F
+
+    if item.name not in snapshot.metadata.partition_columns or item.type not in ("string", "binary"):
+        return value
+    return F.when(F.length(value) > 0, value)
 
 
 def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input_bytes: int) -> DataFrame:
