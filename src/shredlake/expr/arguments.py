@@ -31,8 +31,7 @@ def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "
                 f"columns holds a {type(column).__name__}; write columns as SQL texts, "
                 'as in ["id", "v:a::int AS a"]'
             )
-    parsed = iter(parse_columns([text for text in given if isinstance(text, str)], timezone=timezone))
-    return [next(parsed) if isinstance(column, str) else column for column in given]
+    return parse_columns(given, timezone=timezone)
 
 
 def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr | None:

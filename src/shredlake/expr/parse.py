@@ -74,18 +74,23 @@ def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
     return _predicate(sql, timezone)
 
 
-def parse_columns(columns: Iterable[str], *, timezone: str = "UTC") -> list[Projection]:
+def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
     """A SELECT list as named trees; without `AS`, a path is named by its last key, a column by itself.
+
+    Names are unique: two columns of one name are refused.
 
     >>> columns = parse_columns(["v:user.id::bigint", "v:tags[0]::string AS tag", "v"])
     >>> [projection.name for projection in columns]
     ['id', 'tag', 'v']
     """
-    projections = [_projection(sql, timezone) for sql in columns]
+    projections = [_projection(one, timezone) if isinstance(one, str) else one for one in columns]
     seen: set[str] = set()
     for projection in projections:
         if projection.name in seen:
-            raise InvalidExpression(f"two columns are named {projection.name!r}: rename one with AS")
+            raise InvalidExpression(
+                f"two columns are named {projection.name!r}: rename one with AS, such as "
+                f"... AS {projection.name}_2"
+            )
         seen.add(projection.name)
     return projections
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import pathlib
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
+import shredlake as sl
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr import (
     And,
@@ -258,3 +261,20 @@ def test_printed_sql_reads_back_as_the_same_tree(sql: str) -> None:
 def test_paths_that_spark_cannot_say() -> None:
     with pytest.raises(UnsupportedExpression, match="both kinds of quotes"):
         to_sql(Get("v", Path(("a'b\".c",)), INT))
+
+
+def test_every_way_of_reading_refuses_two_columns_of_one_name(tmp_path: pathlib.Path) -> None:
+    data = pa.table({"v": sl.from_json(pa.array(['{"user": {"id": 1}, "id": 2}']))})
+    sl.write_parquet(data, tmp_path / "f.parquet")
+    table = sl.Table.create(tmp_path / "t", data.schema)
+    table.append(data)
+    wanted = ["v:user.id::int", "v:id::int"]
+    for read in (
+        lambda: table.scan(wanted),
+        lambda: table.scan([*parse_columns(wanted[:1]), wanted[1]]),
+        lambda: table.scan(["v", "v"]),
+        lambda: sl.read_parquet(tmp_path / "f.parquet", columns=wanted),
+    ):
+        with pytest.raises(InvalidExpression, match=r"two columns are named '(id|v)': rename one with AS"):
+            read()
+    assert table.scan(["v:user.id::int AS a", "v:id::int"]).to_arrow().to_pylist() == [{"a": 1, "id": 2}]
