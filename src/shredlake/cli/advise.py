@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from shredlake.cli.advise_data import Data, Sample, open_data
+from shredlake.cli.inputs import seekable
 from shredlake.cli.inspect import bytes_text
+from shredlake.cli.options import not_empty
+from shredlake.cli.terminal import cells, escaped, say, screen, shown
 from shredlake.errors import InvalidFile
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
@@ -36,15 +38,25 @@ MOST_COLUMNS = 2000
 
 
 def advise(
-    source: str = typer.Argument(help="A Delta table, a Parquet file, or a file of JSON documents."),
-    column: str | None = typer.Option(None, "--column", "-c", help="The column, if there are several."),
+    source: str = typer.Argument(
+        help="A Delta table, a Parquet file, a file of JSON documents, or - for standard input."
+    ),
+    column: str | None = typer.Option(
+        None, "--column", "-c", callback=not_empty, help="The column, if there are several."
+    ),
     queries: list[str] = typer.Option([], "--query", "-q", help="A path that queries use; may be repeated."),
-    max_leaves: int = typer.Option(MAX_LEAVES, "--max-leaves", help="Columns at the most."),
+    max_leaves: int = typer.Option(MAX_LEAVES, "--max-leaves", min=1, help="Maximum number of columns."),
     compare: bool = typer.Option(False, "--compare", help="Show what other engines' rules would choose."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
     """Say what to shred, path by path with reasons, and what that does to the size."""
-    data = open_data(source, column)
+    with seekable([source]) as [found]:
+        _advise(source, open_data(found, column), queries, max_leaves, compare, as_json)
+
+
+def _advise(
+    source: str, data: Data, queries: list[str], max_leaves: int, compare: bool, as_json: bool
+) -> None:
     parts: list[bytes] = []
     seen: dict[Rules, list[bytes]] = {rules: [] for rules in RIVALS}
     sample, rows = Sample(), 0
@@ -68,21 +80,23 @@ def advise(
     if as_json:
         measured = {"rows": sample.rows, "bytes_before": before, "bytes_after": after}
         found = {"source": source, "column": data.column, **schema.to_dict(), "sample": measured}
-        typer.echo(json.dumps(found | ({"compare": others} if compare else {}), ensure_ascii=False))
+        say(json.dumps(found | ({"compare": others} if compare else {}), ensure_ascii=False))
         return
-    console = Console()
-    console = console if console.is_terminal else Console(width=160)
-    console.print(_heading(data, schema), highlight=False)
+    console = screen()
+    console.print(_heading(source, data, schema))
     console.print(_tree(schema))
     console.print(
-        f"\n{sample.rows:,} rows of it as a file: {bytes_text(before)} unshredded, "
-        f"{bytes_text(after)} shredded ([bold]{after / before - 1:+.0%}[/bold])",
-        highlight=False,
+        Text(
+            f"\nSample of {sample.rows:,} rows: {bytes_text(before)} unshredded, "
+            f"{bytes_text(after)} shredded ("
+        )
+        .append(f"{after / before - 1:+.0%}", "bold")
+        .append(")")
     )
     if compare:
         console.print(_comparison_grid(others, ours(schema, profile, after)))
     console.print("\nto use it elsewhere:")
-    typer.echo(str(schema))
+    say(str(schema))
 
 
 def comparison(rules: Rules, looked_at: Profile, profile: Profile, sample: Sample) -> dict[str, Any]:
@@ -131,13 +145,11 @@ def _scalars(profile: Profile) -> int:
     )
 
 
-def _heading(data: Data, schema: InferredSchema) -> str:
+def _heading(source: str, data: Data, schema: InferredSchema) -> Text:
     leaves = sum(1 for _ in schema.leaves())
-    where = f", column {data.column}" if data.column else ""
-    return (
-        f"[bold]{data.source}[/bold]{where}: {schema.rows:,} rows, "
-        f"{leaves} of at most {schema.max_leaves} columns"
-    )
+    where = f", column {escaped(data.column)}" if data.column else ""
+    facts = f"{where}: {schema.rows:,} rows, {leaves} of at most {schema.max_leaves} columns"
+    return shown(source, "bold").append(facts, "not bold")
 
 
 def _tree(schema: InferredSchema) -> Grid:
@@ -150,22 +162,22 @@ def _tree(schema: InferredSchema) -> Grid:
     grid.add_column("bytes", no_wrap=True)
     grid.add_column("", justify="right", no_wrap=True)
     grid.add_column("because")
-    for cells in map(_row, schema.decisions):
-        grid.add_row(*cells)
+    for decision in schema.decisions:
+        grid.add_row(*cells(_row(decision)))
     return grid
 
 
 def _row(decision: Decision) -> Iterator[Text]:
     style = STYLES[decision.outcome]
     last = decision.steps[-1] if decision.steps else "$"
-    yield Text("  " * len(decision.steps) + (last if isinstance(last, str) else "[*]"))
-    yield Text(decision.type or decision.outcome.value, style)
+    yield shown("  " * len(decision.steps) + (last if isinstance(last, str) else "[*]"))
+    yield shown(decision.type or decision.outcome.value, style)
     yield Text(_bar(decision.share), style)
     yield Text(f"{decision.share:.1%}")
     yield Text(f"{decision.fits:.1%}" if decision.outcome is Outcome.TYPED else "")
     yield Text(_bar(decision.bytes), "magenta")
     yield Text(f"{decision.bytes:.1%}")
-    yield Text("; ".join(filter(None, (decision.reason, decision.note))))
+    yield shown("; ".join(filter(None, (decision.reason, decision.note))))
 
 
 def _bar(share: float) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from importlib.metadata import version
 
 import typer
 
+from shredlake.cli import failures
 from shredlake.cli.advise import advise
 from shredlake.cli.check import check_file
 from shredlake.cli.demo import demo
@@ -19,10 +20,10 @@ from shredlake.cli.query import query
 from shredlake.cli.report import report
 from shredlake.cli.stats import stats
 from shredlake.cli.vacuum import vacuum
-from shredlake.errors import ShredlakeError
 
 app = typer.Typer(
     name="shredlake",
+    cls=failures.Verbs,
     help="Semi-structured data at the speed of relational tables.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +32,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _root(show_version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+def _root(show_version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     if show_version:
         typer.echo(f"shredlake {version('shredlake')}")
         raise typer.Exit()
@@ -52,9 +53,9 @@ app.command("vacuum")(vacuum)
 
 
 def main() -> None:
-    """Runs the command line; an error of ours is one line on stderr and exit code 2, not a traceback."""
-    try:
-        app()
-    except ShredlakeError as error:
-        typer.echo(f"shredlake: {error}", err=True)
-        sys.exit(2)
+    """Runs the command line. An error is one line on stderr, with exit code 1; wrong usage is exit code 2."""
+    failures.run(partial(app, prog_name="shredlake"))
+
+
+if __name__ == "__main__":
+    main()

@@ -10,28 +10,30 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
+from shredlake.cli.terminal import say, screen, shown
 from shredlake.parquet.check import violations
 from shredlake.parquet.rules import ALL_RULES
 
 
 def check_file(
-    path: str = typer.Argument(help="A Parquet file: a path or a URL."),
+    path: str = typer.Argument(help="A Parquet file: a path or a URL, or - for standard input."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per violation."),
-    limit: int = typer.Option(100, help="Show at most this many violations; all are counted."),
+    limit: int = typer.Option(100, min=0, help="Show at most this many violations; all are counted."),
 ) -> None:
     """Check the Variants of a Parquet file against the specification. Exit code 1 if it is broken."""
-    console = Console()
+    console = screen()
     counts: Counter[str] = Counter()
-    with rows_progress("checking", quiet=as_json) as progress:
-        for violation in violations(path, progress=progress):
+    with parquet_file(path) as file, rows_progress("checking", quiet=as_json) as progress:
+        for violation in violations(file, progress=progress):
             counts[violation.rule] += 1
             if counts.total() > limit:
                 continue
             if as_json:
-                typer.echo(json.dumps(asdict(violation), ensure_ascii=False))
+                say(json.dumps(asdict(violation), ensure_ascii=False))
             else:
-                console.print(Text(str(violation)), soft_wrap=True)
+                console.print(shown(violation), soft_wrap=True)
     if not as_json:
         _summarise(counts, limit, console)
     if counts:
@@ -40,10 +42,11 @@ def check_file(
 
 def _summarise(counts: Counter[str], limit: int, console: Console) -> None:
     if not counts:
-        console.print("[green]no violations[/green]")
+        console.print(Text("no violations", "green"))
         return
     if counts.total() > limit:
         console.print(f"... and {counts.total() - limit:,} more")
-    console.print(f"\n[red]{counts.total():,} violations[/red] of {len(counts)} rules:")
+    total = Text(f"{counts.total():,} violations", "red")
+    console.print(Text("\n").append(total).append(f" of {len(counts)} rules:"))
     for rule, count in counts.most_common():
         console.print(Text(f"{count:>10,}  {rule}: {ALL_RULES[rule].text}"), soft_wrap=True)

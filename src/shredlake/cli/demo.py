@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow.compute as pc
 import typer
@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.generate import write_ndjson
+from shredlake.cli.terminal import screen
 from shredlake.delta.table import Table
 from shredlake.errors import MissingDependency
 from shredlake.parquet.inspect import inspect
@@ -46,11 +47,13 @@ QUERIES = (
 
 
 def demo(
-    events: int = typer.Option(EVENTS, help="How many events to generate."),
-    engine: str = typer.Option("spark", help="spark, or local: threads of this process."),
+    events: int = typer.Option(EVENTS, min=1, help="How many events to generate."),
+    engine: Literal["spark", "local"] = typer.Option(
+        "spark", help="spark, or local: threads of this process."
+    ),
 ) -> None:
     """Generate events, ingest them, show the layout, and query paths of them."""
-    console = Console(highlight=False)
+    console = screen(width=100)
     started = time.perf_counter()
     try:
         if engine == "spark":
@@ -64,7 +67,7 @@ def demo(
         _say(console, f"{events:,} events of a social network, as lines of JSON. The first one:")
         with console.status("generating"):
             write_ndjson("bluesky", source, events)
-        console.print(_first_line(source), markup=False)
+        console.print(_first_line(source))
         spark = None
         if engine == "spark":
             with console.status("starting Spark"):
@@ -192,4 +195,4 @@ def _best(work: Callable[[], int]) -> tuple[int, float]:
 
 
 def _say(console: Console, heading: str) -> None:
-    console.print(f"\n{heading}", style="bold", markup=False, soft_wrap=True)
+    console.print(f"\n{heading}", style="bold", soft_wrap=True)

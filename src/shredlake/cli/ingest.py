@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.dataset as ds
 import typer
-from rich.console import Console
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
-from shredlake.delta.table import Table
-from shredlake.errors import PipelineError, UnsupportedExpression
+from shredlake.cli.inputs import open_table, seekable, table_to_write
+from shredlake.cli.options import not_empty
+from shredlake.cli.terminal import screen
+from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
@@ -33,9 +34,9 @@ Format = Literal["json", "parquet", "csv", "delta"]
 
 def ingest_source(
     source: list[str] = typer.Argument(
-        help="Files, globs or folders, and last the table.", metavar="SRC... TABLE"
+        help="Files, globs, folders or - for standard input; last the table.", metavar="SRC... TABLE"
     ),
-    column: str = typer.Option("v", help="The Variant column that the documents go to."),
+    column: str = typer.Option("v", callback=not_empty, help="The Variant column that the documents go to."),
     shredding: str = typer.Option("infer", help='A layout such as "struct<id bigint>", "infer", or "none".'),
     computed: list[str] = typer.Option([], "--with", help='Another column: "day: v:ts::date".'),
     partition_by: str = typer.Option("", help="Columns of a new table to partition by, with commas."),
@@ -48,7 +49,7 @@ def ingest_source(
     duplicate_keys: Literal["error", "last_wins"] = typer.Option("error", help="Objects with a key twice."),
     format_: Format = typer.Option("json", "--format", help="What the source is."),
     from_: str | None = typer.Option(None, "--from", help="The source's column with the documents."),
-    file_size: int = typer.Option(128, help="How large files should become, in MB."),
+    file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
     force: bool = typer.Option(False, "--force", help="Create the table in a folder with other files."),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
@@ -58,6 +59,7 @@ def ingest_source(
     if len(source) < 2:
         raise typer.BadParameter("say what to ingest, and into which table: shredlake ingest SRC TABLE")
     *sources, table = source
+    table_to_write(table)
     options = IngestOptions(
         column=column,
         shredding=None if shredding == "none" else shredding,
@@ -74,14 +76,15 @@ def ingest_source(
         force=force,
         show_progress=sys.stderr.isatty(),
     )
-    size = sum(file.size for file in find_files(sources)) if format_ == "json" else 0
-    try:
-        report = _run(engine, size, master, remote, format_, sources, from_, table, options)
-    except UnsupportedExpression:
-        if engine == "local":
-            raise
-        report = _run("spark", size, master, remote, format_, sources, from_, table, options)
-    Console().print(report.grid())
+    with seekable(sources) as files:
+        size = sum(file.size for file in find_files(files)) if format_ == "json" else 0
+        try:
+            report = _run(engine, size, master, remote, format_, files, from_, table, options)
+        except UnsupportedExpression:
+            if engine == "local":
+                raise
+            report = _run("spark", size, master, remote, format_, files, from_, table, options)
+    screen().print(report.grid())
 
 
 def _run(
@@ -123,9 +126,14 @@ def rejects_limit(text: str) -> int | float:
     (100, 0.02)
     """
     try:
-        return float(text.removesuffix("%")) / 100 if text.endswith("%") else int(text)
+        limit = float(text.removesuffix("%")) / 100 if text.endswith("%") else int(text)
     except ValueError:
-        raise typer.BadParameter(f"--max-rejects wants a number or a percentage, found {text!r}") from None
+        limit = -1
+    if limit < 0 or (isinstance(limit, float) and not limit <= 1):
+        raise typer.BadParameter(
+            f"--max-rejects wants a number of documents or a percentage from 0% to 100%, found {text!r}"
+        )
+    return limit
 
 
 def _on_spark(
@@ -149,9 +157,12 @@ def _on_spark(
 
 def _batches(kind: Format, sources: list[str]) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
     if kind == "delta":
-        scan = Table(_single(sources)).scan()
+        scan = open_table(_single(sources)).scan()
         return scan.to_batches(), scan.schema
-    found = ds.dataset(sources if len(sources) > 1 else sources[0], format=kind)
+    try:
+        found = ds.dataset(sources if len(sources) > 1 else sources[0], format=kind)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidFile(f"{', '.join(sources)} can't be read as {kind}: {error}") from error
     return found.to_batches(), found.schema
 
 

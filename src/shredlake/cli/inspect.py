@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
+from shredlake.cli.terminal import cells, escaped, say, screen, shown
 from shredlake.parquet.inspect import ColumnReport, FileReport, PathReport, inspect
 
 BAR = 20
@@ -27,24 +29,26 @@ PARTS = (
 
 
 def inspect_file(
-    path: str = typer.Argument(help="A Parquet file: a path or a URL."),
+    path: str = typer.Argument(help="A Parquet file: a path or a URL, or - for standard input."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
     """Show what a Parquet file holds of Variants: types, fill, bytes and bounds per path."""
-    with rows_progress("reading", quiet=as_json) as progress:
-        report = inspect(path, progress=progress)
+    with parquet_file(path) as file, rows_progress("reading", quiet=as_json) as progress:
+        report = inspect(file, progress=progress)
     if as_json:
-        typer.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+        say(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
-        console = Console()
-        render(report, console if console.is_terminal else Console(width=200))
+        render(report, screen(width=200))
 
 
 def render(report: FileReport, console: Console) -> None:
     """Prints a report as tables, one per Variant column."""
     console.print(
-        f"[bold]{report.path}[/bold]  {report.num_rows:,} rows, {bytes_text(report.size)}, "
-        f"{report.num_row_groups} row groups, by {report.created_by}"
+        shown(report.path, "bold").append(
+            f"  {report.num_rows:,} rows, {bytes_text(report.size)}, {report.num_row_groups} row groups, by "
+            f"{escaped(str(report.created_by))}",
+            "not bold",
+        )
     )
     for column in report.variants:
         console.print(_heading(column))
@@ -59,13 +63,16 @@ def render(report: FileReport, console: Console) -> None:
         console.print(legend)
 
 
-def _heading(column: ColumnReport) -> str:
+def _heading(column: ColumnReport) -> Text:
     layout = "shredded" if column.shredding else "unshredded"
     annotation = "" if column.annotated else ", not annotated"
-    return (
-        f"\n[bold cyan]{column.name}[/bold cyan]  {layout}{annotation}, {column.variants:,} Variants, "
-        f"{column.nulls:,} NULL, {bytes_text(column.compressed_size)} ({column.file_share:.1%}), "
-        f"metadata {bytes_text(column.metadata_size)}"
+    return Text("\n").append(
+        shown(column.name, "bold cyan").append(
+            f"  {layout}{annotation}, {column.variants:,} Variants, "
+            f"{column.nulls:,} NULL, {bytes_text(column.compressed_size)} ({column.file_share:.1%}), "
+            f"metadata {bytes_text(column.metadata_size)}",
+            "default not bold",
+        )
     )
 
 
@@ -82,14 +89,14 @@ def _table(column: ColumnReport, with_bounds: bool) -> Table:
     for name in ("min", "max") if with_bounds else ():
         table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=24)
     largest = max((path.file_share for path in column.root.walk()), default=0.0) or 1.0
-    for cells in _rows(column.root, "$", 0, largest):
-        table.add_row(*cells[: len(table.columns)])
+    for row in _rows(column.root, "$", 0, largest):
+        table.add_row(*cells(row[: len(table.columns)]))
     return table
 
 
 def _rows(path: PathReport, name: str, depth: int, largest: float) -> Iterator[list[str | Text]]:
     yield [
-        Text("  " * depth + name),
+        "  " * depth + name,
         path.type,
         fill_bar(path),
         *(_share(getattr(path, part), path.places) for part, _, _ in PARTS),
@@ -103,9 +110,9 @@ def _rows(path: PathReport, name: str, depth: int, largest: float) -> Iterator[l
         yield from _rows(child, child.path.removeprefix(path.path), depth + 1, largest)
 
 
-def _one_line(bound: pa.Scalar | None) -> Text:
+def _one_line(bound: pa.Scalar | None) -> str:
     text = "" if bound is None else str(bound)
-    return Text("".join(character if character.isprintable() else "·" for character in text))
+    return "".join(character if character.isprintable() else "·" for character in text)
 
 
 def fill_bar(path: PathReport) -> Text:

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
+from shredlake.cli.inputs import table_to_write
 from shredlake.cli.progress import rows_progress
+from shredlake.cli.terminal import say, screen
 from shredlake.errors import InvalidFile
 from shredlake.parquet.draft import convert_draft
 from shredlake.parquet.write import FileFacts
@@ -22,7 +23,7 @@ def migrate_files(
     target: str = typer.Argument(help="The file, or the folder, to write."),
     infer: bool = typer.Option(False, "--infer", help="Choose the shredding anew from the data."),
     strict: bool = typer.Option(False, "--strict", help="Fail on whatever the draft does not allow."),
-    table: bool = typer.Option(False, "--table", help="The target is a Delta table, made where it lacks."),
+    table: bool = typer.Option(False, "--table", help="The target is a Delta table, created if missing."),
     unshred: bool = typer.Option(
         False, "--unshred", help="The source is a table: copy it without shredding."
     ),
@@ -35,7 +36,10 @@ def migrate_files(
     With --table they become rows of a Delta table; with --unshred a Delta table is copied for engines that
     can't read shredded files.
     """
+    if table and unshred:
+        raise typer.BadParameter("--table and --unshred exclude each other")
     if table or unshred:
+        table_to_write(target)
         with running(engine, 0, master, remote) as chosen:
             if unshred:
                 report = unshred_table(chosen, source, target, show_progress=sys.stderr.isatty())
@@ -43,7 +47,7 @@ def migrate_files(
                 report = files_to_table(
                     chosen, source, target, strict=strict, show_progress=sys.stderr.isatty()
                 )
-        Console().print(report.grid())
+        screen().print(report.grid())
         return
     rows = 0
     files = pairs(Path(source), Path(target))
@@ -53,9 +57,9 @@ def migrate_files(
                 old, new, shredding="infer" if infer else None, strict=strict, progress=progress
             )
         rows += facts.num_rows
-        typer.echo(f"{new}: {facts.num_rows:,} rows, {old.stat().st_size:,} bytes before, {facts.size:,} now")
+        say(f"{new}: {facts.num_rows:,} rows, {old.stat().st_size:,} bytes before, {facts.size:,} now")
     if len(files) > 1:
-        typer.echo(f"{len(files)} files, {rows:,} rows")
+        say(f"{len(files)} files, {rows:,} rows")
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:

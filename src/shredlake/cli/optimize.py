@@ -7,7 +7,9 @@ import sys
 import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
-from shredlake.delta.table import Table
+from shredlake.cli.inputs import open_table
+from shredlake.cli.options import not_empty
+from shredlake.cli.terminal import say
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.optimize import optimize_table
 
@@ -18,14 +20,16 @@ def optimize_files(
     sort_by: list[str] = typer.Option([], help='Sort all rows, by "v:ts::bigint" say.'),
     bloom_filter: list[str] = typer.Option([], help='Skip by equality on a path in no order, "v:id" say.'),
     shredding: str = typer.Option("infer", help='A layout such as "struct<id bigint>", "infer", or "none".'),
-    column: str | None = typer.Option(None, help="The Variant column that --shredding is for; all of them."),
-    file_size: int = typer.Option(128, help="How large files should become, in MB."),
+    column: str | None = typer.Option(
+        None, callback=not_empty, help="The Variant column that --shredding is for; the default is all."
+    ),
+    file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
 ) -> None:
     """Compact, sort and re-shred a table's files, in one commit that changes no row."""
-    size = sum(Table(table).files().column("size").to_pylist())
+    size = sum(open_table(table).files().column("size").to_pylist())
     with running(engine, size, master, remote) as chosen:
         report = optimize_table(
             chosen,
@@ -38,4 +42,4 @@ def optimize_files(
             writing=WriteOptions(bloom_filters=tuple(bloom_filter)),
             show_progress=sys.stderr.isatty(),
         )
-    typer.echo(str(report))
+    say(str(report))

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from shredlake.cli.terminal import escaped, screen
 
 
 @contextmanager
 def rows_progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Yields a function to call with the rows done and the rows in all; silent where nobody watches."""
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     columns = (
-        TextColumn(what),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:,} of {task.total:,} rows"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task(what, total=1)
+        task = bar.add_task(escaped(what), total=1)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
-from rich.text import Text
 
+from shredlake.cli.inputs import open_table
 from shredlake.cli.inspect import bytes_text
-from shredlake.delta import Table
+from shredlake.cli.terminal import cells, say, screen, shown
 from shredlake.delta.files import as_adds
 from shredlake.delta.layouts import variant_places
 from shredlake.delta.ranges import Ranges, ranges
@@ -74,12 +74,11 @@ def report(
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
     """Show how the files of a Delta table shred its Variants, and what a query on each path can skip."""
-    facts = table_facts(Table(uri).snapshot)
+    facts = table_facts(open_table(uri).snapshot)
     if as_json:
-        typer.echo(json.dumps(asdict(facts), ensure_ascii=False))
+        say(json.dumps(asdict(facts), ensure_ascii=False))
     else:
-        console = Console(highlight=False)
-        render(facts, console if console.is_terminal else Console(highlight=False, width=160))
+        render(facts, screen())
 
 
 def table_facts(snapshot: Snapshot) -> TableFacts:
@@ -140,14 +139,14 @@ def render(facts: TableFacts, console: Console) -> None:
     """Prints the facts, one table per Variant column."""
     rows = "an unknown number of" if facts.rows is None else f"{facts.rows:,}"
     console.print(
-        Text(facts.uri, style="bold").append(
+        shown(facts.uri, "bold").append(
             f"  version {facts.version}   {facts.files:,} files   {rows} rows   {bytes_text(facts.size)}   "
             f"in {facts.layouts:,} layout{'s' if facts.layouts != 1 else ''}",
             style="not bold",
         )
     )
     for column, paths in facts.paths.items():
-        text = Text(column, style="bold cyan")
+        text = shown(column, "bold cyan")
         if facts.untouched[column]:
             text.append(f"  not shredded in {facts.untouched[column]:,} files", style="yellow")
         console.print(text)
@@ -157,7 +156,7 @@ def render(facts: TableFacts, console: Console) -> None:
         for name in ("files", "mixed", "not typed", "with statistics", "files per value"):
             grid.add_column(name, justify="right")
         for one in paths:
-            grid.add_row(*map(Text, _cells(one, facts.files)))
+            grid.add_row(*cells(_cells(one, facts.files)))
         console.print(grid)
 
 

@@ -13,10 +13,10 @@ import json
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from shredlake.delta import Table
+from shredlake.cli.inputs import open_table
+from shredlake.cli.terminal import escaped, say, screen, shown
 from shredlake.delta.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
 from shredlake.expr import from_arrow
@@ -29,11 +29,16 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 def stats(
     uri: str = typer.Argument(help="The table: a path or a URL."),
     path: str = typer.Option("", "--path", help="Only this column or path, such as v:user.id."),
-    bars: int = typer.Option(MAX_BARS, "--bars", help="Bars per path; more files share a line of heights."),
+    bars: int = typer.Option(
+        MAX_BARS,
+        "--bars",
+        min=1,
+        help="Bars per path; with more files, they are combined into one histogram line.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per column and path."),
 ) -> None:
     """Show which ranges of values the files of a Delta table cover, per column and Variant path."""
-    found = list(ranges(Table(uri).snapshot))
+    found = list(ranges(open_table(uri).snapshot))
     if path:
         known = sorted({item.name for item in found})
         found = [item for item in found if item.name == path]
@@ -43,9 +48,9 @@ def stats(
             )
     if as_json:
         for item in found:
-            typer.echo(json.dumps(described(item), ensure_ascii=False, default=str))
+            say(json.dumps(described(item), ensure_ascii=False, default=str))
         return
-    console = Console(highlight=False)
+    console = screen()
     if not found:
         console.print("the files of this table have no statistics")
     for item in found:
@@ -72,7 +77,7 @@ def described(item: Ranges) -> dict[str, Any]:
 def heading(item: Ranges) -> Text:
     """What the picture is of."""
     low, high = item.overall()
-    text = Text(item.name, style="bold cyan")
+    text = shown(item.name, "bold cyan")
     text.append(f"  {from_arrow(item.type).name}", style="cyan")
     text.append(
         f"  {item.bounded:,} of {item.files:,} files  {_short(low)} .. {_short(high)}", style="default"
@@ -82,7 +87,7 @@ def heading(item: Ranges) -> Text:
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = escaped(str(value))
     return text if len(text) <= 32 else text[:31] + "…"
 
 

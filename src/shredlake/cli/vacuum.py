@@ -6,7 +6,8 @@ import json
 
 import typer
 
-from shredlake.delta import Table
+from shredlake.cli.inputs import open_table
+from shredlake.cli.terminal import say
 from shredlake.delta.vacuum import vacuum as vacuum_table
 
 
@@ -24,22 +25,22 @@ def vacuum(
 ) -> None:
     """List, or with --delete delete, the files that no version within the retention period needs."""
     found = vacuum_table(
-        Table(uri).snapshot,
+        open_table(uri).snapshot,
         retention_hours=retention_hours,
         dry_run=not delete,
         enforce_retention=not force,
     )
     if as_json:
         left = {"foreign": found.foreign, "links": found.links}
-        typer.echo(json.dumps({"deleted": delete, "files": found.files, "left": left}, ensure_ascii=False))
+        say(json.dumps({"deleted": delete, "files": found.files, "left": left}, ensure_ascii=False))
         return
     for file in found.files:
-        typer.echo(file)
+        say(file)
     verb = "deleted" if delete else "would be deleted; run again with --delete"
-    typer.echo(f"{len(found.files):,} files {verb}", err=True)
+    say(f"{len(found.files):,} files {verb}", err=True)
     for names, what in (
         (found.foreign, "files that no Delta writer has written"),
         (found.links, "symbolic links"),
     ):
         if names:
-            typer.echo(f"left alone: {len(names):,} {what}, such as {names[0]}", err=True)
+            say(f"left alone: {len(names):,} {what}, such as {names[0]}", err=True)

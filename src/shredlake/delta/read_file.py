@@ -74,12 +74,15 @@ class DataFile:
     def is_large(self) -> bool:
         return self.add.size > LARGE_FILE
 
-    def batches(self, query: Query, *, indexes: bool = False) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, query: Query, *, indexes: bool = False, first_rows: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
-        With `indexes`, texts may come as indexes into a dictionary, batch by batch.
+        With `indexes`, texts may come as indexes into a dictionary, batch by batch. With `first_rows` the
+        first batches are small.
         """
-        for batch in self._scan(query, indexes).to_batches():
+        for batch in self._scan(query, indexes, first_rows).to_batches():
             yield self._finished(batch, query, indexes)
 
     def count(self, query: Query) -> int:
@@ -90,7 +93,7 @@ class DataFile:
         """What reading costs."""
         return self._scan(query).explain()
 
-    def _scan(self, query: Query, indexes: bool = False) -> Scan:
+    def _scan(self, query: Query, indexes: bool = False, first_rows: int | None = None) -> Scan:
         plan = make_plan(
             [self.file],
             [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
@@ -103,7 +106,7 @@ class DataFile:
             indexes=indexes,
         )
         # Small files are read side by side, each on one thread; a large one has all to itself.
-        return Scan(plan, threads=None if self.is_large else 1)
+        return Scan(plan, threads=None if self.is_large or first_rows else 1, first_rows=first_rows)
 
     def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
         """Types and nested names as the table has them, whatever the file says."""

@@ -31,6 +31,9 @@ from shredlake.expr.evaluate import evaluate
 # Files made into objects at a time: a scan of a million files stays small.
 BATCH_OF_FILES = 512
 
+# Rows of the first batch for someone who reads along.
+FIRST_ROWS = 1024
+
 # Of an action, what reading its file takes: statistics stay where they are.
 NEEDED_TO_READ = ("path", "partitionValues", "size", "deletionVector")
 
@@ -185,6 +188,18 @@ class TableScan:
         """A small file is read where this runs, a large one by whoever takes its rows, window by window."""
         batches = file.batches(self.query)
         return batches if file.is_large else list(batches)
+
+    def stream(self, first_rows: int = FIRST_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows for someone who reads along: the first ones soon, then more and more at a time.
+
+        Little more is read than what is taken, and little is held: one file after another, window by window.
+
+        >>> from shredlake.delta.example import example_table
+        >>> next(example_table("stream").scan(["id"]).stream(first_rows=1)).to_pylist()
+        [{'id': 1}]
+        """
+        for batches in self._per_file(lambda file: file.batches(self.query, first_rows=first_rows)):
+            yield from (batch for batch in batches if batch.num_rows)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that DuckDB, Polars and others read from."""

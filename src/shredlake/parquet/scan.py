@@ -7,9 +7,11 @@ files ─ footers ─▶ row groups ─ statistics ─▶ segments ─ page inde
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -30,6 +32,11 @@ from shredlake.parquet.window import Task, Window
 WINDOW_BYTES: Final = 64 << 20
 """How much of the columns wanted, decoded, one window may hold."""
 
+WINDOW_GROWTH: Final = 4
+"""How much larger each window is than the one before, where the first one was small."""
+STREAMED_ROWS: Final = 16 << 10
+"""The smallest window of a row group without page indexes: it is read from its start to its end."""
+
 VIEWS: Final[tuple[View, ...]] = ("variant", "struct", "json")
 Views: TypeAlias = View | Mapping[str, View]
 
@@ -39,12 +46,21 @@ T = TypeVar("T")
 class Scan:
     """A query over Parquet files: nothing but footers is read until rows are asked for.
 
-    Made by `scan_parquet`. `schema` is what comes out.
+    Made by `scan_parquet`. `schema` is what comes out. With `first_rows` the first batches are small: about
+    so many rows come first, then more and more at a time.
     """
 
-    def __init__(self, plan: Plan, *, batch_size: int | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        batch_size: int | None = None,
+        threads: int | None = None,
+        first_rows: int | None = None,
+    ) -> None:
         self._plan = plan
         self._batch_size = batch_size
+        self._first_rows = first_rows
         self._threads = threads or pa.cpu_count()
         self._explain: Explain | None = None
 
@@ -109,6 +125,7 @@ class Scan:
     def _windows(self, task: Task) -> Iterator[Window]:
         file, predicate = task.file, self._plan.predicate
         groups = [group for group, rows in enumerate(file.chunks.row_counts) if rows]
+        sizes = _growing(self._first_rows)
         if predicate is not None and groups:
             kept = set(matching_row_groups(file, predicate, task.statistics, self._plan.timezone))
             groups = [group for group in groups if group in kept]
@@ -118,7 +135,7 @@ class Scan:
             rows = Rows.all(file.chunks.row_counts[group])
             if predicate is not None:
                 rows = matching_rows(file, group, predicate, task.statistics, self._plan.timezone)
-            for window in _cut(task, group, rows) if rows.count else ():
+            for window in _cut(task, group, rows, sizes) if rows.count else ():
                 if window.rows.count:
                     yield window
 
@@ -200,7 +217,20 @@ def scan_parquet(
     return Scan(plan, batch_size=batch_size, threads=threads)
 
 
-def _cut(task: Task, group: int, rows: Rows) -> Iterator[Window]:
+def _growing(first_rows: int | None) -> Iterator[int]:
+    """Sizes of windows: soon something, then ever more at a time; without bound where none is asked for.
+
+    >>> sizes = _growing(5)
+    >>> [next(sizes) for _ in range(4)]
+    [5, 20, 80, 320]
+    """
+    size = first_rows or sys.maxsize
+    while True:
+        yield size
+        size = min(size * WINDOW_GROWTH, sys.maxsize)
+
+
+def _cut(task: Task, group: int, rows: Rows, sizes: Iterator[int]) -> Iterator[Window]:
     """Windows small enough to hold: of single pages where a page index allows it, else of a stream."""
     file = task.file
     bounds = (*task.conditions, *task.outputs)
@@ -209,13 +239,14 @@ def _cut(task: Task, group: int, rows: Rows) -> Iterator[Window]:
     weight = sum(file.chunks.chunk(group, column).decoded_size for column in columns) / row_count
     most = max(int(WINDOW_BYTES / weight), 1024) if weight else row_count
     read, read_leaves = partial(file.read, group), partial(file.read_leaves, group)
-    if rows.count <= most:
+    first = next(sizes)
+    if rows.count <= min(most, first):
         yield Window(task, group, _living(task, group, rows), read, read_leaves)
     elif all(pages is not None for pages in file.pages([group], columns).values()):
-        for part in _split(rows.ranges, most):
+        for part in _split(rows.ranges, (min(most, size) for size in chain([first], sizes))):
             yield Window(task, group, _living(task, group, Rows(part)), read, read_leaves)
     else:
-        for span, arrays in file.stream(group, columns, most):
+        for span, arrays in file.stream(group, columns, min(most, max(first, STREAMED_ROWS))):
             if inside := rows.within(span):
                 living = _living(task, group, Rows(inside))
                 yield Window(task, group, living, _from_memory(span, arrays), together=columns)
@@ -231,14 +262,14 @@ def _living(task: Task, group: int, rows: Rows) -> Rows:
     )
 
 
-def _split(ranges: Sequence[Range], most: int) -> Iterator[tuple[Range, ...]]:
-    """Ranges in portions of at most `most` rows.
+def _split(ranges: Sequence[Range], sizes: Iterator[int]) -> Iterator[tuple[Range, ...]]:
+    """Ranges in portions of at most as many rows as `sizes` says.
 
-    >>> list(_split([(0, 5), (7, 9)], 3))
+    >>> list(_split([(0, 5), (7, 9)], iter([3] * 4)))
     [((0, 3),), ((3, 5), (7, 8)), ((8, 9),)]
     """
     portion: list[Range] = []
-    room = most
+    room = next(sizes)
     for start, stop in ranges:
         while start < stop:
             step = min(room, stop - start)
@@ -246,7 +277,7 @@ def _split(ranges: Sequence[Range], most: int) -> Iterator[tuple[Range, ...]]:
             start, room = start + step, room - step
             if not room:
                 yield tuple(portion)
-                portion, room = [], most
+                portion, room = [], next(sizes)
     if portion:
         yield tuple(portion)
 

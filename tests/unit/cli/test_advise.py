@@ -118,5 +118,5 @@ def test_what_can_not_be_read_is_named(
     monkeypatch.setattr("sys.argv", ["shredlake", "advise", str(tmp_path / name)])
     with pytest.raises(SystemExit) as left:
         main()
-    assert left.value.code == 2
+    assert left.value.code == 1
     assert message in capsys.readouterr().err

@@ -90,7 +90,7 @@ def test_stats_of_nothing(
     monkeypatch.setattr("sys.argv", ["shredlake", "stats", str(tmp_path), "--path", "nope"])
     with pytest.raises(SystemExit) as caught:
         main()
-    assert caught.value.code == 2
+    assert caught.value.code == 1
     assert capsys.readouterr().err == "shredlake: no statistics of 'nope'; there are some of: nothing\n"
 
 

@@ -113,7 +113,7 @@ def test_strict_and_mistakes(table: str, monkeypatch: pytest.MonkeyPatch, capsys
         monkeypatch.setattr("sys.argv", ["shredlake", "query", *arguments])
         with pytest.raises(SystemExit) as caught:
             main()
-        assert caught.value.code == 2
+        assert caught.value.code == 1
         return str(capsys.readouterr().err)
 
     assert "does not cast to int" in fails(table, "v:s::int AS x", "-f", "json", "--strict")

@@ -1,0 +1,106 @@
+"""Failures as people see them: one line on stderr, an exit code, no traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, Final
+
+import obstore.exceptions
+from typer.core import TyperGroup
+
+from shredlake.cli.terminal import escaped, say
+from shredlake.errors import ShredlakeError
+
+DEBUG: Final = "SHREDLAKE_DEBUG"
+"""The environment variable that shows tracebacks."""
+
+FAILED, INTERRUPTED = 1, 130
+
+_OPTIONS: Final = {
+    r"enforce_retention=False": "--force",
+    r"force=True": "--force",
+    r"(?<=without )strict=True": "--strict",
+    r"more than max_rejects=\S+ allows": "more than --max-rejects allows",
+    r"\bmax_rejects\b": "--max-rejects",
+    r"\bpartition_by\b": "--partition-by",
+    r"\bsort_by\b": "--sort-by",
+    r"\bjob_id\b": "--job-id",
+    r"\brange_partition\b": "--range-partition",
+    r"history\(\)": "shredlake history",
+}
+"""What the library calls its parameters, and what the command line calls them."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C, in a form that the command line library hands on."""
+
+
+class Verbs(TyperGroup):
+    """The verbs; Ctrl-C in one of them is ours to report."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+
+_POINTING: Final = re.compile(r"(?P<problem>[^\n]+)\n  (?P<text>[^\n]*)\n  (?P<before> *)\^+")
+
+
+def run(command: Callable[[], object]) -> None:
+    """Runs the command line and ends the process: wrong usage is exit code 2, any other failure one line."""
+    try:
+        command()
+    except (Interrupted, KeyboardInterrupt):
+        say("shredlake: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except SystemExit:
+        raise
+    except BaseException as error:  # also a panic of compiled code, which is not an Exception
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        say(f"shredlake: {described(error)}", err=True)
+        sys.exit(FAILED)
+
+
+def described(error: BaseException) -> str:
+    """What went wrong, in one line.
+
+    >>> described(FileNotFoundError(2, "No such file or directory", "out/rows.csv"))
+    'out/rows.csv: no such file or directory'
+    """
+    match error:
+        case ShredlakeError():
+            return _one_line(_in_words_of_the_command_line(str(error)))
+        case OSError() if error.strerror:
+            where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+            return _one_line(f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}")
+        case MemoryError():
+            return "out of memory"
+        case obstore.exceptions.BaseError():
+            return _one_line(str(error).partition("\n")[0])
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return _one_line(f"unexpected error: {what}") + f". Set {DEBUG}=1 to see the traceback"
+
+
+def _in_words_of_the_command_line(message: str) -> str:
+    for name, option in _OPTIONS.items():
+        message = re.sub(name, option, message)
+    return message
+
+
+def _one_line(message: str) -> str:
+    """Lines put together; a caret under a character of the line above becomes that character's number.
+
+    >>> _one_line("an operand is missing\\n  a >\\n     ^")
+    "an operand is missing, at character 4 of 'a >'"
+    """
+    if (found := _POINTING.fullmatch(message.strip("\n"))) is not None:
+        at = len(found["before"]) + 1
+        message = f"{found['problem']}, at character {at} of {found['text']!r}"
+    return escaped(" ".join(part.strip() for part in message.strip().splitlines() if part.strip()))

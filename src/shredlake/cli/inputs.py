@@ -1,0 +1,100 @@
+"""What a verb is given: a table, a Parquet file, files of text, or standard input."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+from shredlake.delta.table import Table
+from shredlake.errors import InvalidFile, NotATable
+
+_SUFFIXES = ((b"\x1f\x8b", ".ndjson.gz"), (b"\x28\xb5\x2f\xfd", ".ndjson.zst"), (b"PAR1", ".parquet"))
+"""How a file of standard input is called, by its first bytes."""
+
+
+def open_table(uri: str, version: int | None = None) -> Table:
+    """A Delta table; a file in its place is refused with what to do."""
+    path = Path(uri)
+    if "://" not in uri and path.is_file():
+        verbs = "inspect or check" if _starts(path) == b"PAR1" else "ingest or advise"
+        raise NotATable(f"{uri} is a file, not a table; use {verbs} for it, or give the folder of a table")
+    return Table(uri, version)
+
+
+def table_to_write(uri: str) -> str:
+    """The address of a table that may not be there yet."""
+    if "://" not in uri and Path(uri).exists() and not Path(uri).is_dir():
+        raise NotATable(f"{uri} is a file; give the folder of a table")
+    return uri
+
+
+@contextmanager
+def parquet_file(path: str) -> Iterator[str]:
+    """A Parquet file, also from a pipe; a table or folder in its place is refused with what to do."""
+    folder = Path(path)
+    if "://" not in path and folder.is_dir():
+        found = next((str(one) for one in sorted(folder.rglob("*.parquet")) if _is_data(one, folder)), None)
+        what = "a Delta table" if (folder / "_delta_log").is_dir() else "a folder"
+        advice = f"give one of its files, such as {found}" if found else "it holds no Parquet files"
+        raise InvalidFile(f"{path} is {what}, not a Parquet file; {advice}")
+    with seekable([path]) as [found_path]:
+        yield found_path
+
+
+def _is_data(path: Path, root: Path) -> bool:
+    return not any(part.startswith((".", "_delta_log")) for part in path.relative_to(root).parts)
+
+
+@contextmanager
+def seekable(sources: Sequence[str]) -> Iterator[list[str]]:
+    """Sources by name; standard input (`-`) and pipes are first copied into files, which go at the end."""
+    with ExitStack() as stack:
+        yield [_copied(stack, one) if _is_pipe(one) else one for one in sources]
+
+
+def _is_pipe(source: str) -> bool:
+    if source == "-":
+        return True
+    try:
+        mode = os.stat(source).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def _copied(stack: ExitStack, source: str) -> str:
+    if source == "-" and sys.stdin.isatty():
+        raise InvalidFile("standard input is a terminal; pipe data into the command or name a file")
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="shredlake-stdin-"))
+    copy = Path(folder) / "stdin"
+    with copy.open("wb") as target, _opened(source) as stream:
+        shutil.copyfileobj(stream, target, 1 << 20)
+    head = _starts(copy)
+    suffix = next((name for magic, name in _SUFFIXES if head.startswith(magic)), ".ndjson")
+    return str(copy.rename(copy.with_suffix(suffix)))
+
+
+def _opened(source: str) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb")
+
+
+def _starts(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def checked_output(output: str) -> Path:
+    """A file to be written; its folder must be there."""
+    path = Path(output)
+    if path.is_dir():
+        raise InvalidFile(f"{output} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise InvalidFile(f"{output}: there is no folder {path.parent}; create it first")
+    return path

@@ -1,0 +1,231 @@
+"""Rows as text for people or data for programs, written as they come."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from rich.console import Console
+from rich.table import Table as Grid
+
+from shredlake.cli.inputs import checked_output
+from shredlake.cli.terminal import WIDTH, escaped_json, escaped_lines, screen, shown
+from shredlake.errors import InvalidFile
+from shredlake.kernels import from_arrow, to_json
+from shredlake.kernels.layout import is_variant
+from shredlake.parquet.write import ParquetWriter
+
+Format = Literal["table", "json", "csv", "parquet"]
+
+BY_SUFFIX: Final[dict[str, Format]] = {
+    "": "table",
+    ".txt": "table",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+}
+
+ROWS_AT_A_TIME: Final = 8192
+"""Rows that become text together."""
+
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+Write = Callable[[bytes], object]
+
+
+def format_of(asked: Format | None, output: str | None) -> Format:
+    """The format asked for, else the one that the output's name says, else a drawn table.
+
+    >>> format_of(None, "out.parquet"), format_of("csv", "out.txt"), format_of(None, None)
+    ('parquet', 'csv', 'table')
+    """
+    if asked is not None or output is None:
+        return asked or "table"
+    suffix = os.path.splitext(output)[1].lower()
+    if suffix not in BY_SUFFIX:
+        raise InvalidFile(f"{output}: the format of {suffix!r} is not known; name it with --format")
+    return BY_SUFFIX[suffix]
+
+
+def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Format, output: str | None) -> int:
+    """Writes rows to a file, or to standard output, and counts them."""
+    if form == "parquet":
+        if output is None:
+            raise InvalidFile("--format parquet writes a file: name it with --output FILE")
+        return _write_parquet(batches, schema, str(checked_output(output)))
+    with _opened(output) as write:
+        if form == "table":
+            table = pa.Table.from_batches(batches, schema)
+            write(_grid(_readable(table), wide=output is not None).encode())
+            return int(table.num_rows)
+        to_text = _csv_text if form == "csv" else _json_text
+        clean = escaped_lines if form == "csv" else escaped_json
+        watched = output is None and sys.stdout.isatty()
+        if form == "csv":
+            write(_csv_text(schema.empty_table(), header=True))
+        count = 0
+        for piece in _pieces(batches):
+            data = to_text(piece)
+            write(clean(data.decode()).encode() if watched else data)
+            count += piece.num_rows
+        return count
+
+
+@contextmanager
+def _opened(output: str | None) -> Iterator[Write]:
+    """Where bytes go: a file appears when it is whole, standard output gets them at once."""
+    if output is None:
+        stream = sys.stdout.buffer
+
+        def write(data: bytes) -> None:
+            stream.write(data)
+            stream.flush()
+
+        yield write
+        return
+    path = checked_output(output)
+    if path.exists() and not path.is_file():  # a pipe, a device
+        with path.open("wb") as file:
+            yield file.write
+        return
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with draft.open("wb") as file:
+            yield file.write
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
+            yield pa.Table.from_batches([batch.slice(start, ROWS_AT_A_TIME)])
+
+
+def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> int:
+    count = 0
+    with ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write(pa.Table.from_batches([batch], schema))
+            count += batch.num_rows
+    return count
+
+
+# ── Text for programs ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _json_text(table: pa.Table) -> bytes:
+    """Rows as JSON objects, one a line, made column by column."""
+    parts: list[Any] = []
+    opening = "{"
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        parts.append(pa.scalar(f"{opening}{json.dumps(name, ensure_ascii=False)}: ", pa.large_string()))
+        parts.append(pc.fill_null(_json_column(column.combine_chunks()).cast(pa.large_string()), "null"))
+        opening = ", "
+    if not parts:
+        return b"{}\n" * int(table.num_rows)
+    end = pa.scalar("}\n", pa.large_string())
+    lines = pc.binary_join_element_wise(*parts, end, pa.scalar("", pa.large_string()))
+    return _content(lines)
+
+
+def _content(lines: pa.LargeStringArray) -> bytes:
+    """All texts of an array, one after the other: as they lie in its buffer."""
+    if not len(lines):
+        return b""
+    offsets, data = (memoryview(buffer) for buffer in lines.buffers()[1:])
+    places = offsets.cast("q")
+    return bytes(data[places[lines.offset] : places[lines.offset + len(lines)]])
+
+
+def _json_column(column: pa.Array) -> pa.Array:
+    """The values as JSON. Text of a Variant stands as it is, so that no number changes."""
+    kind = column.type
+    if is_variant(kind):
+        return to_json(column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return to_json(from_arrow(column))
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return column.cast(pa.string())
+    return pa.array([None if value is None else _text(value) for value in column.to_pylist()], pa.string())
+
+
+def _text(value: Any) -> str:
+    """A value as JSON: numbers as they are, bytes in base64, what JSON has no numbers for as text."""
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return json.dumps(base64.b64encode(value).decode())
+        case float() if not math.isfinite(value):
+            return json.dumps({"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)])
+        case dict():
+            parts = (
+                f"{json.dumps(str(key), ensure_ascii=False)}: {_text(part)}" for key, part in value.items()
+            )
+            return "{" + ", ".join(parts) + "}"
+        case list():
+            return "[" + ", ".join(map(_text, value)) + "]"
+        case _:
+            return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _csv_text(table: pa.Table, *, header: bool = False) -> bytes:
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(_readable(table), sink, pyarrow.csv.WriteOptions(include_header=header))
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _readable(table: pa.Table) -> pa.Table:
+    """Variants, and whatever else has parts, as JSON text."""
+    columns = [_readable_column(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _readable_column(column: pa.ChunkedArray) -> Any:
+    if is_variant(column.type):
+        return to_json(column)
+    if _is_binary(column.type):
+        values = column.to_pylist()
+        return pa.array([None if value is None else base64.b64encode(value).decode() for value in values])
+    if pa.types.is_nested(column.type):
+        values = column.to_pylist()
+        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+    return column
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+# ── Text for people ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _grid(table: pa.Table, wide: bool) -> str:
+    grid = Grid()
+    for field in table.schema:
+        justify: Literal["left", "right"] = "right" if any(is_(field.type) for is_ in NUMBERS) else "left"
+        grid.add_column(shown(field.name), justify=justify, overflow="fold")
+    columns = [column.to_pylist() for column in table.columns]
+    for row in zip(*columns, strict=True):
+        grid.add_row(*[shown("NULL" if value is None else value) for value in row])
+    plain = screen()
+    if wide or not plain.is_terminal:
+        plain = Console(width=WIDTH, color_system=None)
+    with plain.capture() as capture:
+        plain.print(grid)
+    return capture.get()
