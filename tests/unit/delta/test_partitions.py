@@ -63,7 +63,7 @@ def test_rows_need_a_column_to_be_in(tmp_path: Path) -> None:
     schema = pa.schema([("p", pa.int64()), ("x", pa.null()), ("y", pa.null())])
     table = sl.Table.create(tmp_path, schema, ["p"])
     rows = pa.table({"p": [1, 2]})
-    with pytest.raises(sl.InvalidSchema, match="all of its columns are of type void"):
+    with pytest.raises(sl.InvalidSchema, match="all columns are of type void"):
         table.append(rows)
     table.add_column(pa.field("id", pa.int64()))
     table.append(rows)
