@@ -45,7 +45,7 @@ class CheckpointPart:
         try:
             source = self.storage.open_input(self.path)
             check_footer(read_footer(source, self.path), self.path)
-            return pq.ParquetFile(source)
+            return pq.ParquetFile(source, page_checksum_verification=True)
         except FileNotFoundError:
             raise CorruptLog(
                 f"{self.storage.uri}: the checkpoint names {self.path}, which is not there; "

@@ -58,11 +58,13 @@ def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
 class DataFile:
     """A file of a snapshot, opened."""
 
-    def __init__(self, snapshot: Snapshot, add: Add, file: OpenFile | None = None) -> None:
-        """`file` is the same file, opened before."""
+    def __init__(
+        self, snapshot: Snapshot, add: Add, file: OpenFile | None = None, *, checksums: bool = True
+    ) -> None:
+        """`file` is the same file, opened before; `checksums` as `OpenFile` takes them."""
         self.snapshot = snapshot
         self.add = add
-        self.file = file or open_file(snapshot, add)
+        self.file = file or open_file(snapshot, add, checksums=checksums)
         self.binding: Binding = bind(
             snapshot.schema,
             partition_values(snapshot, add),
@@ -141,11 +143,11 @@ class DataFile:
         return rows
 
 
-def open_file(snapshot: Snapshot, add: Add) -> OpenFile:
+def open_file(snapshot: Snapshot, add: Add, *, checksums: bool = True) -> OpenFile:
     """The Parquet file itself."""
     location, store = snapshot.storage.source(decode_path(add.path))
     declared = [place.physical for place in variant_places(snapshot.schema)]
-    return OpenFile(location, store, variants=declared)
+    return OpenFile(location, store, variants=declared, checksums=checksums)
 
 
 def whole_rows(snapshot: Snapshot) -> Query:

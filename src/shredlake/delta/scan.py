@@ -121,8 +121,10 @@ class TableScan:
         timezone: str = "UTC",
         threads: int | None = None,
         checked: bool = True,
+        checksums: bool = True,
     ) -> None:
         """Without `checked`, `where` comes from an engine that has checked its types already."""
+        self.checksums = checksums
         self.snapshot = snapshot
         self.threads = threads or pa.cpu_count()
         if checked or isinstance(where, str):
@@ -262,7 +264,7 @@ class TableScan:
 
         def run(add: Add) -> Any:
             try:
-                return work(DataFile(self.snapshot, add))
+                return work(DataFile(self.snapshot, add, checksums=self.checksums))
             except InvalidFile as error:
                 raise InvalidFile(f"{self.snapshot.storage.uri}: {error}") from error
 

@@ -176,13 +176,14 @@ class Table:
         strict: bool = False,
         timezone: str = "UTC",
         threads: int | None = None,
+        checksums: bool = True,
     ) -> TableScan:
         """A lazy query: `to_arrow()`, `to_batches()`, `count()`, `explain()`.
 
         `columns` (a list, or one text as behind SELECT) and `where` (a condition, so boolean) are Spark SQL,
         such as `v:user.id::bigint AS user`. Files are pruned by
         partition values and statistics, also of paths into Variants. With `strict` a value that does not
-        cast is an error rather than null.
+        cast is an error rather than null. Pages are compared with their checksums, unless `checksums=False`.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("scan")
@@ -191,7 +192,15 @@ class Table:
         >>> t.scan(where="v:a::bigint > 20").files().num_rows
         0
         """
-        return TableScan(self._snapshot, columns, where, strict=strict, timezone=timezone, threads=threads)
+        return TableScan(
+            self._snapshot,
+            columns,
+            where,
+            strict=strict,
+            timezone=timezone,
+            threads=threads,
+            checksums=checksums,
+        )
 
     # ── Writing ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -45,7 +45,11 @@ FEW_COLUMNS: Final = 16
 class OpenFile:
     """A file's footer, parsed once, and the ways to read its columns. Threads may share it."""
 
-    def __init__(self, location: Location, store: Any = None, variants: Iterable[str] = ()) -> None:
+    def __init__(
+        self, location: Location, store: Any = None, variants: Iterable[str] = (), *, checksums: bool = True
+    ) -> None:
+        """With `checksums`, pages that have one are compared with it when they are read."""
+        self.checksums = checksums
         self.source: Source = open_input(location, store)
         footer = self.source.footer()
         self.chunks = Chunks(footer, self.name)
@@ -126,7 +130,11 @@ class OpenFile:
             yield self._checked(self._read_whole(group, whole), everything), whole, everything
         if chosen:
             reader = open_pages(
-                self.source, self._page_schema(frozenset(chosen)), chosen, repeated=self.columns.repeated
+                self.source,
+                self._page_schema(frozenset(chosen)),
+                chosen,
+                repeated=self.columns.repeated,
+                checksums=self.checksums,
             )
             positions = {column: at for at, column in enumerate(sorted(chosen))}
             for coverage, alike in _by_coverage(chosen).items():
@@ -270,7 +278,11 @@ class PooledReader:
         """`dictionaries` are columns that come as indexes into a dictionary."""
         self.view = FileView(file.source)
         self.reader = open_reader(
-            self.view, metadata=file.metadata, buffer_size=buffer_size, dictionaries=dictionaries
+            self.view,
+            metadata=file.metadata,
+            buffer_size=buffer_size,
+            dictionaries=dictionaries,
+            checksums=file.checksums,
         )
 
 

@@ -211,12 +211,18 @@ class ChosenPages:
 
 
 def open_pages(
-    source: Source, schema: PageSchema, columns: Mapping[int, ChosenPages], *, repeated: frozenset[int]
+    source: Source,
+    schema: PageSchema,
+    columns: Mapping[int, ChosenPages],
+    *,
+    repeated: frozenset[int],
+    checksums: bool,
 ) -> pq.ParquetReader:
     """Fetches the chosen pages and opens them as a Parquet file of one row group.
 
     Columns cover different rows, for pages end where they end: read only those together that cover the same.
-    `repeated` are the columns inside lists, where a page holds more values than rows.
+    `repeated` are the columns inside lists, where a page holds more values than rows. With `checksums`,
+    pages that have one are compared with it.
     """
     parts: list[bytes | memoryview] = [MAGIC]
     position = len(MAGIC)
@@ -232,7 +238,7 @@ def open_pages(
     row_count = max(choice.pages.row_count for choice in columns.values())
     parts.append(footer_bytes(thrift.write_struct(_footer(schema, chunks, row_count))))
     try:
-        return open_reader(pa.py_buffer(b"".join(parts)))
+        return open_reader(pa.py_buffer(b"".join(parts)), checksums=checksums)
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(
             f"{source.name}: its page index leads to pages that can't be read: {error}"
@@ -245,6 +251,7 @@ def open_reader(
     metadata: pq.FileMetaData | None = None,
     buffer_size: int = 0,
     dictionaries: Iterable[int] = (),
+    checksums: bool = True,
 ) -> pq.ParquetReader:
     """pyarrow's reader without `ParquetFile` around it, which lists all column names at every opening."""
     reader = pq.ParquetReader()
@@ -256,6 +263,7 @@ def open_reader(
         arrow_extensions_enabled=True,
         coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262, and 9999-12-31 is a favourite
         read_dictionary=sorted(dictionaries),
+        page_checksum_verification=checksums,
     )
     return reader
 

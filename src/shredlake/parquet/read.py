@@ -23,6 +23,7 @@ def read_parquet(
     threads: int | None = None,
     timezone: str = "UTC",
     store: Any = None,
+    checksums: bool = True,
 ) -> pa.Table:
     """Reads Parquet files, of whatever writer and layout.
 
@@ -34,6 +35,9 @@ def read_parquet(
     `variants` says how whole Variant columns come out: "variant", "struct" (as the file has them) or
     "json". A mapping says it by column, and tells that those columns are Variants where the file does not.
 
+    Pages that carry a checksum, as those of `write_parquet` do, are compared with it; `checksums=False`
+    spares that.
+
     >>> import io, pyarrow as pa, pyarrow.parquet as pq
     >>> file = io.BytesIO()
     >>> pq.write_table(pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]}), file)
@@ -42,6 +46,6 @@ def read_parquet(
     """
     scan = scan_parquet(
         path, columns, where, strict=strict, variants=variants, batch_size=batch_size, threads=threads,
-        timezone=timezone, store=store,
+        timezone=timezone, store=store, checksums=checksums,
     )  # fmt: skip
     return scan.to_arrow()

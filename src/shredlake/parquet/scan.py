@@ -181,6 +181,7 @@ def scan_parquet(
     threads: int | None = None,
     timezone: str = "UTC",
     store: Any = None,
+    checksums: bool = True,
 ) -> Scan:
     """A lazy query over Parquet files: `to_batches()`, `to_arrow()`, `count()`, `explain()`.
 
@@ -203,7 +204,7 @@ def scan_parquet(
             raise InvalidExpression(f"variants={view!r}: expected one of {', '.join(map(repr, VIEWS))}")
     declared = tuple(variants) if isinstance(variants, Mapping) else ()
     locations = find_files(path, store)
-    open_ = partial(OpenFile, store=store, variants=declared)
+    open_ = partial(OpenFile, store=store, variants=declared, checksums=checksums)
     if len(locations) == 1:
         files = [open_(locations[0])]
     else:

@@ -58,7 +58,10 @@ def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
     check_footer(source.footer(), source.name)
     try:
         file = pq.ParquetFile(
-            pa.PythonFile(_SourceFile(source), mode="r"), buffer_size=READ_BUFFER, pre_buffer=False
+            pa.PythonFile(_SourceFile(source), mode="r"),
+            buffer_size=READ_BUFFER,
+            pre_buffer=False,
+            page_checksum_verification=True,
         )
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(f"{source.name} can't be read: {error}") from error

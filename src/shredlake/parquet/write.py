@@ -221,6 +221,7 @@ class ParquetWriter:
             max_rows_per_page=options.page_rows,
             write_batch_size=min(1024, options.page_rows),
             write_page_index=True,
+            write_page_checksum=True,
             store_schema=False,
             store_decimal_as_integer=True,
             bloom_filter_options={
