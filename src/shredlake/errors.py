@@ -21,6 +21,8 @@ ShredlakeError
 │   ├── VersionNotFound     time travel to a version that is not there
 │   ├── CorruptLog          a log that contradicts itself
 │   ├── UnsupportedFeature  a protocol feature we do not know: names it
+│   ├── FileMissing         a file of the table is not there (also a FileNotFoundError)
+│   ├── StoreRefused        the store said no: no permission, a bad option; nothing was changed
 │   ├── CommitConflict      another writer got there first and the two can't both stand
 │   ├── CommitUncertain     the store failed while a commit was under way: it may be in the log or not
 │   └── ConstraintViolation a row breaks NOT NULL, a CHECK or an invariant: names it, shows the row
@@ -171,6 +173,14 @@ class CorruptLog(TableError):
 
 class UnsupportedFeature(TableError):
     """The table's protocol asks for a feature that shredlake does not have."""
+
+
+class FileMissing(TableError, FileNotFoundError):
+    """A file of the table, or of its log, is not there."""
+
+
+class StoreRefused(TableError):
+    """The store refused: no permission, an unknown option. It is certain that nothing was changed."""
 
 
 class CommitConflict(TableError):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import time
 import uuid
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -72,6 +71,11 @@ def write_checkpoint(snapshot: Snapshot) -> str:
     >>> write_checkpoint(example_table("write-checkpoint").snapshot)
     '_delta_log/00000000000000000001.checkpoint.parquet'
     """
+    with snapshot.storage.doing("written", f"{LOG}/{snapshot.version:020}.checkpoint"):
+        return _write(snapshot)
+
+
+def _write(snapshot: Snapshot) -> str:
     plan = _Plan(snapshot)
     if snapshot.settings.v2_checkpoints:
         path, files, size = _write_v2(snapshot, plan)
@@ -290,13 +294,6 @@ def _mapped(raw: Any, kind: pa.DataType) -> Any:
 
 
 def checkpoint_if_due(storage: Storage, properties: TableProperties, version: int) -> None:
-    """Writes a checkpoint of a version just committed, if the table's interval says so.
-
-    The commit stands whether this succeeds or not, so a failure is a warning.
-    """
-    try:
-        interval = properties.checkpoint_interval
-        if version > 0 and version % interval == 0:
-            write_checkpoint(load_snapshot(storage, version))
-    except Exception as error:
-        warnings.warn(f"version {version} is committed, but its checkpoint failed: {error}", stacklevel=2)
+    """Writes a checkpoint of a version just committed, if the table's interval says so."""
+    if version > 0 and version % properties.checkpoint_interval == 0:
+        write_checkpoint(load_snapshot(storage, version))

@@ -15,11 +15,11 @@ it tries the version after them, otherwise it is a `CommitConflict`.
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version as package_version
 from typing import Any
@@ -42,9 +42,13 @@ from shredlake.delta.log import commit_path, in_commit_timestamp, list_log
 from shredlake.delta.properties import TableProperties
 from shredlake.delta.snapshot import Snapshot, actions_of
 from shredlake.delta.storage import Storage
-from shredlake.errors import CommitConflict, CommitUncertain, TableError
+from shredlake.errors import CommitConflict, CommitUncertain, FileMissing, StoreRefused, TableError
 
 MAX_ATTEMPTS = 50
+READ_BACK_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between looks at a commit whose answer was lost."""
+
+_log = logging.getLogger(__name__)
 
 FileKey = tuple[str, str | None]
 
@@ -85,7 +89,8 @@ def commit(
 
     `snapshot` is what the actions were planned on; a table that is only planned comes into being. Raises
     `CommitConflict` where another commit since then can't stand beside this one, and after `max_attempts`
-    lost races. A checkpoint follows where one is due.
+    lost races; `CommitUncertain` where the store does not tell whether the commit stands. Any other error
+    means that it does not. Once it stands nothing is raised: a checkpoint that is due and fails is logged.
 
     >>> from shredlake.delta.example import example_table
     >>> snapshot = example_table("commit").snapshot
@@ -107,8 +112,8 @@ def commit(
             read_version=snapshot.version,
             in_commit_time=_in_commit_time(snapshot, actions, version),
         )
-        if _stands(snapshot.storage, version, [info, *actions], identity):
-            checkpoint_if_due(snapshot.storage, _properties_after(snapshot, actions), version)
+        if _stands(snapshot.storage, version, dumps([info, *actions])):
+            _checkpoint(snapshot, actions, version)
             return version
         for winner in _versions_from(snapshot.storage, version):
             path = commit_path(winner)
@@ -121,32 +126,72 @@ def commit(
     )
 
 
-def _stands(storage: Storage, version: int, actions: Sequence[Action], identity: str) -> bool:
-    """Whether the commit is in the log after this attempt; an error where the store does not tell.
+def _stands(storage: Storage, version: int, data: bytes) -> bool:
+    """Whether the commit is in the log after this attempt; `CommitUncertain` where nobody can tell.
 
-    Where the version exists, an earlier put may have gone through although its answer was lost.
+    A store may take a commit and fail before it says so. What is in the log then decides: our bytes, which
+    hold an id of their own, somebody else's, or nothing.
     """
+    path = commit_path(version)
     try:
-        return try_commit(storage, version, actions) or _is_ours(storage, version, identity)
-    except TableError as error:
-        with suppress(TableError, FileNotFoundError):
-            if _is_ours(storage, version, identity):
-                return True
-        if storage.is_local and storage.head(commit_path(version)) is None:
-            raise
-        raise CommitUncertain(
-            f"{storage.uri}: version {version} may have been committed or not ({error}). Its files were "
-            "kept; see in history() whether it is there before trying again, or use transaction=..."
-        ) from error
+        if try_commit(storage, version, data):
+            return True
+        problem: Exception | None = None
+    except StoreRefused:
+        raise
+    except Exception as error:
+        problem = error
+    try:
+        found = _read_back(storage, path)
+    except Exception as error:
+        raise _uncertain(storage, version, problem or error) from error
+    if found == data:
+        return True
+    if problem is None or (found is not None and not data.startswith(found)):
+        return False  # somebody else has the version
+    if found is None and storage.is_local:
+        raise problem
+    raise _uncertain(storage, version, problem) from problem
 
 
-def try_commit(storage: Storage, version: int, actions: Sequence[Action]) -> bool:
+def try_commit(storage: Storage, version: int, data: bytes) -> bool:
     """Creates one version of the log; False if it exists."""
     try:
-        storage.create(commit_path(version), dumps(actions))
+        storage.create(commit_path(version), data)
     except FileExistsError:
         return False
     return True
+
+
+def _read_back(storage: Storage, path: str) -> bytes | None:
+    """What is in the log, None for nothing. A store that is away for a moment is asked again."""
+    for wait in READ_BACK_WAITS:
+        try:
+            return storage.get(path)
+        except FileMissing:
+            return None
+        except TableError:
+            time.sleep(wait)
+    try:
+        return storage.get(path)
+    except FileMissing:
+        return None
+
+
+def _uncertain(storage: Storage, version: int, problem: Exception) -> CommitUncertain:
+    return CommitUncertain(
+        f"{storage.uri}: version {version} may have been committed or not ({problem}). Its files were "
+        "kept; see in history() whether it is there before trying again, or use transaction=..."
+    )
+
+
+def _checkpoint(snapshot: Snapshot, actions: Sequence[Action], version: int) -> None:
+    """A checkpoint where one is due. The commit stands whether this succeeds or not."""
+    try:
+        checkpoint_if_due(snapshot.storage, _properties_after(snapshot, actions), version)
+    except Exception as error:
+        place = snapshot.storage.uri
+        _log.warning("%s: version %d is committed, but its checkpoint failed: %s", place, version, error)
 
 
 def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action], reads: Reads) -> None:
@@ -190,14 +235,6 @@ def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action
 
 def _versions_from(storage: Storage, version: int) -> list[int]:
     return sorted(number for number in list_log(storage, version).commits if number >= version)
-
-
-def _is_ours(storage: Storage, version: int, identity: str) -> bool:
-    path = commit_path(version)
-    for action in loads(storage.get(path), path):
-        if isinstance(action, CommitInfo):
-            return action.fields.get("txnId") == identity
-    return False
 
 
 def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta import partitions
 from shredlake.delta.actions import Action, Add, ChangeFile, Remove, Transaction
+from shredlake.delta.cleanup import removed_unless_committed
 from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, Reads, commit
 from shredlake.delta.constraints import Constraints, complete
 from shredlake.delta.features import require_writable
@@ -21,9 +22,9 @@ from shredlake.delta.rebind import condition
 from shredlake.delta.rewrite import delete_rows, write_changes
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage, decode_path, is_absolute
+from shredlake.delta.storage import Storage
 from shredlake.delta.write import DEFAULT_FILE_BYTES, write_files
-from shredlake.errors import CommitConflict, CommitUncertain, ConstraintViolation, InvalidSchema
+from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
 from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
@@ -107,7 +108,7 @@ def append(
         return snapshot.version
     written: list[Action] = []
     try:
-        with cleaning_up(snapshot.storage, written):
+        with removed_unless_committed(snapshot.storage, written):
             rows = write_rows(snapshot, data, shredding, options, written)
             operation = Operation(
                 "WRITE",
@@ -141,7 +142,7 @@ def overwrite(
         require_writable(snapshot.protocol, storage.uri)
         predicate = condition(where, snapshot.schema)
         written: list[Action] = []
-        with cleaning_up(storage, written):
+        with removed_unless_committed(storage, written):
             check = None if predicate is None else _matches(predicate)
             rows = write_rows(snapshot, tables, shredding, options, written, check)
             new = [action for action in written if isinstance(action, Add)]
@@ -182,13 +183,12 @@ def _matches(predicate: Expr) -> Callable[[pa.Table, int], None]:
 def _replaced_rows(
     snapshot: Snapshot, predicate: Expr, new: Sequence[Add], written: list[Action]
 ) -> tuple[list[Remove], Reads]:
-    outcome = delete_rows(snapshot, predicate)
-    written.extend(outcome.actions)
-    if any(isinstance(action, ChangeFile) for action in outcome.actions):
+    outcome = delete_rows(snapshot, predicate, written)
+    if any(isinstance(action, ChangeFile) for action in written):
         # Change files must tell the whole story, the inserted rows too.
         for add in new:
             written.extend(write_changes(snapshot, read_rows(snapshot, add), "insert", {}))
-    removed = [action for action in outcome.actions if isinstance(action, Remove)]
+    removed = [action for action in written if isinstance(action, Remove)]
     return removed, outcome.reads(snapshot, predicate)
 
 
@@ -226,10 +226,11 @@ def delete(storage: Storage, where: str | Expr | None) -> int:
     def plan(snapshot: Snapshot) -> int:
         require_writable(snapshot.protocol, storage.uri)
         predicate = condition(where, snapshot.schema)
-        outcome = delete_rows(snapshot, predicate)
-        if not outcome.actions:
-            return snapshot.version
-        with cleaning_up(storage, outcome.actions):
+        written: list[Action] = []
+        with removed_unless_committed(storage, written):
+            outcome = delete_rows(snapshot, predicate, written)
+            if not written:
+                return snapshot.version
             operation = Operation(
                 "DELETE",
                 {"predicate": [] if where is None else [str(where)]},
@@ -238,10 +239,10 @@ def delete(storage: Storage, where: str | Expr | None) -> int:
                     "numAddedFiles": outcome.added_files,
                     "numDeletedRows": outcome.deleted_rows,
                     "numCopiedRows": outcome.copied_rows,
-                    "numAddedChangeFiles": sum(isinstance(a, ChangeFile) for a in outcome.actions),
+                    "numAddedChangeFiles": sum(isinstance(a, ChangeFile) for a in written),
                 },
             )
-            return commit(snapshot, outcome.actions, operation, outcome.reads(snapshot, predicate))
+            return commit(snapshot, written, operation, outcome.reads(snapshot, predicate))
 
     return planned_again(storage, plan)
 
@@ -255,27 +256,6 @@ def planned_again(storage: Storage, plan: Callable[[Snapshot], int]) -> int:
             if attempt == MAX_PLANS - 1:
                 raise
     raise AssertionError("unreachable")
-
-
-class cleaning_up:
-    """Deletes the files of a write that was not committed.
-
-    Where that is not certain they stay: an interrupt can come at any moment of a commit. Vacuum removes
-    what no version has.
-    """
-
-    def __init__(self, storage: Storage, written: Sequence[Action]) -> None:
-        self.storage = storage
-        self.written = written
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or not issubclass(kind, Exception) or issubclass(kind, CommitUncertain):
-            return
-        paths = [a.path for a in self.written if isinstance(a, Add | ChangeFile) and not is_absolute(a.path)]
-        self.storage.delete(decode_path(path) for path in paths)
 
 
 def _is_done(snapshot: Snapshot, transaction: tuple[str, int]) -> bool:

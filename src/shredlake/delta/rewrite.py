@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -38,7 +38,7 @@ CHANGE_DIRECTORY = "_change_data/"
 class Rewrite:
     """The outcome: actions, what was read, what was counted."""
 
-    actions: list[Action] = field(default_factory=list)
+    actions: list[Action]
     files_read: list[Add] = field(default_factory=list)
     deleted_rows: int = 0
     copied_rows: int = 0
@@ -70,12 +70,15 @@ def may_hold(snapshot: Snapshot, predicate: Expr | None, added: Sequence[Add]) -
     return bool(prune(with_added, predicate).keep.any())
 
 
-def delete_rows(snapshot: Snapshot, predicate: Expr | None) -> Rewrite:
-    """Plans and writes the removal of all rows for which the predicate is true."""
+def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action]) -> Rewrite:
+    """Plans and writes the removal of all rows for which the predicate is true.
+
+    `actions` grows file by file: whoever gives up halfway knows what was written.
+    """
     predicate = None if predicate is None else canonical(predicate, snapshot.schema)
     verdict = prune(snapshot, predicate)
     candidates = as_adds(snapshot.files.table(keep=verdict.keep))
-    result = Rewrite(files_read=candidates)
+    result = Rewrite(actions, files_read=candidates)
     feed = snapshot.settings.change_feed
     whole: list[tuple[Add, int]] = []
     for add in candidates:  # one file in memory at a time
@@ -164,12 +167,12 @@ def _write_changes(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table
     result.actions.extend(write_changes(snapshot, rows, kind, layout))
 
 
-def write_changes(snapshot: Snapshot, rows: pa.Table, kind: str, layout: dict[str, str]) -> list[ChangeFile]:
+def write_changes(
+    snapshot: Snapshot, rows: pa.Table, kind: str, layout: dict[str, str]
+) -> Iterator[ChangeFile]:
     """Change files that say the same of all rows."""
     if not may_shred(snapshot):
         layout = {}
     marked = rows.append_column(CHANGE_TYPE, pa.array([kind] * rows.num_rows, pa.string()))
-    return [
-        ChangeFile(add.path, add.size, add.partition_values, add.tags)
-        for add in write_files(change_spec(snapshot, layout), marked)
-    ]
+    for add in write_files(change_spec(snapshot, layout), marked):
+        yield ChangeFile(add.path, add.size, add.partition_values, add.tags)

@@ -3,46 +3,45 @@
 A `Storage` is an address and the options to reach it. It opens its connection when first used and again
 after it was pickled, so workers get the same door as the driver. Paths inside are plain (decoded) keys
 relative to the root; what the log writes is percent-encoded and goes through `decode_path`/`encode_path`.
+
+Local directories are reached with plain system calls (`LocalFiles`), everything else through obstore
+(`StoreFiles`). Whatever fails behind the door is a `TableError` in front of it, without credentials.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
-import obstore
 import pyarrow as pa
-from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
-from obstore.store import LocalStore, MemoryStore, from_url
+from obstore import exceptions as store_errors
 
-from shredlake.errors import CorruptLog, TableError
+from shredlake.delta.local_files import Entry, LocalFiles, make_directories
+from shredlake.delta.secrets import StorageOptions, holds_secrets, shown_address, without_secrets
+from shredlake.delta.store_files import StoreFiles
+from shredlake.errors import CorruptLog, FileMissing, ShredlakeError, StoreRefused, TableError, WrongType
 from shredlake.parquet.source import FileView, open_input
 
-_memory_stores: dict[str, MemoryStore] = {}
-_memory_lock = threading.Lock()
+__all__ = ["Entry", "Storage", "decode_path", "encode_path", "is_absolute", "locate", "normalized_uri"]
+
+_MISSING = (FileNotFoundError, NotADirectoryError, store_errors.NotFoundError)
+_REFUSALS = (
+    store_errors.PermissionDeniedError,
+    store_errors.UnauthenticatedError,
+    store_errors.InvalidPathError,
+    store_errors.NotSupportedError,
+    store_errors.UnknownConfigurationKeyError,
+)
+"""Answers after which it is certain that nothing was written."""
 
 # What a URI path may hold unescaped (RFC 2396), less the comma: Hadoop's own writers escape nothing else.
 _UNESCAPED = "/!'()*=$&+:@,;~"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One stored object: key relative to the root, size in bytes, when it was last written."""
-
-    path: str
-    size: int
-    modified: datetime
-
-    @property
-    def modified_ms(self) -> int:
-        return int(self.modified.timestamp() * 1000)
 
 
 def normalized_uri(uri: str | os.PathLike[str]) -> str:
@@ -53,12 +52,25 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
     >>> normalized_uri("/data/events")
     'file:///data/events'
     """
-    text = os.fspath(uri)
-    scheme = urlsplit(text).scheme
-    if len(scheme) < 2:  # none, or a drive letter
-        return Path(text).expanduser().absolute().as_uri().rstrip("/")
-    if scheme == "file":
-        return Path(unquote(urlsplit(text).path)).as_uri().rstrip("/")
+    try:
+        text = os.fspath(uri)
+    except TypeError:
+        raise WrongType(f"a table's address is a path or a URL, not a {type(uri).__name__}") from None
+    if not isinstance(text, str) or not text.strip():
+        raise TableError("a table's address is a path or a URL; this one is empty or not text")
+    if holds_secrets(text):
+        raise TableError(
+            f"{shown_address(text)}: an address may not hold a password or a query; pass credentials as "
+            "storage_options"
+        )
+    try:
+        scheme = urlsplit(text).scheme
+        if len(scheme) < 2:  # none, or a drive letter
+            return Path(text).expanduser().absolute().as_uri().rstrip("/")
+        if scheme == "file":
+            return Path(unquote(urlsplit(text).path)).as_uri().rstrip("/")
+    except (ValueError, RuntimeError) as error:
+        raise TableError(f"{text!r} is not an address: {error}") from None
     return text.rstrip("/")
 
 
@@ -113,7 +125,7 @@ class Storage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", normalized_uri(self.uri))
-        object.__setattr__(self, "options", dict(self.options))
+        object.__setattr__(self, "options", StorageOptions(self.options))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Storage, (self.uri, dict(self.options))
@@ -131,31 +143,12 @@ class Storage:
         return Path(unquote(urlsplit(self.uri).path))
 
     @cached_property
-    def store(self) -> Any:
-        """The obstore handle that does the work."""
+    def files(self) -> LocalFiles | StoreFiles:
+        """What does the work: system calls or an obstore handle."""
         if self.is_local:
-            return LocalStore(self.local_root, mkdir=True) if self.local_root.exists() else None
-        if self.uri.startswith("memory://"):
-            return _memory_store(self.uri)
-        try:
-            return from_url(self.uri, **self.options)
-        except (BaseError, ValueError, TypeError) as error:
-            raise TableError(f"{self.uri} can't be opened: {_first_line(error)}") from error
-
-    @cached_property
-    def _prefix(self) -> str:
-        """In-memory stores are shared by host, so the table's path goes in front of each key."""
-        if not self.uri.startswith("memory://"):
-            return ""
-        path = urlsplit(self.uri).path.strip("/")
-        return f"{path}/" if path else ""
-
-    def _connected(self) -> Any:
-        """The handle for writing: a local directory is made when the first file comes."""
-        if self.store is None:
-            self.local_root.mkdir(parents=True, exist_ok=True)
-            del self.__dict__["store"]
-        return self.store
+            return LocalFiles(self.local_root)
+        with self.doing("opened"):
+            return StoreFiles.at(self.uri, self.options)
 
     def list(self, prefix: str = "", start_after: str | None = None) -> list[Entry]:
         """Every object below `prefix`, sorted by key; only those after `start_after` where given."""
@@ -163,87 +156,48 @@ class Storage:
 
     def entries(self, prefix: str = "", start_after: str | None = None) -> Iterator[Entry]:
         """The same as the store sends them, page by page, in any order."""
-        if self.store is None:
-            return
-        full = self._prefix + prefix
-        offset = None if start_after is None else self._prefix + start_after
-        skip = len(self._prefix)
-        try:
-            for chunk in obstore.list(self.store, full or None, offset=offset):
-                for meta in chunk:
-                    yield Entry(meta["path"][skip:], meta["size"], meta["last_modified"])
-        except (FileNotFoundError, NotFoundError):
-            return
-        except BaseError as error:
-            raise self._failed("listed", prefix, error) from error
+        with self.doing("listed", prefix):
+            yield from self.files.entries(prefix, start_after)
 
     def get(self, path: str) -> bytes:
-        """The whole object. FileNotFoundError where there is none."""
-        if self.store is None:
-            raise FileNotFoundError(f"{self.uri}/{path}")
-        try:
-            return bytes(obstore.get(self.store, self._prefix + path).bytes())
-        except (FileNotFoundError, NotFoundError):
-            raise FileNotFoundError(f"{self.uri}/{path}") from None
-        except BaseError as error:
-            raise self._failed("read", path, error) from error
+        """The whole object. `FileMissing`, a FileNotFoundError, where there is none."""
+        with self.doing("read", path):
+            return self.files.get(path)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Part of an object."""
-        if self.store is None:
-            raise FileNotFoundError(f"{self.uri}/{path}")
-        try:
-            return bytes(obstore.get_range(self.store, self._prefix + path, start=start, length=length))
-        except (FileNotFoundError, NotFoundError):
-            raise FileNotFoundError(f"{self.uri}/{path}") from None
-        except BaseError as error:
-            raise self._failed("read", path, error) from error
+        with self.doing("read", path):
+            return self.files.get_range(path, start, length)
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes an object, replacing what was there."""
-        try:
-            obstore.put(self._connected(), self._prefix + path, data)
-        except (BaseError, OSError) as error:
-            raise self._failed("written", path, error) from error
+        """Writes an object, replacing what was there: whole or not at all."""
+        with self.doing("written", path):
+            self.files.put(path, data)
 
     def create(self, path: str, data: bytes) -> None:
-        """Writes an object that is not there yet, atomically. FileExistsError where it is."""
-        try:
-            obstore.put(self._connected(), self._prefix + path, data, mode="create")
-        except (AlreadyExistsError, PreconditionError):
-            raise FileExistsError(f"{self.uri}/{path}") from None
-        except (BaseError, OSError) as error:
-            raise self._failed("written", path, error) from error
+        """Writes an object that is not there yet, atomically and durably. FileExistsError where it is."""
+        with self.doing("written", path):
+            self.files.create(path, data)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Removes objects; those already gone are no error."""
+        """Removes objects; those already gone are not an error."""
         for path in paths:
-            try:
-                obstore.delete(self._connected(), self._prefix + path)
-            except (FileNotFoundError, NotFoundError):
-                continue
-            except BaseError as error:
-                raise self._failed("deleted", path, error) from error
+            with self.doing("deleted", path):
+                self.files.delete(path)
 
     def head(self, path: str) -> Entry | None:
         """What is stored at a key, or None."""
-        if self.store is None:
-            return None
-        try:
-            meta = obstore.head(self.store, self._prefix + path)
-        except (FileNotFoundError, NotFoundError):
-            return None
-        except BaseError as error:
-            raise self._failed("read", path, error) from error
-        return Entry(path, meta["size"], meta["last_modified"])
+        with self.doing("read", path):
+            return self.files.head(path)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """A file as pyarrow reads it."""
         if self.head(path) is None:
-            raise FileNotFoundError(f"{self.uri}/{path}")
+            raise FileMissing(f"{self.uri}/{path} is not there")
         location, store = self.source(path)
         if self.is_local:
-            return pa.memory_map(location)
+            with self.doing("read", path):
+                return pa.memory_map(location)
         return pa.PythonFile(FileView(open_input(location, store)), mode="r")
 
     def source(self, path: str) -> tuple[str, Any]:
@@ -253,16 +207,39 @@ class Storage:
             return storage.source(key)
         if self.is_local:
             return str(self.local_root / path), None
-        return self._prefix + path, self._connected()
+        files = cast(StoreFiles, self.files)
+        return files.prefix + path, files.store
 
     def destination(self, path: str) -> tuple[str, Any]:
         """Where the Parquet layer puts a new file; local directories are made."""
         if self.is_local:
-            (self.local_root / path).parent.mkdir(parents=True, exist_ok=True)
+            with self.doing("written", path):
+                make_directories((self.local_root / path).parent)
         return self.source(path)
 
-    def _failed(self, verb: str, path: str, error: Exception) -> TableError:
-        return TableError(f"{self.uri}/{path} could not be {verb}: {_first_line(error)}")
+    @contextmanager
+    def doing(self, verb: str, path: str = "") -> Iterator[None]:
+        """Turns whatever the system or the store raises into an error of ours."""
+        where = f"{self.uri}/{path}" if path else self.uri
+        try:
+            yield
+        except (ShredlakeError, FileExistsError):
+            raise
+        except _REFUSALS as error:
+            raise StoreRefused(self._message(where, verb, error)) from None
+        except (OSError, ValueError, TypeError, store_errors.BaseError) as error:
+            kind = FileMissing if verb == "read" and isinstance(error, _MISSING) else TableError
+            raise kind(self._message(where, verb, error)) from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, for options that obstore can't take
+                raise
+            raise StoreRefused(self._message(where, verb, error)) from None
+
+    def _message(self, where: str, verb: str, error: BaseException) -> str:
+        """Store errors come with pages of debug text; the first line says it."""
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        line = reason.strip().partition("\n")[0]
+        return without_secrets(f"{where} could not be {verb}: {line}", self.options)
 
 
 def locate(path: str, options: Mapping[str, Any]) -> tuple[Storage, str]:
@@ -270,13 +247,3 @@ def locate(path: str, options: Mapping[str, Any]) -> tuple[Storage, str]:
     uri = path if "://" in path else normalized_uri(unquote(path.removeprefix("file:")))
     parent, _, name = uri.rpartition("/")
     return Storage(parent, options), unquote(name)
-
-
-def _memory_store(uri: str) -> MemoryStore:
-    with _memory_lock:
-        return _memory_stores.setdefault(urlsplit(uri).netloc, MemoryStore())
-
-
-def _first_line(error: Exception) -> str:
-    """Store errors come with pages of debug text; the first line says it."""
-    return str(error).strip().partition("\n")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -28,6 +29,8 @@ from shredlake.delta.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
 from shredlake.parquet.write import WriteOptions
+
+_log = logging.getLogger(__name__)
 
 
 class Table:
@@ -60,7 +63,7 @@ class Table:
         if timestamp is not None:
             latest = load_snapshot(self._storage)
             version = version_at(self._storage, timestamp, history_.enabled_since(latest))
-        self._snapshot = load_snapshot(self._storage, version)
+        self._loaded: Snapshot | None = load_snapshot(self._storage, version)
 
     @classmethod
     def create(
@@ -97,7 +100,16 @@ class Table:
             force=force,
         )
         create(table, cluster_by)
-        return cls(uri, storage_options=storage_options)
+        return cls._at(storage)
+
+    @classmethod
+    def _at(cls, storage: Storage) -> Table:
+        """A table that was just committed: what is in its log is read when it can be."""
+        table = cls.__new__(cls)
+        table._storage = storage
+        table._travelled = False
+        table._moved(0)
+        return table
 
     # ── Facts ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,28 +123,30 @@ class Table:
     @property
     def snapshot(self) -> Snapshot:
         """The version that is open, with everything the log says of it."""
-        return self._snapshot
+        if self._loaded is None:
+            self._loaded = load_snapshot(self._storage)
+        return self._loaded
 
     @property
     def version(self) -> int:
-        return self._snapshot.version
+        return self.snapshot.version
 
     @property
     def schema(self) -> pa.Schema:
         """Columns and types as Arrow has them; a Variant column is `sl.variant()`."""
-        return self._snapshot.arrow_schema
+        return self.snapshot.arrow_schema
 
     @property
     def protocol(self) -> Protocol:
-        return self._snapshot.protocol
+        return self.snapshot.protocol
 
     @property
     def properties(self) -> Mapping[str, str]:
-        return self._snapshot.properties
+        return self.snapshot.properties
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        return self._snapshot.metadata.partition_columns
+        return self.snapshot.metadata.partition_columns
 
     def files(self) -> pa.Table:
         """The live files: one row each, columns as in an `add` action of the protocol.
@@ -142,7 +156,7 @@ class Table:
         >>> t.files().column("size").type, t.files().num_rows
         (DataType(int64), 1)
         """
-        return self._snapshot.files.table()
+        return self.snapshot.files.table()
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """What was done to the table, the newest first.
@@ -151,7 +165,7 @@ class Table:
         >>> [(entry["version"], entry["operation"]) for entry in example_table("history").history()]
         [(1, 'WRITE'), (0, 'CREATE TABLE')]
         """
-        return list(history_.history(self._snapshot, limit))
+        return list(history_.history(self.snapshot, limit))
 
     def refresh(self) -> Table:
         """Moves on to the latest version.
@@ -162,7 +176,7 @@ class Table:
         >>> t.version, t.refresh().version
         (1, 2)
         """
-        self._snapshot = load_snapshot(self._storage)
+        self._loaded = load_snapshot(self._storage)
         self._travelled = False
         return self
 
@@ -193,7 +207,7 @@ class Table:
         0
         """
         return TableScan(
-            self._snapshot,
+            self.snapshot,
             columns,
             where,
             strict=strict,
@@ -327,7 +341,7 @@ class Table:
         '_delta_log/00000000000000000001.checkpoint.parquet'
         """
         require_writable(self.protocol, self.uri)
-        return write_checkpoint(self._snapshot)
+        return write_checkpoint(self.snapshot)
 
     def vacuum(
         self,
@@ -383,7 +397,7 @@ class Table:
         >>> t.changes(2).select(["id", "_change_type"]).to_pylist()
         [{'id': 1, '_change_type': 'delete'}]
         """
-        return changes(self._snapshot, start, end)
+        return changes(self.snapshot, start, end)
 
     def _writable(self) -> Snapshot:
         """The latest snapshot, to plan a write on."""
@@ -395,5 +409,10 @@ class Table:
         return load_snapshot(self._storage)
 
     def _moved(self, version: int) -> int:
-        self._snapshot = load_snapshot(self._storage)
+        """After a commit: moves on to what it wrote. It stands, so a failure waits for the next read."""
+        self._loaded = None
+        try:
+            self._loaded = load_snapshot(self._storage)
+        except Exception as error:
+            _log.warning("%s: version %d is committed, but could not be read: %s", self.uri, version, error)
         return version

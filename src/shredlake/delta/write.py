@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta import partitions
 from shredlake.delta.actions import Add
+from shredlake.delta.cleanup import remove_quietly
 from shredlake.delta.conform import physical
 from shredlake.delta.schema import Array, Map, Struct, arrow_schema
 from shredlake.delta.stats import StatsPolicy, file_stats, leaf_columns
@@ -80,14 +82,19 @@ class DataFileWriter:
         self._nulls: dict[tuple[str, ...], int] = {
             leaf.physical: 0 for leaf in leaf_columns(spec.data_schema) if isinstance(leaf.type, Array | Map)
         }
-        location, store = spec.storage.destination(self.path)
-        self._writer = ParquetWriter(
-            location,
-            arrow_schema(spec.data_schema, physical=True),
-            shredding=dict(spec.shredding) if spec.may_shred else {},
-            options=spec.options,
-            store=store,
-        )
+        with self._writing():
+            location, store = spec.storage.destination(self.path)
+            self._writer = ParquetWriter(
+                location,
+                arrow_schema(spec.data_schema, physical=True),
+                shredding=dict(spec.shredding) if spec.may_shred else {},
+                options=spec.options,
+                store=store,
+            )
+
+    def _writing(self) -> AbstractContextManager[None]:
+        """A full disk or a store that fails is an error of the table."""
+        return self.spec.storage.doing("written", self.path)
 
     def write(self, data: pa.Table | pa.RecordBatch) -> None:
         """Takes rows."""
@@ -95,11 +102,20 @@ class DataFileWriter:
         table = physical(table, self.spec.data_schema)
         for names in self._nulls:
             self._nulls[names] += _null_count(table, names)
-        self._writer.write(table)
+        with self._writing():
+            self._writer.write(table)
 
     def close(self) -> Add:
-        """Finishes the file and returns its action."""
-        facts: FileFacts = self._writer.close()
+        """Finishes the file and returns its action. If that fails there is no file."""
+        try:
+            with self._writing():
+                facts = self._writer.close()
+            return self._action(facts)
+        except Exception:
+            remove_quietly(self.spec.storage, [self.path])
+            raise
+
+    def _action(self, facts: FileFacts) -> Add:
         spec = self.spec
         stats = file_stats(
             facts,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
+from shredlake.delta.cleanup import removed_unless_committed
 from shredlake.delta.commit import Operation, commit
 from shredlake.delta.constraints import GENERATED
 from shredlake.delta.create import planned
@@ -63,6 +65,8 @@ from shredlake.spark.task import (
     with_computed,
     write_splits,
 )
+
+_log = logging.getLogger(__name__)
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
@@ -336,13 +340,12 @@ def finish(
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
     try:
-        check_counts(results, options.max_rejects, storage.uri)
-        staged = [result.staged for result in results if result.staged is not None]
-        write_rejects(places, staged, lines, claim, storage)
-        version = commit_adds(snapshot, adds, claim.marks, source)
+        with removed_unless_committed(storage, adds):
+            check_counts(results, options.max_rejects, storage.uri)
+            staged = [result.staged for result in results if result.staged is not None]
+            write_rejects(places, staged, lines, claim, storage)
+            version = commit_adds(snapshot, adds, claim.marks, source)
     except (CommitConflict, TooManyRejects, VerificationFailed, FileNotFoundError):
-        # Certain that nothing was committed. After any other error the commit may stand: vacuum will tell.
-        storage.delete(decode_path(add.path) for add in adds)
         discard_staged(places)
         if list_log(storage).latest is not None:
             latest = load_snapshot(storage)
@@ -402,12 +405,13 @@ def commit_adds(snapshot: Snapshot, adds: Sequence[Add], marks: Sequence[Mark], 
         {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
     )
     done = [Transaction(*mark, int(time.time() * 1000)) for mark in marks]
-    try:
-        return commit(snapshot, [*done, *adds], operation)
-    except CommitConflict:
-        if snapshot.version >= 0:
-            raise
-        return commit(made_meanwhile(snapshot, marks), [*done, *adds], operation)
+    with removed_unless_committed(snapshot.storage, adds):
+        try:
+            return commit(snapshot, [*done, *adds], operation)
+        except CommitConflict:
+            if snapshot.version >= 0:
+                raise
+            return commit(made_meanwhile(snapshot, marks), [*done, *adds], operation)
 
 
 def made_meanwhile(plan: Snapshot, marks: Sequence[Mark]) -> Snapshot:
@@ -424,9 +428,18 @@ def made_meanwhile(plan: Snapshot, marks: Sequence[Mark]) -> Snapshot:
 
 
 def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
-    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns."""
-    if not adds:
+    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns.
+
+    The rows are committed when this is asked, so a file that can't be read now is not an error.
+    """
+    try:
+        return _typed_share(storage, adds, physical) if adds else None
+    except Exception as error:
+        _log.warning("%s is written, but its share of typed bytes is not known: %s", storage.uri, error)
         return None
+
+
+def _typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
     typed = total = 0
     with pq.ParquetFile(storage.open_input(decode_path(adds[0].path))) as file:
         for group in range(file.metadata.num_row_groups):

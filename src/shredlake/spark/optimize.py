@@ -23,15 +23,15 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.delta.actions import Action, Add
+from shredlake.delta.cleanup import removed_unless_committed
 from shredlake.delta.commit import Operation, Reads, commit
 from shredlake.delta.files import as_adds
 from shredlake.delta.rebind import condition
 from shredlake.delta.skipping import prune
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage, decode_path
+from shredlake.delta.storage import Storage
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.errors import CommitConflict, VerificationFailed
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
@@ -141,11 +141,8 @@ def _commit(
             "numAddedBytes": sum(add.size for add in new),
         },
     )
-    try:
+    with removed_unless_committed(snapshot.storage, new):
         return commit(snapshot, actions, operation, Reads(files=frozenset(add.key for add in old)))
-    except CommitConflict:
-        snapshot.storage.delete(decode_path(add.path) for add in new)
-        raise
 
 
 def pack(adds: Sequence[Add], file_bytes: int) -> Iterator[tuple[Add, ...]]:
@@ -267,13 +264,11 @@ def _sorted_by_spark(
     answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"), watch)
     results = [CopyResult.from_json(row["result"]) for row in answers]
     sums = [CopyResult.from_json(answer).total for answer in engine.run(bins, partial(sum_files, small))]
-    try:
+    written = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    with removed_unless_committed(snapshot.storage, written):
         check_same(
             reduce(plus, sums, RowSum()),
             reduce(plus, (result.total for result in results), RowSum()),
             snapshot.storage.uri,
         )
-    except VerificationFailed:
-        snapshot.storage.delete(decode_path(str(add["path"])) for result in results for add in result.adds)
-        raise
     return results

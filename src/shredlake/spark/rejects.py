@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Action, Transaction
+from shredlake.delta.cleanup import removed_unless_committed
 from shredlake.delta.commit import Operation, commit
 from shredlake.delta.create import create, planned
 from shredlake.delta.log import list_log
-from shredlake.delta.mutate import cleaning_up, write_rows
+from shredlake.delta.mutate import write_rows
 from shredlake.delta.snapshot import load_snapshot
 from shredlake.delta.storage import Storage
 from shredlake.errors import CommitConflict, PipelineError, TableExists
@@ -179,7 +180,7 @@ def _append(
             Transaction(*mark, int(time.time() * 1000)) for file, mark in marks.items() if file not in known
         ]
         try:
-            with cleaning_up(rejects, written):
+            with removed_unless_committed(rejects, written):
                 rows = write_rows(snapshot, _numbered(staging, paths, lines, known), None, None, written)
                 operation = Operation("WRITE", {"mode": "Append", "partitionBy": []}, {"numOutputRows": rows})
                 if rows:

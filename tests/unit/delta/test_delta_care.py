@@ -573,5 +573,5 @@ def test_absolute_paths(tmp_path: Path) -> None:
 
 
 def test_an_address_that_can_not_be() -> None:
-    with pytest.raises(sl.TableError, match="can't be opened"):
+    with pytest.raises(sl.TableError, match="could not be opened"):
         sl.Table("nothing://like/that")

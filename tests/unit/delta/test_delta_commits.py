@@ -169,7 +169,7 @@ def test_many_winners_are_checked_one_after_the_other(table: sl.Table) -> None:
 
 def test_attempts_are_bounded(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commits, "try_commit", lambda *_: False)
-    monkeypatch.setattr(commits, "_is_ours", lambda *_: False)
+    monkeypatch.setattr(commits, "_read_back", lambda *_: b"theirs")
     with pytest.raises(
         sl.CommitConflict, match=r"gave up after 3 attempts .* Nothing was changed: try again"
     ):

@@ -1,0 +1,213 @@
+"""A table's directory on the local disk: plain system calls, each write whole and on disk before it returns.
+
+A file is written under a hidden temporary name, synced, and only then given its name: by a hard link where
+it must not exist yet, by a rename where it may. Then the directory is synced, so a machine that stops
+right afterwards keeps the file. Temporaries of killed writers are removed by vacuum.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+_NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+"""What file systems answer that have no hard links."""
+
+_CANNOT_SYNC: Final = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES}
+"""What file systems answer that can't sync a directory."""
+
+_READ: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One stored object: key relative to the root, size in bytes, when it was last written."""
+
+    path: str
+    size: int
+    modified: datetime
+
+    @property
+    def modified_ms(self) -> int:
+        return int(self.modified.timestamp() * 1000)
+
+
+class LocalFiles:
+    """The files below a directory. Errors are those of the system."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+
+    def _at(self, path: str) -> str:
+        return os.path.join(self.root, path)
+
+    def entries(self, prefix: str, start_after: str | None) -> Iterator[Entry]:
+        """The files below a directory, in any order; links to directories are not followed."""
+        try:
+            found = os.scandir(self._at(prefix))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with found:
+            for item in found:
+                key = f"{prefix}/{item.name}" if prefix else item.name
+                if item.is_dir(follow_symlinks=False):
+                    yield from self.entries(key, start_after)
+                elif (start_after is None or key > start_after) and not item.is_dir():
+                    with suppress(FileNotFoundError):  # gone meanwhile
+                        yield _entry(key, item.stat(follow_symlinks=not _is_dangling(item)))
+
+    def get(self, path: str) -> bytes:
+        with open(_opened(self._at(path)), "rb", buffering=0) as file:
+            return file.readall()
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        if start < 0 or length < 0:
+            raise ValueError(f"{length} bytes at {start} is not a range")
+        with open(_opened(self._at(path)), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if start + length > size:
+                raise ValueError(f"it has {size} bytes; {length} at {start} were asked for")
+            file.seek(start)
+            return file.read(length)
+
+    def head(self, path: str) -> Entry | None:
+        try:
+            facts = os.stat(self._at(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(_not_a_file(facts))
+        return _entry(path, facts)
+
+    def put(self, path: str, data: bytes) -> None:
+        with _Draft(self._at(path), data) as draft:
+            os.replace(draft.name, draft.final)
+
+    def create(self, path: str, data: bytes) -> None:
+        with _Draft(self._at(path), data) as draft:
+            try:
+                os.link(draft.name, draft.final)
+            except FileExistsError:
+                raise
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                _create_in_place(draft.final, data)
+
+    def delete(self, path: str) -> None:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(self._at(path))
+
+
+class _Draft:
+    """A file that is complete and synced under a temporary name; what it became is synced at the end."""
+
+    def __init__(self, final: str, data: bytes) -> None:
+        self.final = final
+        directory, name = os.path.split(final)
+        self.directory = directory
+        self.name = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+        self.data = data
+
+    def __enter__(self) -> _Draft:
+        make_directories(self.directory)
+        try:
+            _write(self.name, self.data)
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._discard()
+        if kind is None:
+            sync_directory(self.directory)
+
+    def _discard(self) -> None:
+        with suppress(OSError):
+            os.unlink(self.name)
+
+
+def _write(path: str, data: bytes) -> None:
+    """Writes a new file and waits until the disk has it."""
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _create_in_place(path: str, data: bytes) -> None:
+    """Creates a file where there are no links: under its own name from the start, so it may be cut short."""
+    try:
+        _write(path, data)
+    except FileExistsError:
+        raise
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
+
+
+def make_directories(path: str | Path) -> None:
+    """Makes a directory and those above it, each synced into the one that holds it."""
+    missing = []
+    current = os.path.abspath(path)
+    while not os.path.isdir(current):
+        if os.path.lexists(current):
+            raise NotADirectoryError(errno.ENOTDIR, f"{current} is not a directory")
+        missing.append(current)
+        current = os.path.dirname(current)
+    for directory in reversed(missing):
+        with suppress(FileExistsError):  # another writer was faster
+            os.mkdir(directory)
+        sync_directory(os.path.dirname(directory))
+
+
+def sync_directory(path: str) -> None:
+    """Waits until the disk has the names in a directory, where the file system can do that."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+    finally:
+        os.close(handle)
+
+
+def _opened(path: str) -> int:
+    """A regular file, opened for reading. A pipe or device is refused: reading it may never end."""
+    handle = os.open(path, _READ)
+    facts = os.fstat(handle)
+    if stat.S_ISREG(facts.st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(_not_a_file(facts))
+
+
+def _not_a_file(facts: os.stat_result) -> str:
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return f"it is {kinds.get(stat.S_IFMT(facts.st_mode), 'a device')}, not a regular file"
+
+
+def _is_dangling(item: os.DirEntry[str]) -> bool:
+    return item.is_symlink() and not os.path.exists(item.path)
+
+
+def _entry(key: str, facts: os.stat_result) -> Entry:
+    try:
+        modified = datetime.fromtimestamp(facts.st_mtime, UTC)
+    except (OverflowError, ValueError, OSError):  # a time that no calendar has
+        modified = datetime(1970, 1, 1, tzinfo=UTC)
+    return Entry(key, facts.st_size, modified)
