@@ -3,7 +3,7 @@
 | type | text |
 |---|---|
 | int8 to int64 | all digits |
-| decimals | plain digits, the scale kept: 1.10 stays 1.10 (Spark drops the zero) |
+| decimals | plain digits, without zeros at the end: 1.10 is 1.1, 87.00 is 87, as in Spark |
 | double, float | the shortest digits that give the same number back, laid out as in Java: 1.0E10 |
 | NaN, Infinity, -Infinity | the same words, as strings: JSON has no such numbers |
 | date | "2025-04-16" |
@@ -84,7 +84,7 @@ def _pieces(variant: Variant, *, pretty: bool) -> Iterator[str]:
     indent = _INDENT if pretty else ""
     dictionary = variant.dictionary
     keys: dict[int, str] = {}
-    for event, detail in variant.walk():
+    for event, detail in variant.walk(by_name=True):
         if event is Event.END:
             depth -= 1
             if not first:
@@ -119,16 +119,16 @@ def quoted(text: str) -> str:
 
 
 def decimal_text(raw: tuple[int, int]) -> str:
-    """Plain digits, never an exponent, the scale kept.
+    """Plain digits, never an exponent, without zeros at the end of what stands behind the point.
 
-    >>> decimal_text((-5, 3)), decimal_text((110, 2)), decimal_text((7, 0))
-    ('-0.005', '1.10', '7')
+    >>> decimal_text((-5, 3)), decimal_text((110, 2)), decimal_text((8700, 2)), decimal_text((70, 0))
+    ('-0.005', '1.1', '87', '70')
     """
     unscaled, scale = raw
     if scale == 0:
         return str(unscaled)
     digits = str(abs(unscaled)).rjust(scale + 1, "0")
-    return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+    return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}".rstrip("0").rstrip(".")
 
 
 def double_text(number: float) -> str:

@@ -34,6 +34,7 @@ from shredlake.kernels._variant cimport (
     Dictionary,
     Slice,
     int128_t,
+    is_out_of_order,
     name_at,
     read_double,
     read_float,
@@ -181,6 +182,8 @@ cdef inline int append_container(
                 if frame.index > 1 and append_byte(out, 44) != OK:
                     return NO_MEMORY
                 if frame.is_object:
+                    if is_out_of_order(dictionary, &frame.view, frame.index - 1):
+                        return DEFERRED
                     status = append_key(out, dictionary, walk.id)
                     if status != CAST:
                         return status

@@ -78,6 +78,7 @@ cdef extern from *:
     const int64_t NANOS "SHREDLAKE_NANOS"
     const int64_t DAY "SHREDLAKE_DAY"
     const uint64_t TEN_18 "SHREDLAKE_TEN_18"
+    const int64_t LARGEST_WORD "INT64_MAX"
 
 cdef inline uint8_t* print_word(uint8_t* out, const char* word, int size) noexcept nogil:
     memcpy(out, word, <size_t> size)
@@ -213,6 +214,21 @@ cdef inline uint8_t* print_short_decimal(uint8_t* out, uint64_t unscaled, int sc
     out[0] = 46
     write_digits(out + 1, unscaled % power, scale)
     return out + 1 + scale
+
+
+cdef inline void strip_zeros(int128_t* unscaled, int* scale) noexcept nogil:
+    """Takes the zeros at the end off what stands behind the point, as Spark prints decimals."""
+    cdef int64_t small
+    while scale[0] and not -LARGEST_WORD <= unscaled[0] <= LARGEST_WORD and unscaled[0] % 10 == 0:
+        unscaled[0] = unscaled[0] / 10
+        scale[0] -= 1
+    if scale[0] == 0 or not -LARGEST_WORD <= unscaled[0] <= LARGEST_WORD:
+        return
+    small = <int64_t> unscaled[0]
+    while scale[0] and small % 10 == 0:
+        small = small / 10
+        scale[0] -= 1
+    unscaled[0] = small
 
 
 cdef inline uint8_t* print_decimal(uint8_t* out, int128_t unscaled, int scale) noexcept nogil:
@@ -449,6 +465,7 @@ cdef inline uint8_t* print_primitive(uint8_t* out, const uint8_t* p, const uint6
     if P_DECIMAL4 <= id <= P_DECIMAL16:
         if exact_number(p - 1, p + PRIMITIVE_WIDTHS[id], &unscaled, &scale) != 1:
             return NULL
+        strip_zeros(&unscaled, &scale)
         return print_decimal(out, unscaled, scale)
     if id == P_DOUBLE:
         return print_double(out, read_double(p), powers)

@@ -37,6 +37,7 @@ from shredlake.kernels._variant cimport (
     SHORT_STRING,
     Dictionary,
     Slice,
+    is_out_of_order,
     name_at,
     parse_metadata,
     string_at,
@@ -60,6 +61,7 @@ cdef enum:
     LARGEST_TEXT = 1 << 30          # of one row, as in json/render.py
     LARGEST_BUFFER = 0x7FFFFFFF
     TOO_LARGE = -5
+    OUT_OF_ORDER = -6
 
 # The text of a name, with quotes and colon, in Renderer.names; not rendered yet: size 0.
 cdef struct Rendered:
@@ -166,7 +168,7 @@ cdef inline int put_scalar(Renderer* r) noexcept nogil:
 
 
 cdef int render_row(Renderer* r, const uint8_t* value, int64_t size) noexcept nogil:
-    """Appends the text of one value; OK, MALFORMED, TOO_LARGE or NO_MEMORY."""
+    """Appends the text of one value; OK, MALFORMED, OUT_OF_ORDER, TOO_LARGE or NO_MEMORY."""
     cdef int64_t first = r.out.size
     cdef int event = first_event(&r.walk, value, size), status
     cdef Frame* frame
@@ -189,6 +191,8 @@ cdef int render_row(Renderer* r, const uint8_t* value, int64_t size) noexcept no
                 r.out.data[r.out.size] = 44
                 r.out.size += 1
             if frame.is_object:
+                if is_out_of_order(&r.dictionary, &frame.view, frame.index - 1):
+                    return OUT_OF_ORDER
                 status = put_key(r, r.walk.id)
                 if status != OK:
                     return status
@@ -218,7 +222,8 @@ def from_bit_0(booleans):
 def render(metadata, value, validity, int64_t from_row):
     """(texts, row, full) of two binary arrays: a string array of the rows from `from_row` to before `row`.
 
-    If rows are left, the texts would exceed 2 GiB with the next (`full`), or it can't be rendered.
+    If rows are left, the texts would exceed 2 GiB with the next (`full`), or it can't be rendered as it is: it is
+    malformed, or lists the fields of an object in another order than that of their names.
     """
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t length = column.value.length, row = from_row, before

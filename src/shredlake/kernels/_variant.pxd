@@ -384,7 +384,6 @@ cdef enum Order:
     BEFORE = -1
     EQUAL = 0
     AFTER = 1
-    DISPUTED = 2            # UTF-8 and UTF-16 order disagree
 
 
 cdef inline int compare_names(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
@@ -396,22 +395,14 @@ cdef inline int compare_names(const uint8_t* a, int64_t a_size, const uint8_t* b
     return EQUAL if a_size == b_size else (BEFORE if a_size < b_size else AFTER)
 
 
-cdef inline int compare_to_entry(const uint8_t* name, int64_t size, const Slice* entry) noexcept nogil:
-    """As compare_names, but DISPUTED where a writer that sorts by UTF-16 would decide otherwise.
-
-    The two orders differ only between U+E000..U+FFFF (first byte EE or EF) and U+10000 and up (F0 and up),
-    which UTF-16 writes as surrogates D800..DFFF.
-    """
-    cdef int64_t shorter = size if size < entry.size else entry.size
-    cdef int order = memcmp(name, entry.data, <size_t> shorter)
-    cdef int64_t i = 0
-    if order == 0:
-        return EQUAL if size == entry.size else (BEFORE if size < entry.size else AFTER)
-    while name[i] == entry.data[i]:
-        i += 1
-    if name[i] >= 0xEE and entry.data[i] >= 0xEE and (name[i] >= 0xF0) != (entry.data[i] >= 0xF0):
-        return DISPUTED
-    return BEFORE if order < 0 else AFTER
+cdef inline bint is_out_of_order(const Dictionary* dictionary, const ObjectView* view, int64_t index) noexcept nogil:
+    """Whether the name of a field comes before that of the field listed before it."""
+    cdef Slice before, after
+    if index == 0 or name_at(dictionary, id_at(view, index - 1), &before) != 0:
+        return False
+    if name_at(dictionary, id_at(view, index), &after) != 0:
+        return False
+    return compare_names(before.data, before.size, after.data, after.size) == AFTER
 
 
 cdef inline int64_t scan_for_field(
@@ -433,8 +424,8 @@ cdef inline int64_t find_field(
 ) noexcept nogil:
     """Index of the field with this name, NOT_FOUND, or MALFORMED.
 
-    Binary search in the order of the specification. It holds for names sorted by UTF-16 too as long as no
-    comparison is disputed between the two orders; the first one that is sends us to look at all fields.
+    Binary search in the order of the specification, then a look at all fields: there are writers that sort by
+    UTF-16 (Spark), and some that do not sort at all (DuckDB).
     """
     cdef int64_t low = 0, high = view.count, middle
     cdef Slice entry
@@ -445,16 +436,14 @@ cdef inline int64_t find_field(
         middle = (low + high) >> 1
         if name_at(dictionary, id_at(view, middle), &entry) != 0:
             return MALFORMED
-        order = compare_to_entry(name, size, &entry)
+        order = compare_names(name, size, entry.data, entry.size)
         if order == EQUAL:
             return middle
-        if order == DISPUTED:
-            return scan_for_field(dictionary, view, name, size)
         if order == BEFORE:
             high = middle
         else:
             low = middle + 1
-    return NOT_FOUND
+    return scan_for_field(dictionary, view, name, size)
 
 # ---------------------------------------------------------------- writing (into reserved room)
 

@@ -31,7 +31,7 @@ from shredlake.json.render import (
     time_text,
     timestamp_text,
 )
-from shredlake.kernels.container_text import container_text, stripped
+from shredlake.kernels.container_text import container_text
 from shredlake.kernels.datetime_text import (
     BLANKS,
     DAY,
@@ -398,7 +398,7 @@ _ROWS: Final[dict[V, dict[V, Cast]]] = {
         V.FLOAT: lambda raw, target, zone: float32(_fraction(raw)),
         V.DOUBLE: lambda raw, target, zone: float(_fraction(raw)),
         V.DECIMAL16: _decimal_to_decimal,
-        V.STRING: lambda raw, target, zone: stripped(decimal_text(raw)),
+        V.STRING: lambda raw, target, zone: decimal_text(raw),
         V.TIMESTAMP: _decimal_to_instant,
         V.TIMESTAMP_NANOS: _decimal_to_instant,
     },

@@ -1,7 +1,6 @@
 """Objects and arrays as text: what a cast to string makes of them.
 
-The JSON that Spark prints: as `to_json`, but decimals without trailing zeros (so the text does not depend on
-the scale that a decimal was shredded with), and timestamps on the session's clock.
+The JSON that Spark prints: as `to_json`, but timestamps on the session's clock.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def container_text(variant: Variant, zone: dt.tzinfo, dialect: Dialect = ARROW) 
     """
     parts: list[str] = []
     separator = ""
-    for event, detail in variant.walk():
+    for event, detail in variant.walk(by_name=True):
         if event is Event.END:
             parts.append("}" if detail else "]")
             separator = ","
@@ -51,8 +50,6 @@ def container_text(variant: Variant, zone: dt.tzinfo, dialect: Dialect = ARROW) 
 def _scalar_text(kind: VariantType, raw: Any, zone: dt.tzinfo, dialect: Dialect) -> str:
     if dialect.old_java and kind in _OLD_JAVA:
         return _OLD_JAVA[kind](raw)
-    if kind.is_decimal:
-        return stripped(TEXT[kind](raw))
     if kind not in _UNITS or zone is dt.UTC:
         return TEXT[kind](raw)
     instant = raw * _UNITS[kind]
@@ -61,12 +58,3 @@ def _scalar_text(kind: VariantType, raw: Any, zone: dt.tzinfo, dialect: Dialect)
     hours, minutes = divmod(abs(offset) // 60, 60)
     sign = "-" if offset < 0 else "+"
     return f'"{timestamp_text(local, SECOND)}{sign}{hours:02}:{minutes:02}"'
-
-
-def stripped(digits: str) -> str:
-    """Plain decimal digits without trailing zeros.
-
-    >>> stripped("1.50"), stripped("10"), stripped("3.00")
-    ('1.5', '10', '3')
-    """
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits

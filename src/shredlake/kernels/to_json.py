@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pyarrow as pa
 
+from shredlake.errors import ShredlakeError
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.columns import check_column
 from shredlake.kernels.compiled import engine
+from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.layout import shredding_schema
 from shredlake.kernels.malformed import parts_of, reason
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
+# Rows that are encoded anew at once, where one of them is not in order.
+_ENCODED_ANEW = 4096
+
 
 def to_json(column: Column, *, threads: int | None = None) -> Column:
     """The JSON text of every row of a Variant column, shredded or not; null rows stay null.
 
-    The texts are those of `Variant.to_json`: decimals keep their scale, doubles have the shortest digits that
-    read back the same, dates and times are ISO strings, binary is base64. An Array whose texts exceed 2 GiB
-    comes back as a ChunkedArray. A row that is no Variant is a MalformedVariant that names it.
+    The texts are those of `Variant.to_json`: fields in the order of their names, decimals without zeros at
+    their end, doubles with the shortest digits that read back the same, dates and times as ISO strings,
+    binary as base64. An Array whose texts exceed 2 GiB comes back as a ChunkedArray. A row that is not a
+    Variant is a MalformedVariant that names it.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import from_json
     >>> to_json(from_json(pa.array(['{"b": 1.10, "a": [true, null]}', None]))).to_pylist()
-    ['{"a":[true,null],"b":1.10}', None]
+    ['{"a":[true,null],"b":1.1}', None]
     """
     column = check_column(column)
     if shredding_schema(column.type) is not None:
@@ -40,8 +48,26 @@ def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
     row = 0
     while row < len(piece) or not arrays:
         texts, stopped, full = render(metadata, value, validity, row)
-        if stopped < len(piece) and not (full and len(texts)):
-            raise reason(metadata, value, stopped, first_row, Variant.to_json)
-        arrays.append(texts)
+        if len(texts) or stopped == len(piece):
+            arrays.append(texts)
         row = stopped
+        if stopped < len(piece) and not full:
+            arrays.append(_in_order(piece, row, first_row))
+            row += len(arrays[-1])
+        elif not len(texts) and stopped < len(piece):
+            raise reason(metadata, value, stopped, first_row, Variant.to_json)
     return arrays
+
+
+def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
+    """The texts of some rows, of which the first lists fields out of order: encoded anew, they are sorted."""
+    for count in (min(_ENCODED_ANEW, len(piece) - row), 1):
+        with suppress(ShredlakeError):
+            metadata, value, validity = parts_of(from_arrow(piece.slice(row, count), threads=1), row)
+            texts, stopped, _ = engine("json_render").render(metadata, value, validity, 0)
+            if stopped:
+                return texts
+    metadata, value, _ = parts_of(piece, first_row)
+    with suppress(ShredlakeError):  # a key that occurs twice: encoded anew it would be one
+        return pa.array([Variant(metadata[row].as_py(), value[row].as_py()).to_json()], pa.string())
+    raise reason(metadata, value, row, first_row, Variant.to_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal, NoReturn
 
 from shredlake.errors import MalformedVariant, NoSuchElement, WrongType
@@ -57,7 +57,7 @@ class Variant:
 
         >>> from decimal import Decimal
         >>> Variant.of({"price": Decimal("1.10"), "sizes": (1, 2)}).to_json()
-        '{"price":1.10,"sizes":[1,2]}'
+        '{"price":1.1,"sizes":[1,2]}'
         """
         return VariantBuilder().append(value).build()
 
@@ -289,29 +289,31 @@ class Variant:
         return self._child(container, index) if index is not None and 0 <= index < container.count else None
 
     def _find(self, container: Container, name: str) -> int | None:
-        """The field of this name: binary search, in UTF-8 order and, where that can matter, in UTF-16 order.
+        """The field of this name: binary search in UTF-8 order, then a look at all fields.
 
-        Spark sorts keys by their UTF-16 units, which puts U+10000 and above before U+E000 to U+FFFF. A name
-        without characters from U+E000 on compares alike in both orders, so most misses end here.
+        Spark sorts keys by their UTF-16 units, DuckDB does not sort all of them.
         """
-        found = self._bisect(container, name.encode(errors="surrogatepass"), _as_is)
-        if found is None and name and max(name) >= "\ue000":
-            return self._bisect(container, name.encode(errors="surrogatepass"), _utf16_order)
-        return found
+        wanted = name.encode(errors="surrogatepass")
+        found = self._bisect(container, wanted)
+        if found is not None:
+            return found
+        return next((at for at in range(container.count) if self._name(container, at) == wanted), None)
 
-    def _bisect(self, container: Container, name: bytes, order: Callable[[bytes], bytes]) -> int | None:
-        wanted = order(name)
+    def _bisect(self, container: Container, name: bytes) -> int | None:
         low, high = 0, container.count
         while low < high:
             middle = (low + high) // 2
-            probe = self._dictionary.name_bytes(container.field_id(self.buffer, middle))
+            probe = self._name(container, middle)
             if probe == name:
                 return middle
-            if order(probe) < wanted:
+            if probe < name:
                 low = middle + 1
             else:
                 high = middle
         return None
+
+    def _name(self, container: Container, index: int) -> bytes:
+        return self._dictionary.name_bytes(container.field_id(self.buffer, index))
 
     def _child(self, container: Container, index: int) -> Variant:
         start = container.child_start(self.buffer, index)
@@ -324,11 +326,3 @@ class Variant:
 
 def _as_bytes(buffer: bytes) -> bytes:
     return buffer if type(buffer) is bytes else bytes(memoryview(buffer))
-
-
-def _as_is(name: bytes) -> bytes:
-    return name
-
-
-def _utf16_order(name: bytes) -> bytes:
-    return name.decode(errors="replace").encode("utf-16-be")

@@ -64,7 +64,7 @@ def test_json(table: str) -> None:
     ).splitlines()
     assert lines == [
         '{"id": 3, "b": "/wA=", "l": [1.5, "NaN"], "d": 1.50, '
-        '"v": {"d":1.50,"s":"[s3] :a:","ts":3,"user":{"id":3}}}'
+        '"v": {"d":1.5,"s":"[s3] :a:","ts":3,"user":{"id":3}}}'
     ]
     assert len(run(table, "id", "-f", "json", "-n", "4").splitlines()) == 4
     assert len(run(table, "id", "-f", "json").splitlines()) == 100
