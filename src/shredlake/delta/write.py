@@ -105,6 +105,11 @@ class DataFileWriter:
         with self._writing():
             self._writer.write(table)
 
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Arrow bytes of the rows that are in the file so far, and the bytes that they take there."""
+        return self._writer.measured
+
     def close(self) -> Add:
         """Finishes the file and returns its action. If that fails there is no file."""
         try:

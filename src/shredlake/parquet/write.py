@@ -148,7 +148,7 @@ class ParquetWriter:
         self._plan = plan_shredding(schema, None if shredding == "infer" else shredding)
         self._metadata = dict(metadata or {})
         self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
+        self._waiting_rows = self._waiting_bytes = self._written_bytes = 0
         self._nan: set[int] = set()
         self._destination: Destination = destination(where, store)
         self._file: pq.ParquetWriter | None = None
@@ -194,6 +194,7 @@ class ParquetWriter:
         # In one piece: in a wide layout many small ones cost more, leaf by leaf, than a copy does.
         table = pa.Table.from_batches(self._waiting, self._schema).combine_chunks()
         self._waiting.clear()
+        self._written_bytes += self._waiting_bytes
         self._waiting_rows = self._waiting_bytes = 0
         if self._file is None and self._shredding == "infer":
             self._plan = infer_plan(table, self._plan)
@@ -233,6 +234,12 @@ class ParquetWriter:
         if self._metadata:
             writer.add_key_value_metadata(self._metadata)
         return writer
+
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Arrow bytes of the rows that are in the file so far, and the bytes that they take there."""
+        size = self._destination.draft.stat().st_size if self._written_bytes else 0
+        return self._written_bytes, size
 
     def close(self) -> FileFacts:
         """Finishes the file, gives it its name, and returns what is in it."""

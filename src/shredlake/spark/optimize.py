@@ -5,6 +5,10 @@ files ─ bins of the same partition ─▶ task: read, shred, write, read back,
 files ─ read ─ Spark shuffles by range of the sort key ─▶ task: write, read back ─▶ compare sums ─┘
 ```
 
+Sizes are measured, not guessed: a pilot file of rows from many files tells how large the new files will be.
+Files that are large enough and well laid out are left alone, and a rewrite of others makes fewer of them, so
+that optimizing again finds nothing to do.
+
 The commit removes the old files and adds the new with `dataChange=false`. Row counts and checksums of all
 values are compared between the old files and the new; a difference ends the job before anything is committed.
 Appends that happen meanwhile stand; whoever removes a rewritten file first wins.
@@ -13,6 +17,7 @@ Appends that happen meanwhile stand; whoever removes a rewritten file first wins
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +31,7 @@ from shredlake.delta.actions import Action, Add
 from shredlake.delta.cleanup import removed_unless_committed
 from shredlake.delta.commit import Operation, Reads, commit
 from shredlake.delta.files import as_adds
+from shredlake.delta.read_file import DataFile, whole_rows
 from shredlake.delta.rebind import condition
 from shredlake.delta.skipping import prune
 from shredlake.delta.snapshot import Snapshot, load_snapshot
@@ -41,7 +47,7 @@ from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile
 from shredlake.spark.ingest_frame import spark_sql
 from shredlake.spark.report import progress
 from shredlake.spark.scan import slim
-from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob
+from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 
 SAMPLE_FILES = 16
 SAMPLE_ROWS = 20_000
@@ -95,22 +101,25 @@ def optimize_table(
     predicate = condition(where, snapshot.schema)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
-    bins = list(pack(adds, WITHOUT_LIMIT if sort_by else file_bytes))
+    chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
+    # Without Spark a sort happens in memory; nothing else needs many rows at a time.
+    gather = WITHOUT_LIMIT if sort_by else GATHER_BYTES
+    job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, gather)
+    small = slim(snapshot)
+    growth = _growth(engine, small, job, chosen)
+    bins = list(pack(chosen, WITHOUT_LIMIT if sort_by else file_bytes, growth))
     if not sort_by:
-        bins = [one for one in bins if not _is_well(one, layout, file_bytes)]
+        bins = [one for one in bins if len(one) > 1 or not _fits(one[0], layout)]
     if not bins:
         return OptimizeReport(snapshot.version, 0, 0, 0, 0, 0, None, time.monotonic() - started)
     old = [add for one in bins for add in one]
     size = sum(add.size for add in old)
-    # Without Spark a sort happens in memory; nothing else needs many rows at a time.
-    gather = WITHOUT_LIMIT if sort_by else GATHER_BYTES
-    job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, gather)
     with progress("optimize", len(bins), size, show_progress) as watch:
         if sort_by and isinstance(engine, SparkEngine):
-            results = _sorted_by_spark(engine, snapshot, job, list(pack(adds, file_bytes)), watch)
+            files = _files_of(size * growth, file_bytes)
+            results = _sorted_by_spark(engine, snapshot, job, list(pack(adds, file_bytes)), files, watch)
         else:
-            small = slim(snapshot)
-            answers = engine.run(bins, partial(copy_files, small, small, job), watch)
+            answers = engine.run(bins, partial(_rewrite, small, job, growth), watch)
             results = [CopyResult.from_json(answer) for answer in answers]
     new = [replace(Add.from_json(dict(add)), data_change=False) for result in results for add in result.adds]
     version = _commit(snapshot, old, new, where, sort_by)
@@ -145,8 +154,59 @@ def _commit(
         return commit(snapshot, actions, operation, Reads(files=frozenset(add.key for add in old)))
 
 
-def pack(adds: Sequence[Add], file_bytes: int) -> Iterator[tuple[Add, ...]]:
-    """Files of one partition together, up to the wanted size, in the order of the log."""
+def _growth(engine: Engine, snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> float:
+    """How many bytes of new files a byte of the old ones becomes: measured on a pilot."""
+    if len(adds) < 2 and sum(add.size for add in adds) <= job.file_bytes:
+        return 1.0  # one file in any case
+    chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
+    [answer] = engine.run([tuple(chosen)], partial(write_pilot, snapshot, job))
+    return float(answer)
+
+
+def write_pilot(snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
+    """Writes some rows of each file to one file that is thrown away; its size by that of the rows' share."""
+    rows_each = max(1, SAMPLE_ROWS // len(adds))
+    share, tables = 0.0, []
+    for add in adds:
+        taken: list[pa.RecordBatch] = []
+        total = 0
+        for batch in rows_in(snapshot, [add]):
+            if total < rows_each:
+                taken.append(batch.slice(0, rows_each - total))
+            total += batch.num_rows
+        if taken:
+            tables.append(pa.Table.from_batches(taken))
+            share += add.size * tables[-1].num_rows / total
+    if not tables:
+        return "1.0"
+    with tempfile.TemporaryDirectory(prefix="shredlake-pilot-") as folder:
+        spec = replace(job.spec, storage=Storage(folder), partition_columns=())
+        table = pa.concat_tables(tables).combine_chunks()
+        [written] = write_tables(replace(job, spec=spec, file_bytes=WITHOUT_LIMIT), [table])
+        return str(int(written["size"]) / share)
+
+
+def _files_of(size: float, file_bytes: int) -> int:
+    """How many files of about the wanted size some bytes make.
+
+    >>> [_files_of(size, 100) for size in (0, 40, 140, 160)]
+    [1, 1, 1, 2]
+    """
+    return max(1, round(size / file_bytes))
+
+
+def _rewrite(snapshot: Snapshot, job: FileJob, growth: float, adds: Sequence[Add]) -> str:
+    """Writes the rows of some files to as many as they need, all of them about equally large: a task."""
+    files = _files_of(sum(add.size for add in adds) * growth, job.file_bytes)
+    if files == 1:
+        return copy_files(snapshot, snapshot, replace(job, file_bytes=WITHOUT_LIMIT), adds)
+    query = whole_rows(snapshot)
+    rows = sum(DataFile(snapshot, add).count(query) for add in adds)
+    return copy_files(snapshot, snapshot, replace(job, rows_per_file=max(1, -(-rows // files))), adds)
+
+
+def pack(adds: Sequence[Add], file_bytes: int, growth: float = 1.0) -> Iterator[tuple[Add, ...]]:
+    """Files of one partition together, up to the wanted size of the new file, in the order of the log."""
     by_partition: dict[tuple[Any, ...], list[Add]] = {}
     for add in adds:
         by_partition.setdefault(tuple(sorted(add.partition_values.items(), key=str)), []).append(add)
@@ -154,7 +214,7 @@ def pack(adds: Sequence[Add], file_bytes: int) -> Iterator[tuple[Add, ...]]:
         together: list[Add] = []
         size = 0
         for add in members:
-            if together and size + add.size > file_bytes:
+            if together and (size + add.size) * growth > file_bytes:
                 yield tuple(together)
                 together, size = [], 0
             together.append(add)
@@ -162,10 +222,9 @@ def pack(adds: Sequence[Add], file_bytes: int) -> Iterator[tuple[Add, ...]]:
         yield tuple(together)
 
 
-def _is_well(files: Sequence[Add], layout: Mapping[str, str], file_bytes: int) -> bool:
-    """Whether rewriting these files would gain nothing: alone, or large, none deleted, well laid out."""
-    large = all(add.size >= LARGE_ENOUGH * file_bytes for add in files)
-    return (len(files) == 1 or large) and all(_fits(add, layout) for add in files)
+def _is_well(add: Add, layout: Mapping[str, str], file_bytes: int) -> bool:
+    """Whether rewriting a file gains nothing: it is large, no row is deleted, it is well laid out."""
+    return add.size >= LARGE_ENOUGH * file_bytes and _fits(add, layout)
 
 
 def _fits(add: Add, layout: Mapping[str, str]) -> bool:
@@ -244,7 +303,12 @@ class _Write:
 
 
 def _sorted_by_spark(
-    engine: SparkEngine, snapshot: Snapshot, job: FileJob, bins: Sequence[Sequence[Add]], watch: Watch
+    engine: SparkEngine,
+    snapshot: Snapshot,
+    job: FileJob,
+    bins: Sequence[Sequence[Add]],
+    files: int,
+    watch: Watch,
 ) -> list[CopyResult]:
     """All rows in the order of the key, cut into files that do not overlap on it."""
     from pyspark.sql import functions as F
@@ -254,13 +318,13 @@ def _sorted_by_spark(
     schema = StructType([StructField(item.name, spark_type(item.type)) for item in snapshot.schema.fields])
     numbers = engine.spark.range(0, len(bins), 1, len(bins))
     rows = numbers.mapInArrow(_Read(small, bins), schema)
-    size = sum(add.size for one in bins for add in one)
     keys = [
         *(F.col(f"`{name}`").asc_nulls_last() for name in snapshot.metadata.partition_columns),
         *(F.expr(spark_sql(key)).asc_nulls_last() for key in job.sort_by),
     ]
-    rows = rows.repartitionByRange(max(1, -(-size // job.file_bytes)), *keys).sortWithinPartitions(*keys)
-    unsorted = replace(job, sort_by=(), gather_bytes=GATHER_BYTES)  # Spark has sorted
+    rows = rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+    # Spark has sorted. Its ranges are not equally large: only what is far too large is cut.
+    unsorted = replace(job, sort_by=(), gather_bytes=GATHER_BYTES, file_bytes=2 * job.file_bytes)
     answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"), watch)
     results = [CopyResult.from_json(row["result"]) for row in answers]
     sums = [CopyResult.from_json(answer).total for answer in engine.run(bins, partial(sum_files, small))]

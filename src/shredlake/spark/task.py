@@ -42,7 +42,7 @@ FILE_BYTES = 128 << 20
 """How large a data file should become."""
 
 ARROW_PER_FILE_BYTE = 4
-"""A file of Variants, compressed, is about a quarter of its Arrow columns."""
+"""A file of Variants, compressed, is about a quarter of its Arrow columns; the guess until it is measured."""
 
 SAMPLE_READ = 256 << 10
 
@@ -65,6 +65,8 @@ class FileJob:
     sort_by: tuple[str, ...] = ()
     file_bytes: int = FILE_BYTES
     gather_bytes: int = GATHER_BYTES
+    rows_per_file: int | None = None
+    """Where files are cut, if that is known; else as soon as one has the wanted size, as measured."""
 
     @property
     def gathers(self) -> bool:
@@ -264,24 +266,75 @@ def _write_parts(
     """Rows with the values of their partition, to files of about the wanted size; one file at a time."""
     writer: DataFileWriter | None = None
     held: Mapping[str, Any] = {}
-    size = 0
+    gauge = Gauge(job)
     try:
         for values, rows in parts:
-            for batch in rows.to_batches():
-                full = size >= job.file_bytes * ARROW_PER_FILE_BYTE
-                if writer is not None and (full or values != held):
-                    yield writer.close().to_json()
+            for batch in _cut_to(gauge, rows):
+                if writer is not None and (gauge.full or values != held):
+                    yield _closed(writer, gauge)
                     writer = None
                 if writer is None:
-                    writer, held, size = DataFileWriter(job.spec, values), values, 0
+                    writer, held = DataFileWriter(job.spec, values), values
                 writer.write(batch)
-                size += batch.nbytes
+                gauge.wrote(batch, *writer.measured)
         if writer is not None:
-            yield writer.close().to_json()
+            yield _closed(writer, gauge)
     except BaseException:
         if writer is not None:
             writer.abort()
         raise
+
+
+def _closed(writer: DataFileWriter, gauge: Gauge) -> dict[str, Any]:
+    add = writer.close()
+    gauge.closed(add.size)
+    return add.to_json()
+
+
+def _cut_to(gauge: Gauge, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Batches that end where a file ends."""
+    for batch in rows.to_batches():
+        while batch.num_rows:
+            room = batch.num_rows if gauge.room is None else gauge.room
+            yield batch.slice(0, room)
+            batch = batch.slice(room)
+
+
+class Gauge:
+    """How full a file is: by rows where they are known, else by what its rows take on disk, as measured."""
+
+    def __init__(self, job: FileJob) -> None:
+        self._job = job
+        self._ratio = 1 / ARROW_PER_FILE_BYTE
+        self._rows = self._arrow = 0
+        self._size = 0.0
+
+    @property
+    def full(self) -> bool:
+        if self._job.rows_per_file is not None:
+            return self._rows >= self._job.rows_per_file
+        return self._size >= self._job.file_bytes
+
+    @property
+    def room(self) -> int | None:
+        """Rows that the file still takes, the next one if it is full; None where they are not counted."""
+        most = self._job.rows_per_file
+        return None if most is None else most if self.full else most - self._rows
+
+    def wrote(self, batch: pa.RecordBatch, arrow: int, size: int) -> None:
+        """A batch went to the file, of which `arrow` bytes are on disk in `size` bytes."""
+        self._rows += batch.num_rows
+        self._arrow += batch.nbytes
+        if arrow and size:
+            self._ratio = size / arrow
+        self._size = size + (self._arrow - arrow) * self._ratio
+
+    def closed(self, size: int) -> None:
+        """The file is done and has this size."""
+        if self._arrow:
+            self._ratio = size / self._arrow
+        self._rows = self._arrow = 0
+        self._size = 0.0
 
 
 # ── Sampling ────────────────────────────────────────────────────────────────────────────────────────────
