@@ -27,6 +27,7 @@ ShredlakeError
 │   ├── CommitUncertain     the store failed while a commit was under way: it may be in the log or not
 │   └── ConstraintViolation a row breaks NOT NULL, a CHECK or an invariant: names it, shows the row
 └── PipelineError           a Spark or local job that can't go on
+    ├── NotJson             a source without one document that is JSON: says what it may be
     ├── TooManyRejects      more bad rows than max_rejects allows
     ├── MissingDependency   no Java, no Spark, or too old: says what to install
     └── VerificationFailed  counts or checksums differ; nothing was committed
@@ -201,6 +202,10 @@ class PipelineError(ShredlakeError):
 
 class TooManyRejects(PipelineError):
     """More bad rows than `max_rejects` allows; nothing was committed."""
+
+
+class NotJson(PipelineError):
+    """Nothing in the source is JSON; nothing was committed."""
 
 
 class MissingDependency(PipelineError):

@@ -1,4 +1,4 @@
-"""Where one JSON document ends and the next begins: lines of NDJSON, elements of one big array.
+"""Where one JSON document ends and the next begins: in lines, in one big array, or one behind the other.
 
 Lines stay where they are: an Arrow array whose offsets are the positions behind each newline needs no copy,
 and the newline at the end of every row is white space to a JSON parser.
@@ -90,6 +90,69 @@ def array_elements(buffer, bint final):
         release(&starts)
         raise MemoryError
     return to_arrow(&data), to_arrow(&offsets), to_arrow(&starts), elements, taken, closed
+
+
+def json_documents(buffer, bint final):
+    """(data, offsets, document starts as int64 positions, documents, bytes taken) of documents in a row.
+
+    Only brackets, quotes and white space are understood here: an object, array or string ends where it is
+    closed, anything else at white space or where one of these begins.
+    """
+    cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
+    cdef int64_t size = buffer.size
+    cdef int64_t position = 0, begin = -1, taken = 0, depth = 0, documents = 0
+    cdef bint in_string = False, ended = False
+    cdef uint8_t byte
+    cdef int status = OK
+    cdef Bytes data, offsets, starts
+    start(&data)
+    start(&offsets)
+    start(&starts)
+    with nogil:
+        status = append_int32(&offsets, 0)
+        while status == OK and position < size:
+            byte = text[position]
+            ended = False
+            if in_string:
+                if byte == 92:
+                    position += 1
+                elif byte == 34:
+                    in_string = False
+                    ended = depth == 0
+            elif byte <= 32 and depth == 0:
+                if begin >= 0:
+                    status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                    begin = -1
+                taken = position + 1
+            else:
+                if depth == 0 and begin >= 0 and (byte == 34 or byte == 91 or byte == 123):
+                    status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                    begin = -1
+                    taken = position
+                if begin < 0:
+                    begin = position
+                if byte == 34:
+                    in_string = True
+                elif byte == 91 or byte == 123:
+                    depth += 1
+                elif (byte == 93 or byte == 125) and depth > 0:
+                    depth -= 1
+                    ended = depth == 0
+            position += 1
+            if ended and status == OK:
+                status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                begin = -1
+                taken = position
+        if status == OK and final:
+            if begin >= 0:
+                status = _element(text, begin, size, False, &data, &offsets, &starts, &documents)
+            taken = size
+    if status != OK:
+        release(&data)
+        release(&offsets)
+        release(&starts)
+        raise MemoryError
+    return to_arrow(&data), to_arrow(&offsets), to_arrow(&starts), documents, taken
 
 
 cdef int _element(const uint8_t* text, int64_t begin, int64_t stop, bint may_be_blank, Bytes* data,

@@ -1,13 +1,15 @@
-"""Cutting text into JSON documents: the lines of NDJSON, or the elements of one big array."""
+"""Cutting text into JSON documents: lines of NDJSON, elements of one big array, or documents in a row."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
 from shredlake.kernels.compiled import engine
+from shredlake.kernels.from_json import from_json
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,72 @@ def split_elements(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
     )
 
 
+def split_documents(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
+    """The documents of a text that stand one behind the other, over as many lines as they like.
+
+    >>> split_documents(b'{"a":\\n 1}{"b": "}"}\\n2 {').rows.to_pylist()
+    [b'{"a":\\n 1}', b'{"b": "}"}', b'2', b'{']
+    """
+    text, offsets, starts, count, taken = engine("lines").json_documents(pa.py_buffer(data), final)
+    return Documents(
+        pa.Array.from_buffers(pa.binary(), count, [None, offsets, text]),
+        pa.Array.from_buffers(pa.int64(), count, [None, starts]),
+        taken,
+    )
+
+
 _BLANK = bytes(range(33))
+
+Framing = Literal["lines", "array", "documents"]
+"""How a text holds its documents: one a line, as the elements of one array, or one behind the other."""
+
+
+def framing(head: bytes, *, whole: bool = True, lines_expected: bool = False) -> Framing:
+    """How a text that starts like this holds its documents; `whole` if this is all of it.
+
+    Lines are the rule: they can be read from anywhere, and a bad one does not hide the next. A text that
+    starts with a broken array is lines where these are expected, else an array with bad elements.
+
+    >>> framing(b'{"a": 1}\\n{"a": 2}'), framing(b'[\\n {"a": 1},\\n {"a": 2}\\n]')
+    ('lines', 'array')
+    >>> framing(b'{\\n "a": 1\\n}\\n{\\n "a": 2\\n}'), framing(b'{"a": 1}{"a": 2}')
+    ('documents', 'documents')
+    >>> framing(b'{"a": \\n{"a": 2}\\n{"a": 3}\\n')  # the first line is broken
+    'lines'
+    """
+    text = head.lstrip(_BLANK)
+    line = text.partition(b"\n")[0]
+    if not text.startswith((b"{", b"[")):
+        return "lines"
+    if _parses(line):
+        return "array" if is_array(head) else "lines"
+    found = split_documents(text, final=False).rows
+    if text.startswith(b"[") and not (len(found) > 1 and found[1].as_py().startswith(b"[")):
+        fine = _parses(found[0].as_py()) if len(found) else not whole and _begins_document(text)
+        return "array" if fine or not lines_expected else "lines"
+    if len(found):
+        first = found[0].as_py()
+        follows = line[len(first) :].lstrip(_BLANK)
+        several = len(first) > len(line) or follows.startswith((b"{", b"["))
+        return "documents" if several and _parses(first) else "lines"
+    return "documents" if not whole and _begins_document(text) else "lines"
+
+
+def _begins_document(text: bytes) -> bool:
+    """Whether nothing is wrong with a text but that it breaks off."""
+    lines, newline, _ = text.rpartition(b"\n")
+    if not newline:
+        return False
+    _, bad = from_json(pa.array([lines], pa.binary()), on_error="collect", threads=1)
+    return bad.num_rows == 1 and bool(bad.column("position")[0].as_py() >= len(lines.rstrip(_BLANK)))
+
+
+def _parses(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def is_array(head: bytes) -> bool:
@@ -70,8 +137,6 @@ def is_array(head: bytes) -> bool:
     if not head.lstrip(_BLANK).startswith(b"["):
         return False
     first, newline, rest = head.lstrip(_BLANK).partition(b"\n")
-    try:
-        json.loads(first)
-    except ValueError:
+    if not _parses(first):
         return True
     return not rest.strip() if newline else True

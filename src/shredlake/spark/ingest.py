@@ -24,6 +24,7 @@ from functools import partial
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
@@ -39,7 +40,7 @@ from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.errors import CommitConflict, InvalidSchema, TooManyRejects, VerificationFailed
+from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TooManyRejects, VerificationFailed
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels.layout import variant
@@ -50,7 +51,15 @@ from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.engine import Engine, LocalEngine
 from shredlake.spark.once import Claim, Mark, claim_files, claim_job, has, job_mark
-from shredlake.spark.rejects import LineNumbers, discard_staged, rejects_place, write_rejects
+from shredlake.spark.rejects import (
+    LineNumbers,
+    Places,
+    discard_staged,
+    first_rejects,
+    guess,
+    rejects_place,
+    write_rejects,
+)
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.sources import SourceFile, Split, bundle, cut, find_files
 from shredlake.spark.task import (
@@ -75,6 +84,9 @@ SMALL_INPUT = 1 << 30
 SMALLEST_TASK = 8 << 20
 LARGEST_TASK = 128 << 20
 
+WELL_KNOWN = 10_000
+"""Rows in a table beyond which a stream keeps its layout; until then every batch may change it."""
+
 Shredding = ShreddingSchema | str | Literal["infer"] | None
 
 
@@ -87,7 +99,7 @@ class IngestOptions:
     shredding: Shredding = "infer"
     """A layout as DDL or schema, "infer" to choose one from a sample, None to shred nothing."""
     keep_layout: bool = False
-    """Whether the layout of the table's newest file is taken over without a look at the data."""
+    """Whether a table that is not small keeps the layout of its newest file, without a look at the data."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """Further columns as expressions over the document: `{"day": "v:ts::date"}`."""
     partition_by: tuple[str, ...] = ()
@@ -275,9 +287,22 @@ def settled_layout(snapshot: Snapshot, options: IngestOptions) -> dict[str, str]
         return _as_layout(snapshot, options.column, ShreddingSchema.parse(pinned))
     if options.shredding != "infer":
         return _as_layout(snapshot, options.column, ShreddingSchema.parse(str(options.shredding)))
-    if options.keep_layout and (previous := previous_layout(snapshot, options.column)) is not None:
+    known = options.keep_layout and rows_known(snapshot) >= WELL_KNOWN
+    if known and (previous := previous_layout(snapshot, options.column)) is not None:
         return _as_layout(snapshot, options.column, previous)
     return None
+
+
+def rows_known(snapshot: Snapshot) -> int:
+    """How many rows the table holds, counted as far as it takes to know the data."""
+    if snapshot.files.parts:
+        return WELL_KNOWN  # a table old enough for a checkpoint
+    rows = 0
+    for text in snapshot.files.recent.column("stats"):
+        rows += json.loads(text.as_py() or "{}").get("numRecords") or 0
+        if rows >= WELL_KNOWN:
+            break
+    return rows
 
 
 def layout_from_profile(snapshot: Snapshot, options: IngestOptions, profile: bytes) -> dict[str, str]:
@@ -313,10 +338,15 @@ def physical_name(snapshot: Snapshot, column: str) -> str:
 
 def previous_layout(snapshot: Snapshot, column: str) -> ShreddingSchema | None:
     """How the newest file of the table shreds a column: new files agree with it unless change pays."""
-    tags = snapshot.files.recent.column("tags")
-    if not len(tags):
+    names = ["tags", "modificationTime"]
+    files = snapshot.files.recent.select(names)
+    if not files.num_rows:
+        files = snapshot.files.table(names)  # all files are in the checkpoint
+    if not files.num_rows:
         return None
-    layouts = json.loads(dict(tags[-1].as_py() or ()).get(LAYOUT_TAG, "{}"))
+    times = files.column("modificationTime")
+    newest = files.column("tags")[pc.index(times, pc.max(times)).as_py()]
+    layouts = json.loads(dict(newest.as_py() or ()).get(LAYOUT_TAG, "{}"))
     found = layouts.get(physical_name(snapshot, column))
     return ShreddingSchema.parse(found["shredding"]) if found else None
 
@@ -342,10 +372,12 @@ def finish(
     try:
         with removed_unless_committed(storage, adds):
             check_counts(results, options.max_rejects, storage.uri)
+            if options.max_rejects is None and options.transaction is None:  # a stream goes on
+                check_json(places, results, lines, storage.uri)
             staged = [result.staged for result in results if result.staged is not None]
             write_rejects(places, staged, lines, claim, storage)
             version = commit_adds(snapshot, adds, claim.marks, source)
-    except (CommitConflict, TooManyRejects, VerificationFailed, FileNotFoundError):
+    except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
         discard_staged(places)
         if list_log(storage).latest is not None:
             latest = load_snapshot(storage)
@@ -373,6 +405,25 @@ def finish(
         typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
         seconds=time.monotonic() - started,
         skipped=claim.skipped,
+    )
+
+
+def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers, table: str) -> None:
+    """Refuses to commit if not one document is JSON: says what the first look like, and what it may be."""
+    if any(result.written for result in results):
+        return
+    staged = [result.staged for result in results if result.staged is not None]
+    first = [row for row in first_rejects(places, staged, lines) if row["raw"].strip()]
+    if not first:
+        return
+    reasons = "; ".join(
+        ", ".join([*([f"{row['file']}, line {row['line']}"] if row["file"] else []), f"{row['reason']}"])
+        for row in first
+    )
+    count = sum(result.rejected for result in results)
+    raise NotJson(
+        f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
+        "committed; with max_rejects=1.0 (100%) the job goes on and keeps them as rejects"
     )
 
 

@@ -12,6 +12,7 @@ import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,20 @@ from shredlake.spark.once import Claim, Mark, has
 from shredlake.spark.sources import Split, place
 
 ATTEMPTS = 5
+
+SHOWN = 3
+"""How many rejects an error shows."""
+
+STARTS: Final[Mapping[bytes, str]] = {
+    b"PAR1": "This is a Parquet file: ingest it with --format parquet and --from COLUMN",
+    b"\xff\xfe": "This may be UTF-16: convert it to UTF-8 first, with iconv say",
+    b"\xfe\xff": "This may be UTF-16: convert it to UTF-8 first, with iconv say",
+    b"Obj\x01": "This is an Avro file: read it with Spark and ingest the DataFrame",
+    b"ORC": "This is an ORC file: read it with Spark and ingest the DataFrame",
+    b"PK\x03\x04": "This is a ZIP archive: unpack it first",
+    b"<": "This may be XML or HTML",
+}
+"""What files that are not JSON begin with, and what to do."""
 
 REJECTS_SCHEMA = pa.schema(
     [
@@ -195,6 +210,40 @@ def discard_staged(places: Places) -> None:
     """Removes what is staged for a job: by its tasks, by some that failed, by an earlier run that crashed."""
     _, staging = places
     staging.delete([entry.path for entry in staging.list()])
+
+
+def first_rejects(places: Places, staged: Iterable[str], lines: LineNumbers) -> list[dict[str, Any]]:
+    """A few staged rejects, the first of each task."""
+    found: list[dict[str, Any]] = []
+    for batch in _numbered(places[1], sorted(staged)[:SHOWN], lines, set()):
+        found.extend(batch.slice(0, SHOWN).to_pylist())
+        if len(found) >= SHOWN:
+            break
+    return sorted(found, key=lambda row: (row["file"] or "", row["line"] or 0))[:SHOWN]
+
+
+def guess(raw: bytes) -> str:
+    """What a text that is not JSON may be, and what to do with it.
+
+    >>> guess(b"id,name")
+    'This may be CSV: ingest it with --format csv and --from COLUMN'
+    >>> guess("{}".encode("utf-16"))
+    'This may be UTF-16: convert it to UTF-8 first, with iconv say'
+    """
+    for start, advice in STARTS.items():
+        if raw.startswith(start):
+            return advice
+    if b"\0" in raw[:8]:
+        return STARTS[b"\xff\xfe"]
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return "This may be Latin-1 or another encoding: convert it to UTF-8 first, with iconv say"
+    if text.lstrip().startswith(("{", "[")):
+        return "It looks like JSON that is cut off or damaged"
+    if "," in text or ";" in text or "\t" in text:
+        return "This may be CSV: ingest it with --format csv and --from COLUMN"
+    return "Is this the right file?"
 
 
 def _numbered(

@@ -30,7 +30,7 @@ import zstandard
 from obstore.store import from_url
 
 from shredlake.errors import PipelineError
-from shredlake.kernels.documents import is_array
+from shredlake.kernels.documents import Framing, framing
 
 CODECS: Final[Mapping[str, str]] = {
     ".gz": "gzip",
@@ -39,10 +39,16 @@ CODECS: Final[Mapping[str, str]] = {
     ".zstd": "zstd",
     ".bz2": "bz2",
 }
-"""Compression by the ending of the file's name."""
+"""Compression that the ending of a file's name promises."""
+
+MAGIC: Final[Mapping[bytes, str]] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+"""Compression by the first bytes of a file, which decide."""
 
 LINES: Final = (".ndjson", ".jsonl", ".log", ".txt")
-"""Endings of files that hold one document a line; any other is looked into."""
+"""Endings of files that are expected to hold one document a line."""
+
+HEAD_SIZE: Final = 64 << 10
+"""How much of a text is looked at to see how it holds its documents."""
 
 HADOOP_SCHEMES: Final[Mapping[str, str]] = {"s3a": "s3", "s3n": "s3", "abfss": "az", "wasbs": "az"}
 """Hadoop's schemes, as object stores are called elsewhere."""
@@ -73,7 +79,8 @@ class SourceFile:
         return bool(self.changed)
 
     @property
-    def codec(self) -> str | None:
+    def promised(self) -> str | None:
+        """The compression that the file's name speaks of."""
         return CODECS.get(os.path.splitext(self.uri)[1].lower())
 
 
@@ -86,8 +93,15 @@ class Split:
     end: int
     number: int
     """Its place among the splits of its file, counted from 0: line numbers are put together by it."""
-    array: bool = False
-    """The file is one JSON array, whose elements are the documents."""
+    framing: Framing | None = None
+    """How the file holds its documents; None where who reads it looks into it first."""
+    packed: bool = False
+    """The file is compressed."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the text can only be read from its beginning."""
+        return self.packed or self.framing != "lines"
 
 
 def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = None) -> list[SourceFile]:
@@ -161,19 +175,39 @@ def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFil
 def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
     """Cuts plain files of lines into ranges of about `split_size` bytes; any other file is one split.
 
-    >>> plain, packed = SourceFile("a.ndjson", 25, ""), SourceFile("b.ndjson.gz", 25, "")
-    >>> [(split.file.uri, split.start, split.end) for split in cut([plain, packed], 10)]
-    [('a.ndjson', 0, 10), ('a.ndjson', 10, 20), ('a.ndjson', 20, 25), ('b.ndjson.gz', 0, 25)]
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.json").write_text("[1]\\n" * 6), (folder / "b.json").write_text("[1, 2, 3, 4, 5]")
+    >>> [(split.start, split.end, split.framing) for split in cut(find_files(str(folder)), 10)]
+    [(0, 10, 'lines'), (10, 20, 'lines'), (20, 24, 'lines'), (0, 15, 'array')]
     """
     listed = list(files)
+    large = [file for file in listed if file.size > split_size]
     with ThreadPoolExecutor(max_workers=16) as pool:
-        arrays = list(pool.map(_holds_array, listed))
+        looks = dict(zip((file.uri for file in large), pool.map(look_into, large), strict=True))
     splits: list[Split] = []
-    for file, array in zip(listed, arrays, strict=True):
-        step = split_size if file.codec is None and not array else max(file.size, 1)
+    for file in listed:
+        kind, packed = looks.get(file.uri, (None, False))
+        step = split_size if kind == "lines" and not packed else max(file.size, 1)
         for number, start in enumerate(range(0, max(file.size, 1), step)):
-            splits.append(Split(file, start, min(start + step, file.size), number, array))
+            splits.append(Split(file, start, min(start + step, file.size), number, kind, packed))
     return splits
+
+
+def look_into(file: SourceFile) -> tuple[Framing, bool]:
+    """How a file holds its documents, and whether it is compressed; whatever its name says."""
+    text = open_at(file)
+    try:
+        return framing_of(file, text.read(HEAD_SIZE)), isinstance(text, _Inflater)
+    finally:
+        text.close()
+
+
+def framing_of(file: SourceFile, head: bytes) -> Framing:
+    """How a file whose text starts like this holds its documents; the name decides what is unclear."""
+    name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.promised else "")
+    text = head[:HEAD_SIZE].removeprefix(BYTE_ORDER_MARK)
+    return framing(text, whole=len(head) < HEAD_SIZE, lines_expected=name.endswith(LINES))
 
 
 def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
@@ -194,18 +228,6 @@ def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
         task.append(split)
         size += length
     return [*tasks, tuple(task)] if task else tasks
-
-
-def _holds_array(file: SourceFile) -> bool:
-    """Looks into the file unless its name already says that it holds lines."""
-    name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.codec else "")
-    if file.size == 0 or name.endswith(LINES):
-        return False
-    text = open_at(file)
-    try:
-        return is_array(text.read(1 << 16).removeprefix(BYTE_ORDER_MARK))
-    finally:
-        text.close()
 
 
 def fingerprint(files: Iterable[SourceFile]) -> str:
@@ -240,13 +262,28 @@ class Readable(Protocol):
 def open_at(file: SourceFile, start: int = 0) -> Readable:
     """The file's text, decompressed, from byte `start` on (always 0 for compressed files)."""
     plain: BinaryIO = open_plain(file, start)
-    if file.codec == "gzip":
+    codec = None if start else _codec(file, plain)
+    if codec == "gzip":
         return _Inflater(plain, lambda: zlib.decompressobj(wbits=31), file.uri)
-    if file.codec == "bz2":
+    if codec == "bz2":
         return _Inflater(plain, bz2.BZ2Decompressor, file.uri)
-    if file.codec == "zstd":
+    if codec == "zstd":
         return _Inflater(plain, lambda: zstandard.ZstdDecompressor().decompressobj(), file.uri)
     return plain
+
+
+def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
+    """How a file is compressed, by its first bytes; by its name where these are not JSON either."""
+    if isinstance(plain, io.BufferedReader):
+        head = plain.peek(4)[:4]
+    else:
+        head = plain.read(4)
+        plain.seek(0)
+    for magic, codec in MAGIC.items():
+        if head.startswith(magic):
+            return codec
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    return None if not head or text.startswith((b"{", b"[", b'"')) else file.promised
 
 
 def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:

@@ -6,7 +6,7 @@ any other stream ─ Spark: the batch's rows ───▶ ingest of the frame �
 ```
 
 Spark repeats a batch after a restart under the same number, with the same files or rows; the table then knows
-that it has it. Layouts stay as the first batch chose them, unless a new one is pinned or given.
+that it has it. The layout may change while the table is small and is kept then, unless one is pinned.
 """
 
 from __future__ import annotations

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import base64
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -340,43 +342,80 @@ class Gauge:
 # ── Sampling ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def sample_splits(parsing: Parsing, limit: int, windows: Sequence[Split]) -> str:
-    """Profiles the first `limit` bytes of each window, for the choice of a layout; bad ones do not count."""
-    parts: list[bytes] = []
-    for window in windows:
-        seen = 0
-        for piece in pieces(window, max_document=parsing.max_document, read_size=SAMPLE_READ):
-            if piece.problem is None:
-                column, bad = parse(piece.rows, parsing)
-                parts.append(profile_bytes(pc.drop_null(column) if bad.num_rows else column, threads=1))
-            seen += piece.rows.nbytes
-            if seen >= limit:
-                break
+Window = tuple[Split, ...]
+"""Text that stands together: a range of one file, and of the files behind it where that is short."""
+
+FILES_PER_WINDOW = 32
+"""Opening a file costs more than reading a small one."""
+
+SAMPLE_PATIENCE = 4 << 20
+"""A window that begins inside a line gives up if it does not end within so many bytes."""
+
+
+def sample_splits(parsing: Parsing, limit: int, windows: Sequence[Window]) -> str:
+    """Profiles `limit` bytes of good documents of each window, for the choice of a layout."""
+    parts = [part for window in windows for part in _sample_window(parsing, limit, window)]
     return base64.b64encode(merge_profiles(parts)).decode() if parts else ""
 
 
-def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> list[Split]:
-    """A fair sample: windows spread evenly over all the text; of compressed files, the beginnings.
+def _sample_window(parsing: Parsing, limit: int, window: Window) -> Iterator[bytes]:
+    seen = 0
+    for split in window:
+        passed = 0
+        for piece in pieces(
+            split, max_document=parsing.max_document, read_size=SAMPLE_READ, patience=SAMPLE_PATIENCE
+        ):
+            passed += piece.rows.nbytes
+            if piece.problem is None:
+                column, _ = parse(piece.rows, parsing)
+                good = pc.drop_null(column)
+                if len(good):
+                    yield profile_bytes(good, threads=1)
+                    seen += piece.rows.nbytes * len(good) // len(column)
+            if seen >= limit:
+                return
+            if passed >= 4 * limit:
+                break  # this file holds little that is JSON: the next one may
+
+
+def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> list[Window]:
+    """A fair sample: windows spread evenly over all the text, however many files it is in.
+
+    Text that can't be read from anywhere (compressed, small, arrays) is read from its beginning.
 
     >>> from shredlake.spark.sources import SourceFile
-    >>> whole = Split(SourceFile("a.ndjson", 1000, ""), 0, 1000, 0)
-    >>> [(split.start, split.end) for split in sample_windows([whole], windows=4, window_bytes=10)]
-    [(0, 10), (250, 260), (500, 510), (750, 760)]
+    >>> whole = Split(SourceFile("a.ndjson", 1000, ""), 0, 1000, 0, "lines")
+    >>> [[(split.start, split.end) for split in window] for window in sample_windows([whole], 4, 10)]
+    [[(0, 10)], [(250, 260)], [(500, 510)], [(750, 760)]]
+    >>> small = [Split(SourceFile(f"{n}.ndjson", 4, ""), 0, 4, 0) for n in range(100)]
+    >>> [len(window) for window in sample_windows(small, 4, 10)]
+    [3, 3, 3, 3]
     """
-    total = sum(split.end - split.start for split in splits)
-    step = max(-(-total // windows), window_bytes)
-    chosen: list[Split] = []
-    passed = due = 0
-    for split in splits:
-        size = split.end - split.start
-        whole = split.array or split.file.codec is not None
-        if whole and due < passed + size:
-            chosen.append(split)
-            due += step * -(-(passed + size - due) // step)
-        while not whole and due < passed + size:
-            start = split.start + due - passed
+    ends = list(accumulate(split.end - split.start for split in splits))
+    total = ends[-1] if ends else 0
+    step = max(-(-total // windows), 1)
+    chosen: list[Window] = []
+    fresh = 0  # splits before this one are sampled
+    for due in range(0, total, step):
+        index = max(bisect_right(ends, due), fresh)
+        if index >= len(splits):
+            break
+        split = splits[index]
+        start = split.start
+        if not split.whole:
+            start += max(due - (ends[index] - (split.end - split.start)), 0)
+        window: list[Split] = []
+        left = min(window_bytes, step)
+        while left > 0 and len(window) < FILES_PER_WINDOW:
             # Past the end of the split: steps and splits fall together, and there may be a byte left of it.
-            chosen.append(replace(split, start=start, end=min(start + window_bytes, split.file.size)))
-            due += step
-        passed += size
+            end = split.end if split.whole else min(start + left, split.file.size)
+            window.append(replace(split, start=start, end=end))
+            left -= end - start
+            fresh = index + 1 if split.whole else index
+            while index < len(splits) and splits[index].file.uri == split.file.uri:
+                index += 1
+            if index == len(splits):
+                break
+            split, start = splits[index], splits[index].start
+        chosen.append(tuple(window))
     return chosen

@@ -18,8 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import PipelineError
-from shredlake.kernels.documents import split_elements, split_lines
-from shredlake.spark.sources import BYTE_ORDER_MARK, READ_SIZE, Readable, Split, open_at
+from shredlake.kernels.documents import split_documents, split_elements, split_lines
+from shredlake.spark.sources import (
+    BYTE_ORDER_MARK,
+    HEAD_SIZE,
+    READ_SIZE,
+    Readable,
+    Split,
+    framing_of,
+    open_at,
+)
 
 MAX_DOCUMENT: Final = 128 << 20
 """The longest line that is held in memory, and about the longest that a Variant can hold."""
@@ -42,7 +50,11 @@ class Piece:
 
 
 def pieces(
-    split: Split, *, max_document: int = MAX_DOCUMENT, read_size: int | None = None
+    split: Split,
+    *,
+    max_document: int = MAX_DOCUMENT,
+    read_size: int | None = None,
+    patience: int | None = None,
 ) -> Iterator[Piece]:
     """Reads a split piece by piece; memory stays at a few times READ_SIZE unless one document is longer.
 
@@ -55,18 +67,52 @@ def pieces(
     [[b'{"a": 1}\\n', b'{"a": 2}\\n']]
     >>> [(piece.rows.to_pylist(), piece.offsets.to_pylist()) for piece in pieces(second)]
     [([b'{"a": 3}\\n'], [18])]
+
+    With `patience`, a range that begins inside a line longer than this many bytes is given up: for samples.
     """
     step = read_size or READ_SIZE
     text = open_at(split.file, max(split.start - 1, 0))
     try:
-        read = _elements if split.array else _lines
-        yield from read(text, split, max_document, step)
+        kind = split.framing
+        if kind is None:
+            head = text.read(HEAD_SIZE)
+            kind, text = framing_of(split.file, head), _rewound(text, head)
+        if kind == "lines":
+            yield from _lines(text, split, max_document, step, patience)
+        else:
+            yield from (_elements if kind == "array" else _documents)(text, split, max_document, step)
     finally:
         text.close()
 
 
-def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
-    whole_file = split.file.codec is not None
+def _rewound(text: Readable, head: bytes) -> Readable:
+    """A text whose beginning was read, from its beginning."""
+    if isinstance(text, io.FileIO):
+        text.seek(0)
+        return text
+    return _Rewound(text, head)
+
+
+class _Rewound:
+    """A text that can't go back, with what was read of it in front."""
+
+    def __init__(self, text: Readable, head: bytes) -> None:
+        self._text, self._head = text, head
+
+    def read(self, size: int) -> bytes:
+        if not self._head:
+            return self._text.read(size)
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+    def close(self) -> None:
+        self._text.close()
+
+
+def _lines(
+    text: Readable, split: Split, max_document: int, step: int, patience: int | None
+) -> Iterator[Piece]:
+    whole_file = split.start == 0 and split.end >= split.file.size  # and so also if it is compressed
     position = max(split.start - 1, 0)  # of the first byte in `held`, within the file
     held: bytes | bytearray = text.read(step)
     if split.start == 0:
@@ -76,14 +122,15 @@ def _lines(text: Readable, split: Split, max_document: int, step: int) -> Iterat
         # The line that crosses into this split belongs to the one before.
         while (newline := held.find(b"\n")) < 0:
             position += len(held)
-            if not (held := text.read(step)):
+            given_up = patience is not None and position - split.start > patience
+            if given_up or not (held := text.read(step)):
                 return
         held, position = held[newline + 1 :], position + newline + 1
     line = 0
     final = False
     while not final and (whole_file or position < split.end):
         before = len(held)
-        held = _longer(held, text, step)
+        held = _longer(held, text, max(step, before))  # a long line is not looked through piece by piece
         final = len(held) == before
         documents = split_lines(held, final=final)
         rows, starts = documents.rows, pc.add(documents.starts, position)
@@ -132,7 +179,7 @@ def _elements(text: Readable, split: Split, max_document: int, step: int) -> Ite
     line = 0
     final = closed = False
     while not final and not closed:
-        more = text.read(step)
+        more = text.read(max(step, len(held)))
         final = not more
         held += more
         documents = split_elements(held, final=final)
@@ -148,6 +195,24 @@ def _elements(text: Readable, split: Split, max_document: int, step: int) -> Ite
             yield Piece(pa.array([rest.strip()], pa.binary()), line, pa.array([position], pa.int64()))
             line += 1
         held, position = b"", position + len(rest)
+
+
+def _documents(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
+    held = text.read(max(step, len(BYTE_ORDER_MARK)))
+    position = len(BYTE_ORDER_MARK) if held.startswith(BYTE_ORDER_MARK) else 0
+    held = held[position:]
+    line = 0
+    final = False
+    while not final:
+        more = text.read(max(step, len(held)))
+        final = not more
+        held += more
+        documents = split_documents(held, final=final)
+        if len(documents.rows):
+            yield Piece(documents.rows, line, pc.add(documents.starts, position))
+        line += len(documents.rows)
+        held, position = held[documents.taken :], position + documents.taken
+        _check_length(held, max_document, split, position)
 
 
 def _count_below(ascending: pa.Int64Array, limit: int) -> int:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from shredlake.errors import (
     CommitConflict,
     ConstraintViolation,
     InvalidSchema,
+    NotJson,
     PipelineError,
     TooManyRejects,
     UnsupportedExpression,
@@ -204,8 +206,6 @@ def test_a_job_that_is_run_again_does_nothing(tmp_path: Path, ingest: Ingest) ->
 def test_a_crash_between_rejects_and_commit(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     module = sys.modules["shredlake.spark.ingest"]
     (tmp_path / "a.ndjson").write_text('{"a": 1}\nbad\n')
 
@@ -227,8 +227,6 @@ def test_a_crash_between_rejects_and_commit(
 def test_the_same_job_twice_at_a_time(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     module: Any = sys.modules["shredlake.spark.ingest"]
     (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
     real = module.commit_adds
@@ -247,8 +245,6 @@ def test_the_same_job_twice_at_a_time(
 def test_two_jobs_make_the_table_at_a_time(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     module: Any = sys.modules["shredlake.spark.ingest"]
     (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
     real = module.commit_adds
@@ -300,7 +296,7 @@ def layouts(table: Path) -> set[str]:
     return {json.loads(dict(tag)["shredlake.layout"]).get("v", {}).get("shredding", "none") for tag in tags}
 
 
-def test_layouts(tmp_path: Path, ingest: Ingest) -> None:
+def test_layouts(tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.ndjson").write_text(
         "".join(json.dumps({"id": n, "name": f"n{n}"}) + "\n" for n in range(200))
     )
@@ -316,6 +312,7 @@ def test_layouts(tmp_path: Path, ingest: Ingest) -> None:
     assert layouts(tmp_path / "none") == {"none"}
     ingest(source, "pinned", properties={"shredlake.shredding.v": "struct<name string>"})
     assert layouts(tmp_path / "pinned") == {"struct<name string>"}
+    monkeypatch.setattr(sys.modules["shredlake.spark.ingest"], "WELL_KNOWN", 100)
     kept = ingest(source, "given", job_id="second", keep_layout=True)
     assert kept.layout == "struct<id int>"
 
@@ -364,9 +361,83 @@ def test_what_only_spark_can_evaluate_is_said_before_any_work(tmp_path: Path, in
 def test_nothing_but_rejects_and_nothing_at_all(tmp_path: Path, ingest: Ingest) -> None:
     (tmp_path / "bad.ndjson").write_text("x\n")
     (tmp_path / "empty.ndjson").write_text("")
-    assert (ingest(tmp_path / "bad.ndjson").rows, len(rejects(tmp_path / "table"))) == (0, 1)
+    report = ingest(tmp_path / "bad.ndjson", max_rejects=1.0)
+    assert (report.rows, len(rejects(tmp_path / "table"))) == (0, 1)
     assert ingest(tmp_path / "empty.ndjson").documents == 0
     assert sl.Table(tmp_path / "table").scan().count() == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"id,name\n1,ada\n", "may be CSV"),
+        ('{"a": 1}\n'.encode("utf-16"), "UTF-16"),
+        ('{"a": 1}\n'.encode("utf-16-le"), "UTF-16"),
+        ('{"a": "é"}\n'.encode("latin-1"), "Latin-1"),
+        (b"PAR1\x15\x04\x15PAR1", "Parquet"),
+        (b'{"a": ', "cut off"),
+        (b"<html>\n</html>\n", "XML or HTML"),
+    ],
+)
+def test_text_without_a_document_is_refused(
+    tmp_path: Path, ingest: Ingest, content: bytes, words: str
+) -> None:
+    (tmp_path / "a.ndjson").write_bytes(content)
+    with pytest.raises(NotJson, match=rf"a\.ndjson, line 1, .*{words}.*Nothing was committed"):
+        ingest(tmp_path / "a.ndjson")
+    assert not (tmp_path / "table" / "_delta_log").exists()
+    assert not (tmp_path / "table_rejects" / "_delta_log").exists()
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_pretty_printed_documents_are_read(tmp_path: Path, ingest: Ingest) -> None:
+    texts = [json.dumps({"id": number, "list": [1, 2]}, indent=2) for number in range(10)]
+    texts.insert(5, '{\n "id": nothing\n}')
+    (tmp_path / "a.json").write_text("\n".join(texts))
+    report = ingest(tmp_path / "a.json", task_bytes=50)
+    assert (report.rows, report.rejects) == (10, 1)
+    [bad] = rejects(tmp_path / "table")
+    assert (bad["line"], bad["raw"]) == (6, texts[5].encode())
+
+
+# ── The sample ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_layout_of_many_small_files(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0000.ndjson").write_text('{"boot": "now"}\n')
+    for number in range(1, 400):
+        (tmp_path / "in" / f"{number:04}.ndjson").write_text(f'{{"id": {number}, "name": "n{number % 7}"}}\n')
+    report = ingest(tmp_path / "in")
+    assert report.layout is not None
+    assert "id " in report.layout
+    assert "name string" in report.layout
+
+
+@pytest.mark.parametrize("name", ["README.txt", "zzz.txt"])
+def test_a_readme_beside_the_data_does_not_decide_the_layout(
+    tmp_path: Path, ingest: Ingest, name: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_text("These are events.\n" * 100)
+    (tmp_path / "in" / "data.ndjson").write_text("".join(f'{{"id": {n}, "kind": "k"}}\n' for n in range(500)))
+    report = ingest(tmp_path / "in")
+    assert (report.rows, report.rejects) == (500, 100)
+    assert report.layout is not None
+    assert "id " in report.layout
+
+
+def test_a_kept_layout_grows_while_the_table_is_small(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "0.ndjson").write_text('{"boot": "now"}\n')
+    (tmp_path / "1.ndjson").write_text("".join(f'{{"id": {n}, "kind": "k"}}\n' for n in range(20_000)))
+    (tmp_path / "2.ndjson").write_text("".join(f'{{"other": {n}}}\n' for n in range(20_000)))
+    first, second, third = (ingest(tmp_path / f"{n}.ndjson", keep_layout=True).layout or "" for n in range(3))
+    assert "id " not in first
+    assert "id " in second
+    assert third == second
+    sl.Table(tmp_path / "table").checkpoint()
+    (tmp_path / "3.ndjson").write_text('{"other": 1}\n')
+    assert ingest(tmp_path / "3.ndjson", keep_layout=True).layout == second
 
 
 def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -471,8 +542,6 @@ def test_large_files_are_known_by_pieces_of_them(
 def test_two_jobs_that_share_a_file_do_not_both_stand(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     module: Any = sys.modules["shredlake.spark.ingest"]
     for name in ("a", "b"):
         (tmp_path / f"{name}.ndjson").write_text(f'{{"a": "{name}"}}\nbad\n')

@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from shredlake.errors import PipelineError
 from shredlake.spark import text as text_module
-from shredlake.spark.sources import SourceFile, cut, find_files, fingerprint
+from shredlake.spark.sources import SourceFile, Split, cut, find_files, fingerprint
 from shredlake.spark.task import sample_windows
 from shredlake.spark.text import pieces
 
@@ -114,7 +116,7 @@ def test_a_compressed_file_that_breaks_off(tmp_path: Path, ending: str, pack: ob
 
 
 def test_a_file_that_is_not_what_its_name_promises(tmp_path: Path) -> None:
-    (tmp_path / "a.ndjson.gz").write_bytes(b'{"a": 1}\n')
+    (tmp_path / "a.ndjson.gz").write_bytes(b"\0\1\2\3")
     with pytest.raises(PipelineError, match="not the compressed data that its name promises"):
         read_back(tmp_path / "a.ndjson.gz", 10)
 
@@ -161,19 +163,108 @@ def test_a_fingerprint_is_of_the_text(tmp_path: Path) -> None:
     assert before != fingerprint(find_files(str(tmp_path)))
 
 
+def lines_split(file: SourceFile, start: int, end: int) -> Split:
+    return Split(file, start, end, 0, "lines")
+
+
 @given(
     size=st.integers(1, 100_000),
-    splits=st.integers(1, 80),
+    part=st.integers(1, 100_000),
     windows=st.integers(1, 40),
     window_bytes=st.integers(1, 3000),
 )
 def test_a_sample_does_not_depend_on_how_the_text_is_cut(
-    size: int, splits: int, windows: int, window_bytes: int
+    size: int, part: int, windows: int, window_bytes: int
 ) -> None:
     file = SourceFile("a.ndjson", size, "")
+    part = max(part, size // 100)
+    cuts = [lines_split(file, start, min(start + part, size)) for start in range(0, size, part)]
     whole, parts = (
-        [(one.start, one.end) for one in sample_windows(cut([file], part), windows, window_bytes)]
-        for part in (size, -(-size // splits))
+        [[(one.start, one.end) for one in window] for window in sample_windows(splits, windows, window_bytes)]
+        for splits in ([lines_split(file, 0, size)], cuts)
     )
     assert parts == whole
-    assert all(end - start == min(window_bytes, size - start) for start, end in parts)
+    length = min(window_bytes, -(-size // windows))
+    assert all(end - start == min(length, size - start) for [(start, end)] in parts)
+    assert len(parts) == min(windows, -(-size // -(-size // windows)))
+
+
+@pytest.mark.parametrize("count", [1, 31, 33, 1000, 10_000])
+def test_a_sample_of_many_small_files_is_spread_over_them(count: int) -> None:
+    splits = [Split(SourceFile(f"{n}", 45, ""), 0, 45, 0) for n in range(count)]
+    windows = sample_windows(splits, 32, 256 << 10)
+    files = [int(split.file.uri) for window in windows for split in window]
+    assert len(set(files)) == len(files) >= min(count, 1000)
+    assert max(files) >= count * 0.95 - 32
+
+
+DOCUMENT = {"a": [1, {"b": '}]\\"'}], "c": {}}
+
+
+@pytest.mark.parametrize("read_size", [1, 7, 1 << 20])
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(DOCUMENT, indent=2) + "\n" + json.dumps(DOCUMENT, indent=1),
+        json.dumps(DOCUMENT) + json.dumps(DOCUMENT),
+        "\ufeff"
+        + json.dumps(DOCUMENT, indent="\t").replace("\n", "\r\n")
+        + "\r\n\r\n"
+        + json.dumps(DOCUMENT),
+    ],
+)
+def test_documents_over_several_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, read_size: int
+) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(text.encode())
+    monkeypatch.setattr(text_module, "READ_SIZE", read_size)
+    rows = read_back(path, 1 << 20)
+    assert [json.loads(row) for _, _, row in rows] == [DOCUMENT, DOCUMENT]
+    assert all(path.read_bytes()[offset:].startswith(row) for _, offset, row in rows)
+    assert [line for line, _, _ in rows] == [0, 1]
+    [split] = cut(find_files(str(path)), 10)
+    assert split.framing == "documents"
+
+
+def test_a_large_document_over_several_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"items": [DOCUMENT] * 5000}, indent=2))
+    [(_, _, row)] = read_back(path, 1 << 16)
+    assert len(json.loads(row)["items"]) == 5000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a": \n{"a": 2}\n',
+        b'{"a": \n{"a": 2}\n{"a": 3}\n',
+        b'{"a": 1} garbage\n{"a": 2}\n',
+        b'[1,\n{"a": 2}\n{"a": 3}\n',
+        b"[" * 200_000 + b'\n{"a": 2}\n',
+        b'nonsense\n{"a": 2}\n',
+    ],
+)
+def test_a_broken_first_line_hides_no_other(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "a.ndjson").write_bytes(text)
+    rows = [row for _, _, row in read_back(tmp_path / "a.ndjson", 1 << 20)]
+    assert rows == text.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "a.gz", "a.zst", "a"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, zstandard.ZstdCompressor().compress])
+@pytest.mark.parametrize("split_size", [10, 1 << 20])
+def test_the_content_says_how_a_file_is_compressed(
+    tmp_path: Path, name: str, pack: Callable[[bytes], bytes], split_size: int
+) -> None:
+    (tmp_path / name).write_bytes(pack(b'{"a": 1}\n{"a": 2}\n'))
+    assert [row for _, _, row in read_back(tmp_path / name, split_size)] == [b'{"a": 1}\n', b'{"a": 2}\n']
+
+
+def test_a_line_of_many_reads_is_not_copied_for_each(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_bytes(b'"' + b"x" * 60_000_000 + b'"\n')
+    [split] = cut(find_files(str(tmp_path)), 1 << 30)
+    started = time.monotonic()
+    [piece] = pieces(split, read_size=64 << 10)  # a thousand reads: 30 GB, if each copied what is held
+    assert piece.rows.nbytes > 60_000_000
+    assert time.monotonic() - started < 5

@@ -57,3 +57,53 @@ def array_elements(
         begin = len(text)
     _, offsets, data = pa.array(rows, pa.binary()).buffers()
     return data, offsets, pa.array(starts, pa.int64()).buffers()[1], len(rows), begin, closed
+
+
+def json_documents(
+    buffer: pa.Buffer, final: bool
+) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int]:
+    """As in the compiled module."""
+    text = buffer.to_pybytes()
+    rows: list[bytes] = []
+    starts: list[int] = []
+    depth = position = taken = 0
+    begin = -1
+    in_string = False
+
+    def take(stop: int) -> int:
+        rows.append(text[begin:stop])
+        starts.append(begin)
+        return -1
+
+    while position < len(text):
+        byte = text[position : position + 1]
+        ended = False
+        if in_string:
+            if byte == b"\\":
+                position += 1
+            elif byte == b'"':
+                in_string, ended = False, not depth
+        elif byte <= b" " and not depth:
+            if begin >= 0:
+                begin = take(position)
+            taken = position + 1
+        else:
+            if not depth and begin >= 0 and byte in b'"[{':
+                begin, taken = take(position), position
+            begin = position if begin < 0 else begin
+            if byte == b'"':
+                in_string = True
+            elif byte in b"[{":
+                depth += 1
+            elif byte in b"]}" and depth:
+                depth -= 1
+                ended = not depth
+        position += 1
+        if ended:
+            begin, taken = take(position), position
+    if final:
+        if begin >= 0:
+            take(len(text))
+        taken = len(text)
+    _, offsets, data = pa.array(rows, pa.binary()).buffers()
+    return data, offsets, pa.array(starts, pa.int64()).buffers()[1], len(rows), taken
