@@ -101,7 +101,13 @@ def check_generated(schema: Struct) -> None:
                 _generated(item, rows)
 
 
-def complete(table: pa.Table, schema: Struct, partition_columns: Sequence[str] = ()) -> pa.Table:
+def complete(
+    table: pa.Table,
+    schema: Struct,
+    partition_columns: Sequence[str] = (),
+    *,
+    first_row: int | None = 0,
+) -> pa.Table:
     """Rows as given, made to fit the table: defaults and generated columns filled in where absent.
 
     Generated columns that are given must equal their expression. Partition values are what will be read
@@ -118,7 +124,7 @@ def complete(table: pa.Table, schema: Struct, partition_columns: Sequence[str] =
         for item in schema.fields
         if DEFAULT in item.metadata and item.name.casefold() not in present
     }
-    full = conform(table, schema, given)
+    full = conform(table, schema, given, first_row=first_row)
     for name in partition_columns:
         place = full.schema.get_field_index(name)
         values = partitions.stored(full.column(place), schema.fields[place].type)

@@ -78,7 +78,7 @@ def write_rows(
     layout: dict[str, str] | None = None
     rows = 0
     for table in tables_of(data):
-        full = complete(table, snapshot.schema, snapshot.metadata.partition_columns)
+        full = complete(table, snapshot.schema, snapshot.metadata.partition_columns, first_row=rows)
         constraints.enforce(full, rows)
         if check is not None:
             check(full, rows)

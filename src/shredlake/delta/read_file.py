@@ -11,7 +11,7 @@ from pyroaring import BitMap64
 
 from shredlake.delta import partitions
 from shredlake.delta.actions import Add, DeletionVector
-from shredlake.delta.conform import fit, renamed
+from shredlake.delta.conform import FILES, fit, renamed
 from shredlake.delta.deletion_vectors import check_inside, live_mask, read_vector
 from shredlake.delta.layouts import variant_places
 from shredlake.delta.rebind import Binding, bind, resolve
@@ -123,7 +123,7 @@ class DataFile:
     def _as_table_type(self, projection: Projection, field: pa.Field, column: pa.Array) -> pa.Array:
         if isinstance(projection.expr, Column) and not column.type.equals(field.type):
             kind = resolve(self.snapshot.schema, projection.expr.name)[-1].type
-            chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name)
+            chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name, FILES)
             column = renamed(chunked, arrow_type(kind)).combine_chunks()
         return column if column.type.equals(field.type) else column.cast(field.type)
 

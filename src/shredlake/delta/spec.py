@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from shredlake.delta.features import supports
-from shredlake.delta.layouts import may_shred
+from shredlake.delta.layouts import may_shred, variant_places
 from shredlake.delta.schema import contains
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.stats import StatsPolicy
@@ -23,12 +23,13 @@ def file_spec(
 ) -> FileSpec:
     """What the files of one write to a table have in common."""
     check_writable_types(snapshot)
+    places = {place.physical for place in variant_places(snapshot.schema)}  # others were dropped since
     return FileSpec(
         storage=snapshot.storage,
         schema=snapshot.schema,
         partition_columns=snapshot.metadata.partition_columns,
         properties=dict(snapshot.properties),
-        shredding=dict(shredding),
+        shredding={name: ddl for name, ddl in shredding.items() if name in places},
         may_shred=may_shred(snapshot),
         stats=StatsPolicy.of(snapshot.settings, clustering_columns(snapshot)),
         variant_bounds=supports(snapshot.protocol, "variantShredding"),

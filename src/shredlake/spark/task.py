@@ -208,7 +208,7 @@ def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
         [projection] = parse_columns([expression])
         table = table.append_column(name, evaluate(projection.expr, table))
     spec = job.files.spec
-    full = complete(table, spec.schema, spec.partition_columns)
+    full = complete(table, spec.schema, spec.partition_columns, first_row=None)
     Constraints.of(spec.schema, spec.properties).enforce(full, None)
     return full
 

@@ -1,0 +1,148 @@
+"""Conversions that rows may go through on their way into a table: those that lose nothing.
+
+A value that would change is an error; whether it would is known by converting it back. What is not in the
+table below is refused for whole columns, because it needs a decision: how to read a text, or in which zone a
+time is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import CastError, InvalidSchema
+
+_KINDS: list[tuple[Callable[[pa.DataType], bool], str]] = [
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "float"),
+    (pa.types.is_decimal, "decimal"),
+    (pa.types.is_string, "text"),
+    (pa.types.is_large_string, "text"),
+    (pa.types.is_string_view, "text"),
+    (pa.types.is_binary, "binary"),
+    (pa.types.is_large_binary, "binary"),
+    (pa.types.is_binary_view, "binary"),
+    (pa.types.is_fixed_size_binary, "binary"),
+    (pa.types.is_date, "date"),
+    (lambda kind: pa.types.is_timestamp(kind) and kind.tz is None, "local time"),
+    (pa.types.is_timestamp, "instant"),
+]
+
+# From, to. Each value is compared with what it becomes when it is converted back.
+ALLOWED: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("boolean", "boolean"),
+        ("integer", "integer"),
+        ("integer", "float"),
+        ("integer", "decimal"),
+        ("float", "float"),
+        ("float", "integer"),
+        ("float", "decimal"),
+        ("decimal", "decimal"),
+        ("decimal", "integer"),
+        ("decimal", "float"),
+        ("text", "text"),
+        ("text", "binary"),
+        ("binary", "binary"),
+        ("binary", "text"),
+        ("date", "date"),
+        ("date", "local time"),
+        ("local time", "date"),
+        ("local time", "local time"),
+        ("instant", "instant"),
+    }
+)
+
+_HINTS: dict[tuple[str, str], str] = {
+    ("local time", "instant"): "the times have no zone; set one with pyarrow.compute.assume_timezone",
+    ("instant", "local time"): "the times have a zone; drop it with pyarrow.compute.local_timestamp",
+}
+
+# Integers as decimals first: Arrow refuses a decimal by its precision alone, whatever the values are.
+_WIDEST_INTEGER = pa.decimal128(20, 0)
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """The family of a type, as the table of conversions names it.
+
+    >>> kind_of(pa.int8()), kind_of(pa.large_string()), kind_of(pa.time64("us"))
+    ('integer', 'text', 'time64[us]')
+    """
+    return next((name for test, name in _KINDS if test(kind)), str(kind))
+
+
+def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Plain values as another type, or an error: `CastError` for a value, `InvalidSchema` for the types.
+
+    >>> convert(pa.array([1, 2]), pa.int8()).type
+    DataType(int8)
+    >>> convert(pa.array([1e300]), pa.float32())
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.CastError: 1e+300 can't be stored as float without a change
+    """
+    pair = (kind_of(array.type), kind_of(target))
+    if pair not in ALLOWED:
+        hint = _HINTS.get(pair, "convert it first, so that you decide how")
+        raise InvalidSchema(f"{pair[0]} is not converted to {pair[1]}: {hint}")
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())  # exact, and Arrow can compare these
+    try:
+        found = _cast(array, target)
+        same = _unchanged(array, found)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        same = None
+    if same is None or not same:
+        raise CastError(f"{_first_changed(array, target)} can't be stored as {target} without a change")
+    return found
+
+
+def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(array.type) and pa.types.is_decimal(target):
+        array = array.cast(_WIDEST_INTEGER)
+    return array.cast(target)
+
+
+def _unchanged(array: pa.Array, found: pa.Array) -> bool:
+    """Whether the values come back as they were; Arrow checks whole numbers, texts and decimals itself."""
+    if kind_of(array.type) == kind_of(found.type) and not pa.types.is_floating(found.type):
+        return True
+    back = _cast(found, array.type)
+    same = pc.equal(array, back)
+    if pa.types.is_floating(array.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(array), pc.is_nan(back)))
+    return bool(pc.all(pc.fill_null(same, True)).as_py()) if len(array) else True
+
+
+def _first_changed(array: pa.Array, target: pa.DataType) -> str:
+    value = array[first_failing(array, lambda part: _fits(part, target))]
+    try:
+        return repr(value.as_py())
+    except (ValueError, OverflowError):
+        return str(value)
+
+
+def _fits(array: pa.Array, target: pa.DataType) -> bool:
+    try:
+        return _unchanged(array, _cast(array, target))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+
+
+def first_failing(array: pa.Array, holds: Callable[[pa.Array], bool]) -> int:
+    """The first row for which something does not hold, of an array for which it does not, by halving.
+
+    >>> first_failing(pa.array([1, 2, 7, 3, 9]), lambda part: pc.max(part).as_py() < 5)
+    2
+    """
+    start, stop = 0, len(array)
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        if holds(array.slice(start, middle - start)):
+            start = middle
+        else:
+            stop = middle
+    return start
