@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +190,7 @@ def test_to_json_prints_what_spark_prints(spark: SparkSession) -> None:
     for text, row in zip(texts, rows, strict=True):
         ours = Variant.from_json(text).to_json()
         assert json.loads(ours, parse_int=float) == json.loads(row["t"], parse_int=float), text
-        if "e" not in text.lower():
+        if not re.search(r"\d[eE]|[\d.]{38}", text):
             assert ours == row["t"]
 
 

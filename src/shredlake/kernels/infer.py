@@ -27,8 +27,9 @@ def infer_schema(
     """What to shred of a Variant column, or of data with this profile; `.report()` says why.
 
     `queries` are paths that queries use: they get columns however rare they are. `previous` is the layout
-    that the table has: it is kept unless another one is worth the change. The root of the result is
-    `variant` where nothing is worth a column.
+    that the table has: it is kept unless another one is worth the change. Objects and arrays that lie deeper
+    than `max_depth`, at most 30 levels, stay whole. The root of the result is `variant` where nothing is
+    worth a column.
 
     >>> import pyarrow as pa, shredlake as sl
     >>> rows = ['{"id": %d, "price": %d.50, "tags": ["a"]}' % (n, n) for n in range(1000)]

@@ -14,10 +14,13 @@ from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.kernels.columns import null_rows
 from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema
 from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns, unwrap
-from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
 
 Plan: TypeAlias = Mapping[Names, ShreddingSchema | None]
 """How each Variant column is to be shredded; None for not at all."""
+
+_LEVELS = 99
+"""How deep pyarrow takes a Parquet schema to be, the root apart."""
 
 
 def stored_variant() -> pa.StructType:
@@ -111,6 +114,24 @@ def _conform(array: pa.Array, type_: pa.DataType) -> pa.Array:
     return array.cast(type_)
 
 
+def _check_depth(name: str, levels: int) -> None:
+    if levels > _LEVELS:
+        raise InvalidSchema(
+            f"the schema for {name} takes {levels} levels of a Parquet schema; pyarrow takes "
+            f"{_LEVELS}. Shred less deep: an object takes 2 levels, an array 3"
+        )
+
+
+def _levels(node: Node) -> int:
+    """Levels of a Parquet schema below a group: of objects typed_value and field, of arrays one more."""
+    match node:
+        case Object(fields):
+            return 2 + max((_levels(child) for _, child in fields), default=0)
+        case Array(element):
+            return 3 + _levels(element)
+    return 1
+
+
 def plan_shredding(
     schema: pa.Schema, shredding: Mapping[str, ShreddingSchema | str | None] | None
 ) -> dict[Names, ShreddingSchema | None]:
@@ -132,6 +153,7 @@ def plan_shredding(
             )
         parsed = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
         if parsed is not None and not isinstance(parsed.root, Untyped):
+            _check_depth(name, len(known[name]) + _levels(parsed.root))
             plan[known[name]] = parsed
         elif plan[known[name]] is not None:
             raise InvalidSchema(f"{name} is shredded already: unshred it first to write it unshredded")

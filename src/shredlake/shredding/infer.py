@@ -41,7 +41,9 @@ from shredlake.variant.types import VariantType
 MAX_LEAVES: Final = 300
 """Columns that hold values, each with a `value` and mostly a `typed_value` of its own."""
 
-MAX_DEPTH: Final = 50
+MAX_DEPTH: Final = 30
+"""Levels of objects and arrays, at most: an array takes three levels of a Parquet schema, and readers that
+are built on Arrow take 100 of them."""
 
 MIN_SHARE: Final = 0.1
 """A path in fewer of the rows is not worth typed columns. About: see `rare_below`."""
@@ -92,8 +94,9 @@ def infer_schema(
     """The layout for data like that of the profile.
 
     `queries` are paths that queries use: they get columns however rare they are. `previous` is the layout
-    that the table has: it is kept unless another one is worth the change. The root of the result is
-    `variant` where nothing is worth a column.
+    that the table has: it is kept unless another one is worth the change. Objects and arrays that lie deeper
+    than `max_depth`, at most 30 levels, stay whole. The root of the result is `variant` where nothing is
+    worth a column.
 
     >>> from shredlake.shredding.profile_reference import profile_values
     >>> from shredlake.variant.value import Variant
@@ -101,6 +104,7 @@ def infer_schema(
     >>> str(infer_schema(profile_values(Variant.of(row) for row in rows)))
     'struct<id bigint, price double, status bigint>'
     """
+    max_depth = min(max_depth, MAX_DEPTH)
     drafter = _Drafter(profile, _hints(queries), max_depth, min_share)
     draft = drafter.draft((), profile.root, max_depth)
     leaves = list(_leaves(draft))

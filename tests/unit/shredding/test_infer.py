@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import shredlake as sl
 from shredlake.errors import InvalidSchema
 from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
 from shredlake.shredding.infer import choose, infer_schema
@@ -169,6 +173,28 @@ def test_depth_is_limited() -> None:
     for _ in range(6):
         deep = {"d": deep}
     assert str(inferred(lambda n: deep, max_depth=3)) == "struct<d struct<d struct<d variant>>>"
+
+
+@pytest.mark.parametrize("wrap", [lambda it: {"d": it}, lambda it: [it], lambda it: [{"d": it}]])
+@pytest.mark.parametrize("levels", [40, 60])
+def test_what_is_inferred_can_be_written(wrap: Callable[[Any], Any], levels: int, tmp_path: Path) -> None:
+    """Parquet schemas of more than 100 levels are refused by readers: an array takes three of them."""
+    deep: Any = 1
+    for _ in range(levels):
+        deep = wrap(deep)
+    column = sl.from_json(pa.array([json.dumps(deep)] * 20))
+    sl.write_parquet(pa.table({"v": column}), tmp_path / "f.parquet", shredding="infer")
+    assert sl.to_python(sl.read_parquet(tmp_path / "f.parquet")["v"]) == [deep] * 20
+    table = sl.Table.create(str(tmp_path / "t"), pa.schema([("v", sl.variant())]))
+    table.append(pa.table({"v": column}))
+    assert sl.to_python(table.scan().to_arrow()["v"]) == [deep] * 20
+
+
+def test_a_schema_too_deep_for_a_file_is_refused(tmp_path: Path) -> None:
+    column = sl.from_json(pa.array(["1"]))
+    for schema in ("array<" * 33 + "int" + ">" * 33, "struct<a " * 50 + "int" + ">" * 50):
+        with pytest.raises(sl.InvalidSchema, match="levels of a Parquet schema"):
+            sl.write_parquet(pa.table({"v": column}), tmp_path / "f.parquet", shredding={"v": schema})
 
 
 def test_strings_that_are_dates_are_reported_not_converted() -> None:
