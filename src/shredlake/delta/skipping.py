@@ -8,7 +8,7 @@ one of these says so; each is sound by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -28,7 +28,7 @@ from shredlake.delta.stats_read import Piece, pieces_of, widened
 from shredlake.delta.storage import Storage
 from shredlake.delta.type_widening import TYPE_CHANGES
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.expr import Column, Expr, Get, conjuncts, join_name, may_match, name_parts, references
+from shredlake.expr import Column, Expr, Get, all_of, conjuncts, join_name, may_match, name_parts, references
 from shredlake.expr.prune import Bounds
 from shredlake.kernels import get
 from shredlake.kernels.layout import is_variant
@@ -385,18 +385,27 @@ def prune(snapshot: Snapshot, predicate: Expr | None, timezone: str = "UTC") -> 
     statistics = FileStatistics.of(snapshot)
     in_partitions = everything
     parts = conjuncts(predicate)
-    by_partition = [part for part in parts if _only_partitions(part, snapshot)]
-    for part in by_partition:
+    for part in _together(part for part in parts if _only_partitions(part, snapshot)):
         in_partitions = in_partitions & _judge(part, statistics, timezone)
     keep = in_partitions
-    for part in parts:
-        if part not in by_partition:
-            keep = keep & _judge(part, statistics, timezone)
+    for part in _together(part for part in parts if not _only_partitions(part, snapshot)):
+        keep = keep & _judge(part, statistics, timezone)
     return Verdict(
         keep=keep,
         by_partition=int((alive & ~in_partitions).sum()),
         by_statistics=int((alive & in_partitions & ~keep).sum()),
     )
+
+
+def _together(parts: Iterable[Expr]) -> Iterator[Expr]:
+    """Parts that read the same as one: each judgement asks for the statistics of all that it reads."""
+    found: dict[frozenset[Column | Get], list[Expr]] = {}
+    for part in parts:
+        found.setdefault(frozenset(references(part)), []).append(part)
+    for same in found.values():
+        whole = all_of(same)
+        if whole is not None:
+            yield whole
 
 
 def _judge(part: Expr, statistics: FileStatistics, timezone: str) -> Mask:

@@ -8,6 +8,7 @@ division by zero, errors in Spark, give null here, and an error if strict.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from itertools import repeat
 from typing import Any
 
@@ -110,7 +111,7 @@ def _integral(op: str, a: Any, b: Any, kind: DataType, strict: bool, text: str) 
     wide = pa.decimal256(_INTEGRAL_DECIMAL[kind], 0)
     exact = _EXACT[op](pc.cast(a, wide), pc.cast(b, wide))
     most = (1 << kind.arrow.bit_width - 1) - 1
-    limits = [pc.cast(pa.scalar(limit, pa.int64()), exact.type, safe=False) for limit in (-most - 1, most)]
+    limits = [pa.scalar(Decimal(limit), exact.type) for limit in (-most - 1, most)]
     fits = pc.and_(pc.greater_equal(exact, limits[0]), pc.less_equal(exact, limits[1]))
     return pc.cast(pc.if_else(fits, exact, pa.scalar(None, exact.type)), kind.arrow)
 

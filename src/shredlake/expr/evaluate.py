@@ -272,11 +272,11 @@ class _Evaluator:
     def membership(self, expr: In) -> Any:
         value = self.scalar_value(expr.value)
         kind = value.type
-        for option in expr.options:
-            wider = common_type(kind, option.type)
+        for option_type in dict.fromkeys(option.type for option in expr.options):
+            wider = common_type(kind, option_type)
             if wider is None:
                 raise InvalidExpression(
-                    f"{spelled(expr)} compares a {kind} with a {option.type}: cast one of them"
+                    f"{spelled(expr)} compares a {kind} with a {option_type}: cast one of them"
                 )
             kind = wider
         options = [

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from typing import Any, Final
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from shredlake.errors import InvalidExpression, InvalidPath, UnsupportedExpression
+from shredlake.errors import InvalidExpression, InvalidPath
 from shredlake.expr.ast import (
     And,
     Arithmetic,
@@ -33,10 +33,13 @@ from shredlake.expr.ast import (
     Not,
     Or,
     Projection,
+    children,
     join_name,
     name_parts,
 )
+from shredlake.expr.chains import conjunction, disjunction
 from shredlake.expr.constants import depends_on_engine, fold_cast, number
+from shredlake.expr.parse_errors import LONGEST_LINE, SourceText
 from shredlake.expr.types import (
     BINARY,
     BOOLEAN,
@@ -49,7 +52,12 @@ from shredlake.expr.types import (
 )
 from shredlake.variant.path import Path
 
-_DIALECT = "databricks"
+_SPARK: Final = Databricks()
+
+MOST_DIGITS: Final = 400
+"""Characters of a number; the widest type has 38 digits, the smallest double 326 characters."""
+MOST_LEVELS: Final = 100
+"""How deep an expression may be nested. Everything that walks it calls itself a few times a level."""
 
 _COMPARISONS: dict[type[exp.Expr], ComparisonOp] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
@@ -108,26 +116,26 @@ def _projection(sql: str, timezone: str) -> Projection:
     return _Reader(sql, timezone).projection()
 
 
-class _Reader:
-    """One text being read; it knows the text so that errors can point into it."""
+class _Reader(SourceText):
+    """One text being read."""
 
     def __init__(self, sql: str, timezone: str) -> None:
-        self.sql = sql
+        super().__init__(sql)
         self.timezone = timezone
 
     def predicate(self) -> Expr:
         tree = self.tree()
         if isinstance(tree, exp.Alias):
             self.invalid("a condition takes no alias", tree.args["alias"])
-        return self.expr(tree)
+        return self.whole(tree)
 
     def projection(self) -> Projection:
         tree = self.tree()
         if isinstance(tree, exp.Star) or tree.find(exp.Star):
             self.invalid("name the columns, or give no `columns` at all to get them all", tree)
         if isinstance(tree, exp.Alias):
-            return Projection(tree.alias, self.expr(tree.this))
-        expr = self.expr(tree)
+            return Projection(tree.alias, self.whole(tree.this))
+        expr = self.whole(tree)
         return Projection(self.default_name(expr), expr)
 
     def default_name(self, expr: Expr) -> str:
@@ -142,54 +150,40 @@ class _Reader:
             case _:
                 return self.sql.strip()
 
-    # Errors
-
-    def invalid(self, problem: str, node: exp.Expr | int) -> NoReturn:
-        raise InvalidExpression(self.pointed(problem, node))
-
-    def unsupported(self, node: exp.Expr, advice: str = "") -> NoReturn:
-        text = node.sql(_DIALECT)
-        advice = advice or "evaluate it in Spark (shredlake.spark.sql), or filter the result"
-        raise UnsupportedExpression(self.pointed(f"{text} is not supported here: {advice}", node))
-
-    def pointed(self, problem: str, node: exp.Expr | int) -> str:
-        """The problem, the line of SQL it is in, and a caret under it."""
-        at = node if isinstance(node, int) else _start(node)
-        line_start = self.sql.rfind("\n", 0, at) + 1
-        line = self.sql[line_start:].partition("\n")[0]
-        return f"{problem}\n  {line}\n  {' ' * (at - line_start)}^"
-
     # Trees
 
     def tree(self) -> exp.Expr:
         try:
-            tokens = sqlglot.tokenize(self.sql, dialect=_DIALECT)
+            tokens = _SPARK.tokenize(self.sql)
             for token in tokens:
                 if token.token_type == TokenType.PARAMETER:  # sqlglot would drop it: v:$type is not v:type
                     self.invalid(f"{token.text!r} needs backticks here, as in v:`$type`", token.start)
-            trees = sqlglot.parse(self.sql, dialect=_DIALECT)
+                if token.token_type == TokenType.NUMBER and len(token.text) > MOST_DIGITS:
+                    self.invalid(f"a number of {len(token.text):,} characters fits no type", token.start)
+            trees = _SPARK.parser().parse(tokens, self.sql)
         except ParseError as error:
             raise InvalidExpression(self.parse_problem(error)) from None
-        except SqlglotError as error:
-            raise InvalidExpression(f"{self.sql!r} can't be read: {error}") from None
+        except TokenError:
+            shown = self.sql if len(self.sql) <= LONGEST_LINE else self.sql[:LONGEST_LINE] + "..."
+            raise InvalidExpression(f"{shown!r} can't be read: is a quote or a comment not closed?") from None
+        except RecursionError:
+            self.too_deep()
         if len(trees) != 1 or trees[0] is None:
             self.invalid("expected one expression", 0)
         return trees[0]
 
-    def parse_problem(self, error: ParseError) -> str:
-        if not error.errors:
-            return self.pointed("expected an expression", 0)
-        first = error.errors[0]
-        lines = self.sql.split("\n")
-        line = cast(int, first["line"] or 1) - 1
-        end = sum(len(text) + 1 for text in lines[:line]) + cast(int, first["col"] or 1)
-        at = max(end - len(cast(str, first["highlight"] or " ")), 0)
-        problem = cast(str, first["description"])
-        if problem.startswith("Required keyword"):
-            problem = "an operand is missing"
-        elif problem.startswith("Expected type"):
-            problem = "there is no such type: use one like bigint, double, decimal(10,2), string or timestamp"
-        return self.pointed(problem, at)
+    def whole(self, node: exp.Expr) -> Expr:
+        """The tree of the whole text, no deeper than everything that walks it can bear."""
+        try:
+            found = self.expr(node)
+        except RecursionError:
+            self.too_deep()
+        level: list[Expr] = [found]
+        for _ in range(MOST_LEVELS):
+            level = [child for expr in level for child in children(expr)]
+        if level:
+            self.too_deep()
+        return found
 
     def expr(self, node: exp.Expr) -> Expr:
         if type(node) in _COMPARISONS:
@@ -205,10 +199,10 @@ class _Reader:
         return self.expr(node.this)
 
     def conjunction(self, node: exp.Expr) -> Expr:
-        return And(self.operands(node, exp.And))
+        return conjunction(self.operands(node, exp.And))
 
     def disjunction(self, node: exp.Expr) -> Expr:
-        return Or(self.operands(node, exp.Or))
+        return disjunction(self.operands(node, exp.Or))
 
     def operands(self, node: exp.Expr, kind: type[exp.Connector]) -> tuple[Expr, ...]:
         """A chain of the same connector as one list; walked by hand, since a chain may be thousands long."""
@@ -378,7 +372,7 @@ class _Reader:
             return Literal(node.this, STRING)
         constant = number(node.this)
         if constant is None:
-            self.invalid(f"{node.this} has more digits than any number type", node)
+            self.invalid("the number has more digits than any number type", node)
         return constant
 
     def raw_string(self, node: exp.Expr) -> Expr:
@@ -421,7 +415,7 @@ class _Reader:
             if folded is not None:
                 return folded
             if strict is None:
-                self.invalid(f"{node.this.sql(_DIALECT)} is no {target}", node)
+                self.invalid(f"{_plain(value)} is not a valid {target}", node)
             return Literal(None, target)
         return Cast(value, target, strict)
 
@@ -430,10 +424,9 @@ def _texts(parts: list[Expr]) -> list[str]:
     return [part.value for part in parts if isinstance(part, Literal) and isinstance(part.value, str)]
 
 
-def _start(node: exp.Expr) -> int:
-    """Where a node starts in the text: the first of its tokens that sqlglot noted the place of."""
-    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-    return min(starts, default=0)
+def _plain(literal: Literal) -> str:
+    text = repr(literal.value) if isinstance(literal.value, str) else str(literal.value)
+    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
 
 
 _FUNCTIONS: dict[str, Callable[[Expr], Expr]] = {

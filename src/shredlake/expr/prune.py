@@ -41,7 +41,7 @@ from shredlake.expr.ast import (
     references,
     walk,
 )
-from shredlake.expr.coerce import common_type
+from shredlake.expr.coerce import common_type, is_decimal
 from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.images import Bounds, Image, cast_image, image_of_bounds
@@ -53,6 +53,7 @@ __all__ = ["Bounds", "StatsSource", "may_match"]
 _NEGATED: Final[dict[ComparisonOp, ComparisonOp]] = {
     "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
 }  # fmt: skip
+_MOST_OPERANDS: Final = 1000  # of AND and OR that are looked at; more would cost more than they spare
 _LARGEST_PRODUCT: Final = 20_000_000  # options of IN times containers; beyond, only their range counts
 
 
@@ -95,15 +96,20 @@ class _Pruner:
         self.timezone = timezone
         self.utc = timezone == "UTC"
         self.known: dict[Column | Get, Bounds | None] = {}
+        self.images: dict[Expr, Image | None] = {}
 
     def may_be(self, expr: Expr, truth: bool) -> pa.Array:
         match expr:
+            case And(operands) | Or(operands) if isinstance(expr, And) == truth:
+                # All must hold: leaving some out keeps more containers, never fewer.
+                result = self.everywhere()
+                for operand in operands[:_MOST_OPERANDS]:
+                    result = pc.and_(result, self.may_be(operand, truth))
+                return result
             case And(operands) | Or(operands):
-                parts = [self.may_be(operand, truth) for operand in operands]
-                combine = pc.and_ if isinstance(expr, And) == truth else pc.or_
-                result = parts[0]
-                for part in parts[1:]:
-                    result = combine(result, part)
+                result = self.everywhere(len(operands) > _MOST_OPERANDS)
+                for operand in operands if len(operands) <= _MOST_OPERANDS else ():
+                    result = pc.or_(result, self.may_be(operand, truth))
                 return result
             case Not(value):
                 return self.may_be(value, not truth)
@@ -145,6 +151,11 @@ class _Pruner:
         return self.known[ref]
 
     def image(self, expr: Expr) -> Image | None:
+        if expr not in self.images:
+            self.images[expr] = self.new_image(expr)
+        return self.images[expr]
+
+    def new_image(self, expr: Expr) -> Image | None:
         match expr:
             case Column():
                 bounds = self.bounds(expr)
@@ -252,8 +263,10 @@ class _Pruner:
             kind, ordered = numbers[0].type, sorted(literal.value for literal in numbers)
             least = _may_compare(">=", image, Literal(ordered[0], kind))
             return pc.or_(keep, pc.and_(least, _may_compare("<=", image, Literal(ordered[-1], kind))))
-        for literal in numbers:
-            keep = pc.or_(keep, _may_compare("=", image, literal))
+        if numbers:
+            low, high = _comparable_bounds(image, numbers[0].type)
+            for literal in numbers:
+                keep = pc.or_(keep, _may_equal(low, high, _comparable_constant(image, literal)))
         return keep
 
     def none_of(self, image: Image, literals: list[Literal]) -> pa.Array:
@@ -333,6 +346,10 @@ def _is_nan(literal: Literal) -> bool:
     return isinstance(literal.value, float) and math.isnan(literal.value)
 
 
+def _may_equal(low: pa.Array, high: pa.Array, value: pa.Scalar) -> pa.Array:
+    return _or_unknown(pc.less_equal(low, value), pc.greater_equal(high, value))
+
+
 def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
     """Where some value between the bounds, or a NaN, compares so with the constant."""
     everywhere = pa.repeat(pa.scalar(True), len(image.low))
@@ -344,7 +361,7 @@ def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
     low, high, value = _comparable(image, literal)
     match op:
         case "=":
-            return _or_unknown(pc.less_equal(low, value), pc.greater_equal(high, value))
+            return _may_equal(low, high, value)
         case "<":
             return _or_unknown(pc.less(low, value))
         case "<=":
@@ -360,19 +377,42 @@ def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
 
 def _comparable(image: Image, literal: Literal) -> tuple[Any, Any, Any]:
     """Bounds and constant in one Arrow type, the bounds no narrower than before."""
-    if image.kind == UUID:
-        return image.low, image.high, pa.scalar(literal.value.bytes, pa.binary(16))
+    low, high = _comparable_bounds(image, literal.type)
+    return low, high, _comparable_constant(image, literal)
+
+
+def _comparable_bounds(image: Image, kind: DataType) -> tuple[pa.Array, pa.Array]:
+    """Bounds as they are compared with constants of a type."""
+    if image.kind in (UUID, DOUBLE):
+        return image.low, image.high
     if image.kind == BOOLEAN:
-        return image.low.cast(pa.int8()), image.high.cast(pa.int8()), pa.scalar(int(literal.value), pa.int8())
+        return image.low.cast(pa.int8()), image.high.cast(pa.int8())
+    wide = _wide_decimal(image, kind)
+    if wide is not None:
+        return _exact(image.low, wide), _exact(image.high, wide)
+    common = (common_type(image.kind, kind) or image.kind).arrow
+    return image.low.cast(common), image.high.cast(common)
+
+
+def _comparable_constant(image: Image, literal: Literal) -> pa.Scalar:
+    """A constant as it is compared with the bounds of an image."""
+    if image.kind == UUID:
+        return pa.scalar(literal.value.bytes, pa.binary(16))
+    if image.kind == BOOLEAN:
+        return pa.scalar(int(literal.value), pa.int8())
     if image.kind == DOUBLE:
-        return image.low, image.high, pa.scalar(float(literal.value), pa.float64())
-    if pa.types.is_decimal(image.kind.arrow) or pa.types.is_decimal(literal.type.arrow):
-        scale = max(getattr(kind.arrow, "scale", 0) for kind in (image.kind, literal.type))
-        wide = pa.decimal256(76, scale)
-        constant = pa.array([literal.value], literal.type.arrow)
-        return _exact(image.low, wide), _exact(image.high, wide), _exact(constant, wide)[0]
-    kind = common_type(image.kind, literal.type) or image.kind
-    return image.low.cast(kind.arrow), image.high.cast(kind.arrow), pa.scalar(literal.value, kind.arrow)
+        return pa.scalar(float(literal.value), pa.float64())
+    wide = _wide_decimal(image, literal.type)
+    if wide is not None:
+        return _exact(pa.array([literal.value], literal.type.arrow), wide)[0]
+    return pa.scalar(literal.value, (common_type(image.kind, literal.type) or image.kind).arrow)
+
+
+def _wide_decimal(image: Image, kind: DataType) -> pa.DataType | None:
+    """The decimal that holds both sides, if one of them is a decimal."""
+    if not is_decimal(image.kind) and not is_decimal(kind):
+        return None
+    return pa.decimal256(76, max(getattr(side.arrow, "scale", 0) for side in (image.kind, kind)))
 
 
 def _exact(array: pa.Array, wide: pa.DataType) -> pa.Array:

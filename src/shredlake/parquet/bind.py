@@ -23,6 +23,7 @@ from shredlake.expr.ast import (
     Literal,
     Or,
     Projection,
+    all_of,
     conjuncts,
     join_name,
     references,
@@ -76,8 +77,11 @@ class Binder:
         return self.slots[reference]
 
     def predicate(self, predicate: Expr | None) -> tuple[Bound, ...]:
-        """The parts that must all be true."""
-        return () if predicate is None else tuple(self.bound(part) for part in conjuncts(predicate))
+        """The parts that must all be true; those that read the same are judged together."""
+        together: dict[frozenset[Column | Get], list[Expr]] = {}
+        for part in () if predicate is None else conjuncts(predicate):
+            together.setdefault(frozenset(references(part)), []).append(part)
+        return tuple(self.bound(whole) for parts in together.values() if (whole := all_of(parts)) is not None)
 
     def projection(self, projection: Projection, view: View) -> Bound:
         """An output column; a whole one is seen as `view` says."""

@@ -167,7 +167,7 @@ def test_timestamps_without_zone_are_in_the_sessions() -> None:
     [
         ("v:a::int >", "an operand is missing", 9),
         ("v:a::foo > 3", "no such type", 5),
-        ("(a", "Expecting )", 1),
+        ("(a", "expected a closing parenthesis", 1),
         ("v:$type = 'x'", "needs backticks", 2),
         ("a IN ()", "at least one value", 0),
         ("variant_get(v, '$.a..b', 'int') = 1", "expected a name", 15),
@@ -175,8 +175,8 @@ def test_timestamps_without_zone_are_in_the_sessions() -> None:
         ("variant_get(v) = 1", "takes a column, a path and a type", 0),
         ("a = 1 b", "a condition takes no alias", 6),
         ("a LIKE 'x\\\\y'", "may only stand before", 7),
-        ("a = DATE '2024-02-30'", "is no date", 9),
-        ("a = 1 AND\n  b = '5'::int AND c = 'x'::int", "is no int", 33),
+        ("a = DATE '2024-02-30'", "is not a valid date", 9),
+        ("a = 1 AND\n  b = '5'::int AND c = 'x'::int", "is not a valid int", 33),
         ("a = 123456789012345678901234567890123456789", "more digits than any number type", 4),
         ("v:a::decimal(40,2) = 1", "can't exist", 0),
     ],
@@ -235,7 +235,7 @@ def test_references_and_conjuncts() -> None:
 
 
 def test_long_conditions_are_no_problem() -> None:
-    assert len(conjuncts(parse_predicate(" and ".join(f"a <> {i}" for i in range(300))))) == 300
+    assert len(conjuncts(parse_predicate(" and ".join(f"a > {i}" for i in range(300))))) == 300
 
 
 @pytest.mark.parametrize(

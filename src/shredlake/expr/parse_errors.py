@@ -1,0 +1,84 @@
+"""What is wrong with a text of SQL, said in plain words and with a caret under the place."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn, cast
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from shredlake.errors import InvalidExpression, UnsupportedExpression
+
+LONGEST_LINE: Final = 100
+"""Characters of a text that an error shows."""
+
+_PROBLEMS: Final = {
+    "Required keyword": "an operand is missing",
+    "Expected type": "there is no such type: use one like bigint, double, decimal(10,2), string or timestamp",
+    "Invalid expression / Unexpected token": "this was not expected here",
+    "Expecting )": "expected a closing parenthesis",
+    "Expected ]": "expected a closing bracket",
+}
+"""How sqlglot's problems start, in plain words."""
+_CLAUSES: Final[dict[type[exp.Expr], str]] = {
+    exp.Case: "CASE", exp.Select: "a query", exp.Subquery: "a query", exp.In: "IN with a query",
+    exp.ILike: "ILIKE", exp.DPipe: "||", exp.Star: "*", exp.Interval: "INTERVAL", exp.RegexpLike: "RLIKE",
+}  # fmt: skip
+
+
+class SourceText:
+    """A text being read; errors point into it."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+
+    def invalid(self, problem: str, node: exp.Expr | int) -> NoReturn:
+        raise InvalidExpression(self.pointed(problem, node))
+
+    def unsupported(self, node: exp.Expr, advice: str = "") -> NoReturn:
+        advice = advice or "evaluate it in Spark (shredlake.spark.sql), or filter the result"
+        raise UnsupportedExpression(self.pointed(f"{_described(node)} is not supported here: {advice}", node))
+
+    def pointed(self, problem: str, node: exp.Expr | int) -> str:
+        """The problem, the line of SQL it is in, and a caret under it."""
+        at = node if isinstance(node, int) else _start(node)
+        start = self.sql.rfind("\n", 0, at) + 1
+        end = self.sql.find("\n", start)
+        line, at = self.sql[start : len(self.sql) if end < 0 else end], at - start
+        if len(line) > LONGEST_LINE:
+            start = max(at - LONGEST_LINE // 2, 0)
+            cut = line[start : start + LONGEST_LINE]
+            ahead = "..." if start else ""
+            behind = "..." if start + LONGEST_LINE < len(line) else ""
+            line, at = f"{ahead}{cut}{behind}", at - start + len(ahead)
+        return f"{problem}\n  {line}\n  {' ' * at}^"
+
+    def parse_problem(self, error: ParseError) -> str:
+        if not error.errors:
+            return self.pointed("expected an expression", 0)
+        first = error.errors[0]
+        lines = self.sql.split("\n")
+        line = cast(int, first["line"] or 1) - 1
+        end = sum(len(text) + 1 for text in lines[:line]) + cast(int, first["col"] or 1)
+        at = max(end - len(cast(str, first["highlight"] or " ")), 0)
+        said = cast(str, first["description"])
+        problem = next((ours for start, ours in _PROBLEMS.items() if said.startswith(start)), said)
+        return self.pointed(problem, at)
+
+    def too_deep(self) -> NoReturn:
+        self.invalid("the expression is nested too deeply: use fewer levels of parentheses and operators", 0)
+
+
+def _described(node: exp.Expr) -> str:
+    """What a node is, in few words: sqlglot's own text is not what the user wrote."""
+    if isinstance(node, exp.Anonymous):
+        return f"{node.name}()"
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Connector | exp.Case | exp.Cast):
+        return f"{node.sql_name().lower()}()"
+    return _CLAUSES.get(type(node), "this expression")
+
+
+def _start(node: exp.Expr) -> int:
+    """Where a node starts in the text: the first of its tokens that sqlglot noted the place of."""
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    return min(starts, default=0)
