@@ -109,7 +109,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         ("query t v:s::int --strict -f json", "without --strict it is null"),
         ("vacuum t --retention-hours 0", "Pass --force if no one else uses the table"),
         ("advise nowhere", "nowhere: there is no such file"),
-        ("migrate ok.ndjson t/part.parquet", "ok.ndjson can't be read"),
+        ("migrate ok.ndjson t/part.parquet", "ok.ndjson is not a Parquet file"),
     ],
 )
 def test_an_error_is_one_line(shredlake: Any, lake: Path, arguments: str, said: str) -> None:
