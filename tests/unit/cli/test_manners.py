@@ -482,6 +482,16 @@ def test_vacuum_says_what_it_leaves(shredlake: Any, lake: Path) -> None:
 # ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_ctrl_c_while_the_library_is_loaded() -> None:
+    script = (
+        "import os, signal, threading, shredlake_cli\n"
+        "threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "shredlake_cli.main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script, "query", "nowhere"], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"shredlake: interrupted\n")
+
+
 def test_an_interrupted_query_ends_with_one_line(large: Path) -> None:
     process = command("query", str(large / "t"), "-f", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
