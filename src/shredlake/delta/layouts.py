@@ -28,12 +28,14 @@ class VariantPlace:
     """A Variant somewhere in a table's schema.
 
     `name` is how users say it (`v`, `s.v`, `l.element`, `m.value`), `physical` the group in the file
-    (`v`, `s.v`, `l.list.element`, `m.key_value.value`), `steps` the way to it through an Arrow column.
+    (`v`, `s.v`, `l.list.element`, `m.key_value.value`), in parts `groups`, `steps` the way to it through an
+    Arrow column.
     """
 
     name: str
     physical: str
     steps: tuple[str, ...]
+    groups: tuple[str, ...]
 
 
 def variant_places(schema: Struct) -> Iterator[VariantPlace]:
@@ -48,7 +50,7 @@ def variant_places(schema: Struct) -> Iterator[VariantPlace]:
     def visit(kind: DeltaType, names: tuple[str, ...], groups: tuple[str, ...]) -> Iterator[VariantPlace]:
         match kind:
             case "variant":
-                yield VariantPlace(".".join(names), ".".join(groups), names)
+                yield VariantPlace(".".join(names), ".".join(groups), names, groups)
             case Struct():
                 for item in kind.fields:
                     yield from visit(item.type, (*names, item.name), (*groups, item.physical_name))

@@ -146,8 +146,8 @@ class DataFile:
 def open_file(snapshot: Snapshot, add: Add, *, checksums: bool = True) -> OpenFile:
     """The Parquet file itself."""
     location, store = snapshot.storage.source(decode_path(add.path))
-    declared = [place.physical for place in variant_places(snapshot.schema)]
-    return OpenFile(location, store, variants=declared, checksums=checksums)
+    declared = [place.groups for place in variant_places(snapshot.schema)]
+    return OpenFile(location, store, variants=declared, exact=True, checksums=checksums)
 
 
 def whole_rows(snapshot: Snapshot) -> Query:

@@ -21,6 +21,7 @@ from shredlake.delta import partitions
 from shredlake.delta.actions import Add
 from shredlake.delta.cleanup import remove_quietly
 from shredlake.delta.conform import physical
+from shredlake.delta.layouts import variant_places
 from shredlake.delta.schema import Array, Map, Struct, arrow_schema
 from shredlake.delta.stats import StatsPolicy, file_stats, leaf_columns
 from shredlake.delta.storage import Storage, encode_path
@@ -90,6 +91,7 @@ class DataFileWriter:
                 shredding=dict(spec.shredding) if spec.may_shred else {},
                 options=spec.options,
                 store=store,
+                variants={place.groups for place in variant_places(spec.data_schema)},
             )
 
     def _writing(self) -> AbstractContextManager[None]:

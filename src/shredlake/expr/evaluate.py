@@ -104,7 +104,12 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
     level: Any = schema
     for part in name_parts(name):
         fields = list(level) if isinstance(level, pa.Schema) or pa.types.is_struct(level) else []
-        if fields and not isinstance(level, pa.Schema) and is_variant(level):
+        if (
+            fields
+            and not isinstance(level, pa.Schema)
+            and is_variant(level)
+            and level.get_field_index(part) < 0
+        ):
             raise InvalidExpression(f"{name} goes into a Variant: write v:{part}, with a colon, for a path")
         exact = [place for place, field in enumerate(fields) if field.name == part]
         found = exact or [p for p, field in enumerate(fields) if field.name.lower() == part.lower()]

@@ -70,15 +70,18 @@ class FileColumns:
     """Variants in the older draft layout: read whole, then brought to today's."""
 
     @staticmethod
-    def of(raw: bytes, arrow: pa.Schema, declared: Iterable[str] = ()) -> FileColumns:
+    def of(raw: bytes, arrow: pa.Schema, declared: Iterable[str | Names], exact: bool = False) -> FileColumns:
         """Finds the Variants: annotated, of a Variant's shape, or declared to be one by the reader.
+
+        With `exact`, those declared are all: a table's schema knows better than a file's shape.
 
         `raw` is the footer's list of schema elements. The files of a table share a few schemas, so what was
         found for one is kept for the next.
         """
         may_be_draft = any(name in raw for name in DRAFT_NAMES)
         drafts = frozenset(find_types(arrow, is_draft)) if may_be_draft else frozenset()
-        return _file_columns(raw, frozenset(map(name_parts, declared)), drafts)
+        names = frozenset(name_parts(one) if isinstance(one, str) else one for one in declared)
+        return _file_columns(raw, names, drafts & names if exact else drafts, exact)
 
     @cached_property
     def leaves(self) -> dict[int, SchemaNode]:
@@ -186,25 +189,27 @@ def descend(level: Level, path: Path) -> tuple[Level, tuple[str | int, ...]]:
 
 
 @lru_cache(maxsize=256)
-def _file_columns(raw: bytes, declared: frozenset[Names], drafts: frozenset[Names]) -> FileColumns:
+def _file_columns(
+    raw: bytes, declared: frozenset[Names], drafts: frozenset[Names], exact: bool
+) -> FileColumns:
     found = Reader(raw).value(LIST)
     items = found.items if isinstance(found, List) else []
     elements = tuple(item for item in items if isinstance(item, Struct))
     schema = schema_tree(elements)
-    variants = {group.path: variant_column(group) for group in _groups(schema, declared - drafts)}
+    variants = {group.path: variant_column(group) for group in _groups(schema, declared - drafts, exact)}
     return FileColumns(schema, elements, variants, drafts - variants.keys())
 
 
-def _groups(node: SchemaNode, declared: frozenset[Names]) -> Iterable[SchemaNode]:
+def _groups(node: SchemaNode, declared: frozenset[Names], exact: bool) -> Iterable[SchemaNode]:
     for child in node.children:
         if child.path in declared and not child.is_group:
             raise InvalidSchema(f"{child.dotted} is said to be a Variant but is {_described(child)}")
         if not child.is_group:
             continue
-        if child.path in declared or is_annotated(child) or has_variant_shape(child):
+        if child.path in declared or (not exact and (is_annotated(child) or has_variant_shape(child))):
             yield child
         else:
-            yield from _groups(child, declared)
+            yield from _groups(child, declared, exact)
 
 
 def _columns(node: SchemaNode | None) -> Iterable[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TypeAlias
 
@@ -133,17 +133,21 @@ def _levels(node: Node) -> int:
 
 
 def plan_shredding(
-    schema: pa.Schema, shredding: Mapping[str, ShreddingSchema | str | None] | None
+    schema: pa.Schema,
+    shredding: Mapping[str, ShreddingSchema | str | None] | None,
+    variants: Collection[Names] | None = None,
 ) -> dict[Names, ShreddingSchema | None]:
     """How each Variant column is to be shredded. One that `shredding` does not name stays as it comes.
 
-        >>> from shredlake.kernels.columns import null_rows
-    from shredlake.kernels.layout import variant
-        >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
-        >>> {".".join(names): str(schema) for names, schema in plan.items()}
-        {'v': 'struct<a bigint>', 'w': 'None'}
+    `variants` says which columns are Variants; without it, every column of a Variant's shape is one.
+
+    >>> from shredlake.kernels.layout import variant
+    >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
+    >>> {".".join(names): str(schema) for names, schema in plan.items()}
+    {'v': 'struct<a bigint>', 'w': 'None'}
     """
-    found = find_types(schema, is_variant)
+    shaped = find_types(schema, is_variant)
+    found = {names: type_ for names, type_ in shaped.items() if variants is None or names in variants}
     known = {".".join(names): names for names in found}
     plan = {names: shredding_schema(type_) for names, type_ in found.items()}
     for name, wanted in (shredding or {}).items():

@@ -46,9 +46,18 @@ class OpenFile:
     """A file's footer, parsed once, and the ways to read its columns. Threads may share it."""
 
     def __init__(
-        self, location: Location, store: Any = None, variants: Iterable[str] = (), *, checksums: bool = True
+        self,
+        location: Location,
+        store: Any = None,
+        variants: Iterable[str | Names] = (),
+        *,
+        exact: bool = False,
+        checksums: bool = True,
     ) -> None:
-        """With `checksums`, pages that have one are compared with it when they are read."""
+        """`variants` are columns that are Variants whatever the file says; with `exact`, no others are.
+
+        With `checksums`, pages that have one are compared with it when they are read.
+        """
         self.checksums = checksums
         self.source: Source = open_input(location, store)
         footer = self.source.footer()
@@ -57,7 +66,7 @@ class OpenFile:
             reader = open_reader(pa.BufferReader(MAGIC + footer_bytes(footer.raw)))
             self.metadata: pq.FileMetaData = reader.metadata
             self.arrow_schema: pa.Schema = reader.schema_arrow
-            self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants)
+            self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants, exact)
             self.chunks.compare(len(self.columns.leaves), self.columns.repeated)
         except (pa.ArrowException, OSError, InvalidSchema, InvalidFile) as error:
             raise InvalidFile(f"{self.name}: {error}") from error

@@ -118,14 +118,22 @@ def _leaf(metadata: pq.FileMetaData, position: int, type_: pa.DataType, has_nan:
             known = False
     exact = known and bool(bounds)
     return LeafStatistics(
-        minimum=scalar(min(low for low, _ in bounds)) if exact else None,
-        maximum=scalar(max(high for _, high in bounds)) if exact else None,
+        minimum=_bound(scalar, min(low for low, _ in bounds)) if exact else None,
+        maximum=_bound(scalar, max(high for _, high in bounds)) if exact else None,
         value_count=values,
         null_count=nulls,
         has_nan=has_nan,
         compressed_size=compressed,
         uncompressed_size=uncompressed,
     )
+
+
+def _bound(scalar: Callable[[Any], pa.Scalar], raw: Any) -> pa.Scalar | None:
+    """The bound as a value of its type; unknown where a stranger's bound is none of that type."""
+    try:
+        return scalar(raw)
+    except (ValueError, OverflowError, decimal.DecimalException, pa.ArrowException):
+        return None
 
 
 def _physical(type_: pa.DataType) -> tuple[Callable[[Any], Any], Callable[[Any], pa.Scalar]]:

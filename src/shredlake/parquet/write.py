@@ -9,7 +9,7 @@ batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -28,7 +28,7 @@ from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import LEVELS, QUICK_LEVELS, Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.infer import infer_plan
-from shredlake.parquet.layout import ColumnLayout, layout_json, variant_columns
+from shredlake.parquet.layout import ColumnLayout, layout_json, variant_column
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
 from shredlake.parquet.replace import Names
 from shredlake.parquet.schema import SchemaNode
@@ -141,11 +141,13 @@ class ParquetWriter:
         options: WriteOptions | None = None,
         store: Any = None,
         metadata: Mapping[str, str] | None = None,
+        variants: Collection[Names] | None = None,
     ) -> None:
+        """`variants` says which columns are Variants; without it, those of a Variant's shape are."""
         self.options = options or WriteOptions()
         self._schema = schema
         self._shredding = shredding
-        self._plan = plan_shredding(schema, None if shredding == "infer" else shredding)
+        self._plan = plan_shredding(schema, None if shredding == "infer" else shredding, variants)
         self._metadata = dict(metadata or {})
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = self._written_bytes = 0
@@ -342,7 +344,7 @@ def _annotate_file(draft: Any, groups: list[Names]) -> list[FooterCounts]:
     """
     with open(draft, "r+b") as file:
         footer = annotate(read_footer(file, str(draft)), groups)
-        variants = variant_columns(footer.schema)
+        variants = tuple(variant_column(footer.schema.find(group)) for group in groups)
         footer = without_bounds(footer, binary_leaves(variants), str(draft))
         file.seek(footer.start)
         file.write(footer_bytes(footer.raw))

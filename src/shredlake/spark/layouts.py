@@ -48,7 +48,7 @@ class FileLayouts:
         unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
         found: dict[tuple[str, str, int, int], str] = {}
         if unknown:
-            variants = tuple(place.physical for place in variant_places(self._snapshot.schema))
+            variants = tuple(place.groups for place in variant_places(self._snapshot.schema))
             storage = self._snapshot.storage
             engine = (
                 SparkEngine(self._spark)
@@ -68,13 +68,13 @@ class FileLayouts:
         return self._parsed[text]
 
 
-def footer_layout(storage: Storage, path: str, variants: Iterable[str]) -> str:
+def footer_layout(storage: Storage, path: str, variants: Iterable[tuple[str, ...]]) -> str:
     """The description of a file that has none in the log, made from its footer.
 
     A residual counts as empty only where every row group's statistics say that all of it is null.
     """
     location, store = storage.source(decode_path(path))
-    file = OpenFile(location, store, variants=variants)
+    file = OpenFile(location, store, variants=variants, exact=True)
     try:
         columns: Layout = {}
         for column in file.columns.variants.values():
