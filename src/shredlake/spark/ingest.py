@@ -30,7 +30,6 @@ import pyarrow.parquet as pq
 from shredlake.delta.actions import Add, Transaction
 from shredlake.delta.cleanup import removed_unless_committed
 from shredlake.delta.commit import Operation, commit
-from shredlake.delta.constraints import GENERATED
 from shredlake.delta.create import planned
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import may_shred
@@ -41,14 +40,13 @@ from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
 from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TooManyRejects, VerificationFailed
-from shredlake.expr.evaluate import evaluate
-from shredlake.expr.parse import parse_columns
 from shredlake.kernels.layout import variant
 from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write import WriteOptions
 from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.spark.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.spark.engine import Engine, LocalEngine
 from shredlake.spark.once import Claim, Mark, claim_files, claim_job, has, job_mark
 from shredlake.spark.rejects import (
@@ -147,14 +145,16 @@ def ingest_text(
     started = time.monotonic()
     found = find_files(source, options.storage_options)
     storage = Storage(table, dict(options.storage_options))
-    snapshot = open_or_plan(storage, options, computed_fields(options))
+    snapshot = open_or_plan(storage, options, computed_fields(options.column, options.computed))
     claim = claim_text(snapshot, found, options)
     if (done := already_done(snapshot, claim)) is not None:
         return done
     files = claim.files
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     files_job = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
-    job = WriteJob(files_job, options.column, places[1], dict(options.computed), options.parsing)
+    job = WriteJob(
+        files_job, options.column, places[1], not_kept(snapshot, options.computed), options.parsing
+    )
     try_out(job)
     total = sum(file.size for file in files)
     size = options.task_bytes or task_size(total, engine.parallelism)
@@ -210,7 +210,9 @@ def task_size(total: int, parallelism: int) -> int:
 def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.Field]) -> Snapshot:
     """The table as it is, or one to be made by the job's commit, with other columns beside the documents'."""
     if list_log(storage).latest is None:
-        schema = pa.schema([*others, pa.field(options.column, variant())])
+        schema = pa.schema(
+            [*kept(others, options.column, options.computed), pa.field(options.column, variant())]
+        )
         shredded = {SHREDDING.name: "true"} if options.shredding is not None else {}
         return planned(
             storage, schema, options.partition_by, {**shredded, **options.properties}, force=options.force
@@ -223,12 +225,7 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
             f"{storage.uri} has no Variant column {options.column!r}; "
             f"it has {', '.join(snapshot.schema.names)}"
         )
-    for name in options.computed:
-        if snapshot.schema.get(name) is None:
-            raise InvalidSchema(
-                f"{storage.uri} has no column {name!r} to compute; "
-                f"it has {', '.join(snapshot.schema.names)}. Add it to the table first"
-            )
+    check_computed(snapshot, options.computed, [field.name for field in others])
     if options.partition_by and tuple(options.partition_by) != snapshot.metadata.partition_columns:
         raise InvalidSchema(
             f"{storage.uri} is partitioned by {list(snapshot.metadata.partition_columns)}, "
@@ -237,32 +234,16 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
     return snapshot
 
 
-def computed_fields(options: IngestOptions) -> list[pa.Field]:
-    """The columns that expressions make, with the types that evaluating them on nothing gives."""
-    nothing = pa.table({options.column: pa.array([], variant())})
-    fields = []
-    for name, expression in options.computed.items():
-        [projection] = parse_columns([expression])
-        fields.append(pa.field(name, evaluate(projection.expr, nothing).type))
-    return fields
-
-
 def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestOptions) -> Claim:
     """What the job is to ingest: all files, for a stream or a job with an id; else those that are new."""
     if options.transaction is not None:
         return claim_job(options.transaction, files)
     if options.job_id is not None:
         return claim_job(job_mark(options.job_id), files)
-    kept = {name: text for name, text in options.computed.items() if not is_generated(snapshot, name)}
+    computed = not_kept(snapshot, options.computed)
     return claim_files(
-        snapshot, files, {"column": options.column, "computed": kept, "parsing": asdict(options.parsing)}
+        snapshot, files, {"column": options.column, "computed": computed, "parsing": asdict(options.parsing)}
     )
-
-
-def is_generated(snapshot: Snapshot, name: str) -> bool:
-    """Whether the table computes a column itself."""
-    found = snapshot.schema.get(name)
-    return found is not None and GENERATED in found.metadata
 
 
 def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:

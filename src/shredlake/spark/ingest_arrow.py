@@ -13,11 +13,11 @@ from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.spark.computed import computed_fields, not_kept
 from shredlake.spark.frame_task import variants_of
 from shredlake.spark.ingest import (
     IngestOptions,
     already_done,
-    computed_fields,
     finish,
     layout_from_profile,
     open_or_plan,
@@ -55,12 +55,12 @@ def ingest_batches(
     claim = claim_job(options.transaction or job_mark(options.job_id))
     storage = Storage(table, dict(options.storage_options))
     others = [item for item in schema if item.name != document]
-    snapshot = open_or_plan(storage, options, [*others, *computed_fields(options)])
+    snapshot = open_or_plan(storage, options, [*others, *computed_fields(options.column, options.computed)])
     if (done := already_done(snapshot, claim)) is not None:
         return done
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     files = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
-    job = WriteJob(files, options.column, places[1], dict(options.computed), options.parsing)
+    job = WriteJob(files, options.column, places[1], not_kept(snapshot, options.computed), options.parsing)
     try_out(job)
     rows = iter(batches)
     first: list[pa.RecordBatch] = []

@@ -24,10 +24,9 @@ from shredlake.delta.schema import Field, arrow_schema, parse_schema
 from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
-from shredlake.errors import InvalidExpression, InvalidSchema
-from shredlake.expr.parse import parse_columns
-from shredlake.expr.sql import to_sql
+from shredlake.errors import InvalidSchema
 from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.spark.computed import spark_sql
 from shredlake.spark.engine import SparkEngine, collected, translated
 from shredlake.spark.frame_task import (
     DOCUMENT,
@@ -199,20 +198,6 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
 
 
 # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def spark_sql(expression: str) -> str:
-    """An expression as Spark takes it; casts of paths give null where a value does not fit, as everywhere.
-
-    >>> spark_sql("v:ts::timestamp")
-    "try_variant_get(v, '$.ts', 'timestamp')"
-    >>> spark_sql("to_date(v:ts::timestamp)")
-    'to_date(v:ts::timestamp)'
-    """
-    try:
-        return to_sql(parse_columns([expression])[0].expr)
-    except InvalidExpression:
-        return expression  # Spark knows more, or says what is wrong with it
 
 
 def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:

@@ -40,11 +40,11 @@ from shredlake.delta.storage import Storage
 from shredlake.delta.write import LAYOUT_TAG
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
+from shredlake.spark.computed import spark_sql
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
 from shredlake.spark.engine import Engine, SparkEngine, Watch, collected
 from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
-from shredlake.spark.ingest_frame import spark_sql
 from shredlake.spark.report import progress
 from shredlake.spark.scan import slim
 from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables

@@ -400,6 +400,37 @@ def test_pretty_printed_documents_are_read(tmp_path: Path, ingest: Ingest) -> No
     assert (bad["line"], bad["raw"]) == (6, texts[5].encode())
 
 
+# ── Computed columns ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_table_keeps_the_expressions_of_its_columns(tmp_path: Path, ingest: Ingest) -> None:
+    computed = {"day": "v:ts::date", "n": "v:n::int + 1"}
+    for number in range(4):
+        (tmp_path / f"{number}.ndjson").write_text(f'{{"ts": "2024-01-0{number + 1}", "n": {number}}}\n')
+    ingest(tmp_path / "0.ndjson", computed=computed, partition_by=("day",))
+    assert ingest(tmp_path / "1.ndjson").rows == 1
+    assert ingest(tmp_path / "2.ndjson", computed={"day": "v:ts :: date"}).rows == 1
+    assert ingest(str(tmp_path / "*.ndjson")).skipped == 3  # and one is new
+    sl.Table(tmp_path / "table").append(
+        pa.table({"v": sl.from_json(pa.array(['{"ts": "2024-01-05", "n": 4}']))})
+    )
+    rows = sl.Table(tmp_path / "table").scan(columns=["day", "n"]).to_arrow().to_pylist()
+    assert sorted((str(row["day"]), row["n"]) for row in rows) == [
+        (f"2024-01-0{number + 1}", number + 1) for number in range(5)
+    ]
+    with pytest.raises(InvalidSchema, match="computes column 'day' as"):
+        ingest(tmp_path / "3.ndjson", computed={"day": "v:other::date"}, job_id="other")
+
+
+def test_a_partition_that_nothing_fills_is_refused(tmp_path: Path, ingest: Ingest) -> None:
+    schema = pa.schema([("day", pa.date32()), ("v", sl.variant())])
+    sl.Table.create(tmp_path / "table", schema, partition_by=["day"])
+    (tmp_path / "a.ndjson").write_text('{"ts": "2024-01-01"}\n')
+    with pytest.raises(InvalidSchema, match=r"partitioned by 'day'.*--with"):
+        ingest(tmp_path / "a.ndjson")
+    assert ingest(tmp_path / "a.ndjson", computed={"day": "v:ts::date"}).rows == 1
+
+
 # ── The sample ──────────────────────────────────────────────────────────────────────────────────────────
 
 
