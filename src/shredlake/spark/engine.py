@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 
 from shredlake import errors
-from shredlake.errors import PipelineError, ShredlakeError
+from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
 from shredlake.spark.worker import settle_in
 
 if TYPE_CHECKING:
@@ -227,11 +227,28 @@ class _NoStages:
 _NO_STAGES = _NoStages()
 
 
+CAUSE: Final = re.compile(
+    r"""
+    Traceback\ \(most\ recent\ call\ last\):\n
+    (?:[ \t].*\n|\n)*                            # where it was
+    (?P<kind>[\w.]+)
+    (?::\ (?P<text>.*(?:\n(?!\s+at\ |\s*SQLSTATE|\n).*)*))?
+    """,
+    re.VERBOSE,
+)
+"""A traceback of Python in the text of Spark's errors: what was raised, and its message, of all its lines."""
+LONGEST: Final = 2000
+"""Characters of a cause that are shown."""
+
+
 def translated(error: BaseException) -> Exception:
-    """The error of ours that a worker raised, taken out of Spark's wrapping; or Spark's own, as one line.
+    """The error of ours that a worker raised, taken out of Spark's wrapping; or the cause of Spark's own.
 
     >>> translated(RuntimeError("job aborted\\nshredlake.errors.PipelineError: a.gz: breaks off\\n"))
     PipelineError('a.gz: breaks off')
+    >>> worker = "Traceback (most recent call last):\\n  File x\\nOSError: disk full\\n\\tat org.apache"
+    >>> translated(RuntimeError(worker))
+    PipelineError('the Spark job failed: OSError: disk full')
     """
     if isinstance(error, ShredlakeError):
         return error
@@ -244,5 +261,18 @@ def translated(error: BaseException) -> Exception:
                 return kind(message)
             except TypeError:
                 return PipelineError(message)
-    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return PipelineError(f"the Spark job failed: {first}")
+    if "No module named 'shredlake" in text:
+        return MissingDependency(
+            "the Spark job failed: its workers can't import shredlake: install it, of the same version, "
+            "where they run, or ship an environment with the job (see docs/cluster.md)"
+        )
+    return PipelineError(f"the Spark job failed: {_cause(text) or type(error).__name__}")
+
+
+def _cause(text: str) -> str:
+    """What a worker raised last, or the first line that says something."""
+    found = list(CAUSE.finditer(text))
+    if found:
+        kind, message = found[-1]["kind"], (found[-1]["text"] or "").strip()
+        return f"{kind}: {message}"[:LONGEST] if message else kind
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:LONGEST]
