@@ -227,11 +227,12 @@ def physical(table: pa.Table, schema: Struct) -> pa.Table:
     Only names and nullability change; the data is the same.
     """
     columns, fields = [], []
+    places = {name: place for place, name in enumerate(table.column_names)}
     for item in schema.fields:
-        if item.name not in table.column_names:
+        if item.name not in places:
             continue
         field = arrow_field(item, physical=True)
-        column = table.column(item.name)
+        column = table.column(places[item.name])
         if not isinstance(item.type, str) and contains(item.type, "variant"):
             # Under a null struct a child may hold anything; a Variant there must be null itself.
             column = pa.chunked_array([renamed_array(c, field.type) for c in column.chunks], type=field.type)

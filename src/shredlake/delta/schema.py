@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -59,11 +60,21 @@ class Struct:
 
     def get(self, name: str) -> Field | None:
         """The field of that name; case matters only where nothing matches exactly."""
+        exact = self._exact.get(name)
+        return exact if exact is not None else self._folded.get(name.casefold())
+
+    @cached_property
+    def _exact(self) -> dict[str, Field]:
+        return {item.name: item for item in reversed(self.fields)}
+
+    @cached_property
+    def _folded(self) -> dict[str, Field | None]:
+        """By names in lower case; None where several fields share one."""
+        found: dict[str, Field | None] = {}
         for item in self.fields:
-            if item.name == name:
-                return item
-        folded = [item for item in self.fields if item.name.casefold() == name.casefold()]
-        return folded[0] if len(folded) == 1 else None
+            folded = item.name.casefold()
+            found[folded] = None if folded in found else item
+        return found
 
     @property
     def names(self) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from shredlake.errors import InvalidFile
@@ -123,7 +124,11 @@ class SchemaNode:
         return self.physical is None
 
     def child(self, name: str) -> SchemaNode | None:
-        return next((child for child in self.children if child.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, SchemaNode]:
+        return {child.name: child for child in reversed(self.children)}  # the first of equal names counts
 
     def find(self, path: Sequence[str]) -> SchemaNode:
         node = self

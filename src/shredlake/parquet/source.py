@@ -11,6 +11,7 @@ import os
 import stat
 import threading
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -221,7 +222,8 @@ class FileView:
 
     def hold(self, extents: Sequence[Extent]) -> None:
         """Fetches ranges that will be asked for next: together, so that neighbours make one request."""
-        self._held = list(zip(extents, self._source.read(extents), strict=True))
+        fetched = zip(extents, self._source.read(extents), strict=True)
+        self._held = sorted(fetched, key=lambda held: held[0])
 
     def release(self) -> None:
         self._held = []
@@ -239,8 +241,10 @@ class FileView:
         length = left if length < 0 else min(length, left)
         start = self._position
         self._position += length
-        for (offset, size), data in self._held:
-            if offset <= start and start + length <= offset + size:
+        place = bisect_right(self._held, start, key=lambda held: held[0][0]) - 1
+        if place >= 0:
+            (offset, size), data = self._held[place]
+            if start + length <= offset + size:
                 return pa.py_buffer(data[start - offset : start - offset + length])
         [data] = self._source.read([(start, length)])
         return pa.py_buffer(data)
