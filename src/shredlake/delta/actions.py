@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shredlake.delta.action_types import problem_of
 from shredlake.delta.addresses import log_key
 from shredlake.errors import CorruptLog
 
@@ -359,6 +360,15 @@ _BY_NAME: dict[str, type[Any]] = {
 _NAME_OF = {kind: name for name, kind in _BY_NAME.items()}
 
 
+COUNT_TAG = "shredlake.actions"
+"""The tag of a commitInfo that says how many actions the commit has."""
+
+_CUT_SHORT = (
+    "The machine or the copy stopped while the file was written. If it is the newest commit and its writer "
+    "never reported success, delete the file; otherwise get it back from a backup"
+)
+
+
 def dumps(actions: Iterable[Action]) -> bytes:
     """A commit file: one action per line."""
     lines = (
@@ -369,30 +379,58 @@ def dumps(actions: Iterable[Action]) -> bytes:
 
 
 def raw_lines(data: bytes, file: str) -> Iterator[tuple[str, Json]]:
-    """(action name, its fields) of each line of a commit; an unreadable line names file and line number."""
+    """(action name, its fields) of each line of a commit, their types checked.
+
+    What can't be read is refused with file and line number: a commit that is empty, cut short or damaged
+    must never pass as one that says less.
+    """
+    count, expected = 0, None
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
             continue
-        try:
-            raw = json.loads(line)
-        except ValueError as error:
-            raise CorruptLog(
-                f"{file}, line {number}: not JSON ({error}); the file is damaged or was cut off while written"
-            ) from None
-        if not isinstance(raw, dict):
-            raise CorruptLog(f"{file}, line {number}: an action is a JSON object, found {type(raw).__name__}")
-        for name, fields in raw.items():
-            if isinstance(fields, dict):
-                yield name, fields
+        for name, fields in _parsed_line(line, f"{file}, line {number}").items():
+            if fields is None:
+                continue
+            problem = problem_of(name, fields)
+            if problem is not None:
+                raise CorruptLog(f"{file}, line {number}: {problem}")
+            if not isinstance(fields, dict):
+                continue  # an action of the future
+            count += 1
+            if name == "commitInfo":
+                expected = _count_tag(fields)
+            yield name, fields
+    if not count:
+        raise CorruptLog(f"{file} is empty. {_CUT_SHORT}")
+    compacted = file.endswith(".compacted.json")  # has fewer, rightly
+    if expected is not None and count < expected and not compacted:
+        raise CorruptLog(
+            f"{file} has {count} of the {expected} actions that it had when written. {_CUT_SHORT}"
+        )
+
+
+def _parsed_line(line: bytes, where: str) -> Json:
+    try:
+        raw = json.loads(line)
+    except RecursionError:
+        raise CorruptLog(f"{where}: the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise CorruptLog(f"{where}: not JSON ({error}). {_CUT_SHORT}") from None
+    if not isinstance(raw, dict):
+        raise CorruptLog(f"{where}: an action is a JSON object, found {type(raw).__name__}")
+    return raw
+
+
+def _count_tag(info: Json) -> int | None:
+    """How many actions a commit of ours has, which shows one that lost its end."""
+    tags = info.get("tags")
+    text = tags.get(COUNT_TAG) if isinstance(tags, dict) else None
+    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 10 else None
 
 
 def loads(data: bytes, file: str) -> Iterator[Action]:
     """The actions of a commit file, those we do not know left out."""
     for name, fields in raw_lines(data, file):
         kind = _BY_NAME.get(name)
-        if kind is None:
-            continue
-        try:
+        if kind is not None:
             yield kind.from_json(fields)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptLog(f"{file}: a {name} action lacks or garbles the field {error}") from None

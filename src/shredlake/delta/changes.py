@@ -15,7 +15,7 @@ from pyroaring import BitMap64
 
 from shredlake.delta.actions import Action, Add, ChangeFile, Metadata, Remove, loads
 from shredlake.delta.history import enabled_since
-from shredlake.delta.log import commit_path, commit_timestamps, list_log
+from shredlake.delta.log import as_version, commit_path, commit_timestamps, list_log
 from shredlake.delta.properties import TableProperties
 from shredlake.delta.read_file import DataFile, nullable_schema, whole_rows
 from shredlake.delta.rewrite import CHANGE_TYPE
@@ -32,7 +32,8 @@ def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
 
     Columns are those of the version `end`, and `_change_type`, `_commit_version`, `_commit_timestamp`.
     """
-    last = snapshot.version if end is None else end
+    start = as_version(start)
+    last = snapshot.version if end is None else as_version(end)
     if start < 0 or last > snapshot.version or start > last:
         raise VersionNotFound(f"changes of versions {start} to {last}: the table has 0 to {snapshot.version}")
     at_end = snapshot if last == snapshot.version else load_snapshot(snapshot.storage, last)

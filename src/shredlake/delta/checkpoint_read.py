@@ -8,6 +8,7 @@ several, a v2 manifest without sidecars, or a sidecar.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -16,15 +17,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shredlake.delta.action_types import problem_of
 from shredlake.delta.log import SIDECARS, Checkpoint
 from shredlake.delta.storage import Storage, decode_path
-from shredlake.errors import CorruptLog, InvalidFile
+from shredlake.errors import CorruptLog, InvalidFile, ShredlakeError
 from shredlake.parquet.footer import read_footer
 from shredlake.parquet.footer_check import check_footer
 
 # Actions that are not files: a handful of rows each.
 _SMALL = ("metaData", "protocol", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
 _BATCH = 1 << 16
+
+# What pyarrow and Python raise over bytes, types and texts that are not what they should be.
+_DAMAGE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+)
 
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -53,6 +68,19 @@ class CheckpointPart:
             ) from None
         except (pa.ArrowException, OSError, InvalidFile) as error:
             raise CorruptLog(f"{self.storage.uri}: {self.path} is not a Parquet file ({error})") from None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever goes wrong while the file is read or fitted to the log's types names the file."""
+        try:
+            yield
+        except ShredlakeError:
+            raise
+        except _DAMAGE as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise CorruptLog(
+                f"{self.storage.uri}: {self.path} is damaged or not a checkpoint ({reason})"
+            ) from None
 
     @cached_property
     def leaves(self) -> frozenset[str]:
@@ -86,12 +114,13 @@ class CheckpointPart:
     def _masks(self, kind: str, probe: str) -> list[Mask]:
         """The presence of an action is in the validity of its struct; the smallest leaf shows it."""
         masks = []
-        for group in range(self.file.num_row_groups):
-            if not self.has(probe):
-                masks.append(np.zeros(self.file.metadata.row_group(group).num_rows, dtype=bool))
-                continue
-            column = self.file.read_row_group(group, columns=[probe]).column(kind)
-            masks.append(pc.is_valid(column).to_numpy())
+        with self.reading():
+            for group in range(self.file.num_row_groups):
+                if not self.has(probe):
+                    masks.append(np.zeros(self.file.metadata.row_group(group).num_rows, dtype=bool))
+                    continue
+                column = self.file.read_row_group(group, columns=[probe]).column(kind)
+                masks.append(pc.is_valid(column).to_numpy())
         return masks
 
     @cached_property
@@ -106,7 +135,8 @@ class CheckpointPart:
         """
         if keep is None and column in self._statistics:
             return self._statistics[column]
-        found = self.read_columns([column], keep)[0]
+        with self.reading():
+            found = self.read_columns([column], keep)[0]
         if keep is None and found is not None and column.startswith("stats_parsed."):
             self._statistics[column] = found
         return found
@@ -129,7 +159,9 @@ class CheckpointPart:
             if wanted is not None and not wanted.all():
                 rows = rows.filter(pa.array(wanted))
             for column in present:
-                chunks[column].extend(_descend(rows, column).chunks)
+                found = _descend(rows, column)
+                found.validate(full=True)
+                chunks[column].extend(found.chunks)
         types = {column: self.type_of(f"add.{column}") for column in present}
         return [
             pa.chunked_array(chunks[column], type=_narrowed(chunks[column], types[column]))
@@ -153,18 +185,19 @@ class CheckpointPart:
 
     def small_actions(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Everything that is not a file, as (name, fields)."""
-        present = [name for name in _SMALL if self.has(name)]
-        if not present:
-            return
-        for batch in self.file.iter_batches(
-            batch_size=_BATCH, columns=present, row_groups=self._groups(present)
-        ):
-            for name in present:
-                column = batch.column(batch.schema.get_field_index(name))
-                if column.null_count == len(column):
-                    continue
-                for row in column.drop_null().to_pylist(maps_as_pydicts="strict"):
-                    yield name, {key: value for key, value in row.items() if value is not None}
+        with self.reading():
+            present = [name for name in _SMALL if self.has(name)]
+            if not present:
+                return
+            for batch in self.file.iter_batches(
+                batch_size=_BATCH, columns=present, row_groups=self._groups(present)
+            ):
+                for name in present:
+                    column = batch.column(batch.schema.get_field_index(name))
+                    if column.null_count == len(column):
+                        continue
+                    for row in column.drop_null().to_pylist(maps_as_pydicts="strict"):
+                        yield name, {key: value for key, value in row.items() if value is not None}
 
     def _groups(self, names: Sequence[str]) -> list[int]:
         """Row groups that may hold one of the actions: those whose statistics do not say all null."""
@@ -234,6 +267,10 @@ def open_checkpoint(
     else:
         parts = [CheckpointPart(storage, entry.path) for entry in checkpoint.files]
         small = [action for part in parts for action in part.small_actions()]
+    for name, fields in small:
+        problem = problem_of(name, fields)
+        if problem is not None:
+            raise CorruptLog(f"{storage.uri}: {checkpoint.files[0].path}: {problem}")
     sidecars = [_sidecar_path(fields["path"]) for name, fields in small if name == "sidecar"]
     if sidecars:
         parts = [CheckpointPart(storage, path) for path in sidecars]

@@ -25,6 +25,7 @@ from importlib.metadata import version as package_version
 from typing import Any
 
 from shredlake.delta.actions import (
+    COUNT_TAG,
     Action,
     Add,
     CommitInfo,
@@ -272,6 +273,7 @@ def commit_info(
         "operationMetrics": {key: str(value) for key, value in operation.metrics.items()},
         "engineInfo": f"shredlake/{package_version('shredlake')}",
         "txnId": identity,
+        "tags": {COUNT_TAG: str(len(actions) + 1)},
     }
     if read_version >= 0:
         fields["readVersion"] = read_version

@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.action_types import problem_of
 from shredlake.delta.actions import Add, DeletionVector
 from shredlake.delta.addresses import log_key, log_keys
 from shredlake.delta.checkpoint_read import CheckpointPart, Mask
+from shredlake.errors import CorruptLog
 
 STRING_MAP = pa.map_(pa.string(), pa.string())
 
@@ -134,8 +136,12 @@ class Files:
             wanted = None if keep is None else keep[start : start + part.num_adds]
             start += part.num_adds
             count = part.num_adds if wanted is None else int(wanted.sum())
-            for target, found, kind in zip(chunks, part.read_columns(names, wanted), kinds, strict=True):
-                target.extend([pa.nulls(count, kind)] if found is None else _cast(found, kind).chunks)
+            with part.reading():
+                columns = part.read_columns(names, wanted)
+                for name, target, found, kind in zip(names, chunks, columns, kinds, strict=True):
+                    if name in ("path", "size") and (found is None or found.null_count):
+                        raise CorruptLog(f"{part.path}: an add action lacks the field {name}")
+                    target.extend([pa.nulls(count, kind)] if found is None else _cast(found, kind).chunks)
         recent = self.recent.select(list(names))
         if keep is not None:
             recent = recent.filter(pa.array(keep[start:]))
@@ -166,4 +172,11 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def as_adds(table: pa.Table) -> list[Add]:
     """Rows of `Files.table` as actions: for the files that one operation touches."""
     rows = table.to_pylist(maps_as_pydicts="strict")
-    return [Add.from_json({key: value for key, value in row.items() if value is not None}) for row in rows]
+    adds = []
+    for row in rows:
+        fields = {key: value for key, value in row.items() if value is not None}
+        problem = problem_of("add", fields)
+        if problem is not None:
+            raise CorruptLog(f"the checkpoint's entry for {fields.get('path')!r}: {problem}")
+        adds.append(Add.from_json(fields))
+    return adds

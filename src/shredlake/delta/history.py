@@ -36,10 +36,15 @@ def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, 
             "version": version,
             "timestamp": datetime.fromtimestamp(times[version] / 1000, UTC),
             "operation": info.get("operation"),
-            "parameters": info.get("operationParameters") or {},
-            "metrics": info.get("operationMetrics") or {},
+            "parameters": _object(info.get("operationParameters")),
+            "metrics": _object(info.get("operationMetrics")),
             "engine": info.get("engineInfo"),
             "isBlindAppend": info.get("isBlindAppend"),
             "readVersion": info.get("readVersion"),
             "userMetadata": info.get("userMetadata"),
         }
+
+
+def _object(found: Any) -> dict[str, Any]:
+    """What writers say about themselves is free-form: anything but an object is left out."""
+    return found if isinstance(found, dict) else {}

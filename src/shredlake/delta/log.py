@@ -18,10 +18,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
+from shredlake.delta.action_types import LONG
 from shredlake.delta.actions import raw_lines
 from shredlake.delta.storage import Entry, Storage
-from shredlake.errors import CorruptLog, NotATable, VersionNotFound
+from shredlake.errors import CorruptLog, NotATable, TableError, VersionNotFound, WrongType
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
@@ -99,7 +101,8 @@ def classify(entries: Iterable[Entry]) -> Listing:
         if found := _COMMIT.fullmatch(name):
             commits[int(found[1])] = entry
         elif found := _COMPACTED.fullmatch(name):
-            compactions.append(Commit(int(found[1]), int(found[2]), entry))
+            if int(found[1]) <= int(found[2]):
+                compactions.append(Commit(int(found[1]), int(found[2]), entry))
         elif found := _CLASSIC.fullmatch(name) or _V2.fullmatch(name):
             version = int(found[1])
             whole.setdefault(version, []).append(Checkpoint(version, (entry,)))
@@ -126,11 +129,13 @@ def list_log(storage: Storage, start: int = 0) -> Listing:
 
 
 def last_checkpoint_version(storage: Storage) -> int | None:
-    """The version that `_last_checkpoint` points at: a hint, so a broken file is no error."""
+    """The version that `_last_checkpoint` points at: a hint, so one that can't be read is not an error."""
     try:
-        return int(json.loads(storage.get(LAST_CHECKPOINT))["version"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        version = json.loads(storage.get(LAST_CHECKPOINT))["version"]
+    except (TableError, ValueError, LookupError, TypeError, RecursionError):
         return None
+    known = isinstance(version, int) and not isinstance(version, bool) and 0 <= version < LONG
+    return version if known else None
 
 
 def find_segment(storage: Storage, version: int | None = None) -> LogSegment:
@@ -147,9 +152,7 @@ def segment_of(storage: Storage, listing: Listing, version: int | None) -> LogSe
     """Chooses checkpoint and commits for a version out of what the log holds."""
     latest = listing.latest
     if latest is None:
-        raise NotATable(
-            f"{storage.uri} is not a Delta table: there is no {LOG} with a commit or checkpoint in it"
-        )
+        raise NotATable(f"{storage.uri} is not a Delta table: {_instead_of_a_table(storage)}")
     target = latest if version is None else version
     if target > latest or target < 0:
         raise VersionNotFound(f"{storage.uri} has no version {target}; the latest is {latest}")
@@ -157,6 +160,12 @@ def segment_of(storage: Storage, listing: Listing, version: int | None) -> LogSe
     checkpoint = listing.checkpoints[max(usable)] if usable else None
     start = 0 if checkpoint is None else checkpoint.version + 1
     return LogSegment(target, checkpoint, _commits_between(storage, listing, start, target))
+
+
+def _instead_of_a_table(storage: Storage) -> str:
+    if storage.is_local and storage.local_root.is_file():
+        return "it is a file. Pass the table's folder, or read a Parquet file with scan_parquet"
+    return f"there is no {LOG} with a commit or checkpoint in it"
 
 
 def _commits_between(storage: Storage, listing: Listing, start: int, end: int) -> tuple[Commit, ...]:
@@ -235,13 +244,26 @@ def version_at(storage: Storage, timestamp: datetime | str | int, enabled_since:
     return max(found)
 
 
+def as_version(version: Any) -> int:
+    """A version as users give it: a whole number.
+
+    >>> as_version("1")
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.WrongType: a version is a whole number such as 3, not '1'
+    """
+    if isinstance(version, bool) or not hasattr(version, "__index__"):
+        raise WrongType(f"a version is a whole number such as 3, not {version!r}")
+    return int(version)
+
+
 def milliseconds(timestamp: datetime | str | int) -> int:
     """A point in time as milliseconds since 1970; text is ISO 8601, and UTC where it names no zone.
 
     >>> milliseconds("1970-01-01T00:00:01")
     1000
     """
-    if isinstance(timestamp, int):
+    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
         return timestamp
     if isinstance(timestamp, str):
         try:
@@ -250,6 +272,10 @@ def milliseconds(timestamp: datetime | str | int) -> int:
             raise VersionNotFound(
                 f"{timestamp!r} is not a time; write it like 2026-01-31T12:00:00Z"
             ) from None
+    if not isinstance(timestamp, datetime):
+        raise WrongType(
+            f"a timestamp is a datetime, ISO 8601 text or milliseconds since 1970, not {timestamp!r}"
+        )
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=UTC)
     return int(timestamp.timestamp() * 1000)

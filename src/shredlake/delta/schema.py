@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from shredlake.delta.action_types import COUNT, NAME, OBJECT, OBJECTS, TEXT
 from shredlake.errors import CorruptLog, InvalidSchema
 from shredlake.kernels.layout import is_variant, variant
 
@@ -141,6 +142,8 @@ def parse_schema(text: str) -> Struct:
     """
     try:
         parsed = _parse_type(json.loads(text), "")
+    except RecursionError:
+        raise CorruptLog("the table's schemaString is nested too deeply") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLog(f"the table's schemaString can't be parsed ({error!r}): {text[:200]}") from None
     if not isinstance(parsed, Struct):
@@ -148,8 +151,17 @@ def parse_schema(text: str) -> Struct:
     return parsed
 
 
-def _parse_type(raw: Any, where: str) -> DeltaType:
+MAX_DEPTH = 100
+"""How deep columns may be nested."""
+
+
+def _parse_type(raw: Any, where: str, depth: int = 0) -> DeltaType:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"a column is nested more than {MAX_DEPTH} levels deep")
     if isinstance(raw, str):
+        digits = _DECIMAL.fullmatch(raw)
+        if digits and not (1 <= int(digits[1][:9]) <= 38 and abs(int(digits[2][:9])) <= 38):
+            raise ValueError(f"there is no type {raw[:40]}: a decimal has 1 to 38 digits")
         if raw in _ARROW_OF or raw == VARIANT or raw == "decimal" or _DECIMAL.fullmatch(raw):
             return "decimal(10,0)" if raw == "decimal" else raw.replace(" ", "")
         raise InvalidSchema(f"column {where or '(root)'} has the type {raw!r}, which shredlake does not know")
@@ -158,26 +170,44 @@ def _parse_type(raw: Any, where: str) -> DeltaType:
             return Struct(
                 tuple(
                     Field(
-                        item["name"],
-                        _parse_type(item["type"], f"{where}.{item['name']}".lstrip(".")),
+                        _column_name(item["name"]),
+                        _parse_type(item["type"], f"{where}.{item['name']}".lstrip("."), depth + 1),
                         bool(item.get("nullable", True)),
-                        dict(item.get("metadata") or {}),
+                        _column_metadata(item.get("metadata"), item["name"]),
                     )
                     for item in raw["fields"]
                 )
             )
         case "array":
             return Array(
-                _parse_type(raw["elementType"], f"{where}.element"), bool(raw.get("containsNull", True))
+                _parse_type(raw["elementType"], f"{where}.element", depth + 1),
+                bool(raw.get("containsNull", True)),
             )
         case "map":
             return Map(
-                _parse_type(raw["keyType"], f"{where}.key"),
-                _parse_type(raw["valueType"], f"{where}.value"),
+                _parse_type(raw["keyType"], f"{where}.key", depth + 1),
+                _parse_type(raw["valueType"], f"{where}.value", depth + 1),
                 bool(raw.get("valueContainsNull", True)),
             )
         case name:
-            return _parse_type(name, where)  # {"type": "variant"}, as in the protocol's example
+            return _parse_type(name, where, depth + 1)  # {"type": "variant"}, as in the protocol's example
+
+
+def _column_name(name: Any) -> str:
+    if not TEXT.fits(name):
+        raise ValueError(f"a column is called {ascii(name)[:60]}, which is not text")
+    return str(name)
+
+
+def _column_metadata(metadata: Any, column: str) -> dict[str, Any]:
+    """What a column's metadata says about its physical form must have the right types."""
+    if metadata is None:
+        return {}
+    expected = {COLUMN_ID: COUNT, PHYSICAL_NAME: NAME, "delta.typeChanges": OBJECTS}
+    for key, kind in expected.items():
+        if not OBJECT.fits(metadata) or (metadata.get(key) is not None and not kind.fits(metadata[key])):
+            raise ValueError(f"the metadata of column {column!r} must be an object, with {key} {kind.name}")
+    return dict(metadata)
 
 
 def _type_json(kind: DeltaType) -> Any:

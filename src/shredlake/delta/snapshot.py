@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.action_types import problem_of
 from shredlake.delta.actions import (
     Action,
     DeletionVector,
@@ -31,7 +32,7 @@ from shredlake.delta.properties import TableProperties
 from shredlake.delta.schema import Struct, arrow_schema, parse_schema
 from shredlake.delta.storage import Storage
 from shredlake.delta.type_widening import check_type_changes
-from shredlake.errors import CorruptLog
+from shredlake.errors import CorruptLog, InvalidSchema
 
 TOMBSTONE_SCHEMA = pa.schema(
     [
@@ -65,8 +66,17 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> Struct:
-        schema = parse_schema(self.metadata.schema_string)
+        try:
+            schema = parse_schema(self.metadata.schema_string)
+        except (CorruptLog, InvalidSchema) as error:
+            raise type(error)(f"{self.storage.uri}: {error}") from None
         check_type_changes(schema, self.storage.uri)
+        for name in self.metadata.partition_columns:
+            column = schema.get(name)
+            if column is None or not isinstance(column.type, str):
+                raise CorruptLog(
+                    f"{self.storage.uri}: the partition column {name!r} is not a plain column of the table"
+                )
         return schema
 
     @cached_property
@@ -86,14 +96,16 @@ class Snapshot:
         """Files removed and not yet forgotten: recent ones, and those that the checkpoint keeps."""
         pieces = [self.recent_tombstones]
         for part in self.files.parts:
-            found = part.read_tombstones(TOMBSTONE_SCHEMA.names)
-            if found.num_rows == 0:
-                continue
-            columns = [_column(found, item) for item in TOMBSTONE_SCHEMA]
-            table = pa.Table.from_arrays(columns, schema=TOMBSTONE_SCHEMA)
-            keys = keys_of(table.column("path"), table.column("deletionVector"))
-            known = pc.is_in(keys, value_set=self.files.superseded)
-            pieces.append(table.filter(pc.invert(known)))
+            with part.reading():
+                found = part.read_tombstones(TOMBSTONE_SCHEMA.names)
+                if found.num_rows == 0:
+                    continue
+                columns = [_column(found, item) for item in TOMBSTONE_SCHEMA]
+                table = pa.Table.from_arrays(columns, schema=TOMBSTONE_SCHEMA)
+                table.validate(full=True)
+                keys = keys_of(table.column("path"), table.column("deletionVector"))
+                known = pc.is_in(keys, value_set=self.files.superseded)
+                pieces.append(table.filter(pc.invert(known)))
         return pa.concat_tables(pieces)
 
 
@@ -124,7 +136,7 @@ class _Replay:
         for name, fields in actions:
             if name in ("add", "remove"):
                 target = adds if name == "add" else removes
-                key = self._file_key(fields, file)
+                key = self._file_key(fields)
                 if key in target:
                     raise CorruptLog(f"{file} has two {name} actions for {fields['path']}")
                 target[key] = fields
@@ -141,34 +153,28 @@ class _Replay:
             self.small(name, fields, file)
         fresh = [fields for key, fields in adds.items() if key not in self.seen]
         if fresh:
-            try:
-                self.adds.append(file_rows(fresh))
-            except (pa.ArrowException, TypeError, AttributeError) as error:
-                raise CorruptLog(f"{file}: an add action has a field of the wrong type ({error})") from None
+            self.adds.append(file_rows(fresh))
         self.removes.extend(fields for key, fields in removes.items() if key not in self.seen)
         self.seen.update(adds, removes)
 
     def small(self, name: str, fields: dict[str, Any], file: str) -> None:
         """Takes over an action that is not a file, unless a newer one is known."""
-        try:
-            match name:
-                case "protocol" if self.protocol is None:
-                    self.protocol = Protocol.from_json(fields)
-                case "metaData" if self.metadata is None:
-                    self.metadata = Metadata.from_json(fields)
-                case "txn":
-                    self.transactions.setdefault(fields["appId"], Transaction.from_json(fields))
-                case "domainMetadata":
-                    self.domains.setdefault(fields["domain"], DomainMetadata.from_json(fields))
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptLog(f"{file}: a {name} action lacks or garbles the field {error}") from None
+        problem = problem_of(name, fields)
+        if problem is not None:
+            raise CorruptLog(f"{file}: {problem}")
+        match name:
+            case "protocol" if self.protocol is None:
+                self.protocol = Protocol.from_json(fields)
+            case "metaData" if self.metadata is None:
+                self.metadata = Metadata.from_json(fields)
+            case "txn":
+                self.transactions.setdefault(fields["appId"], Transaction.from_json(fields))
+            case "domainMetadata":
+                self.domains.setdefault(fields["domain"], DomainMetadata.from_json(fields))
 
-    def _file_key(self, fields: dict[str, Any], file: str) -> str:
-        try:
-            vector = fields.get("deletionVector")
-            return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptLog(f"{file}: a file action lacks or garbles the field {error}") from None
+    def _file_key(self, fields: dict[str, Any]) -> str:
+        vector = fields.get("deletionVector")
+        return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
 
 
 def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:

@@ -159,7 +159,8 @@ class ParsedPiece(Piece):
         found = self.part.read_adds("stats_parsed." + ".".join((side, *leaf.physical)), self.keep)
         if found is None or not pa.types.is_struct(found.type):
             return pa.nulls(self.count, variant())
-        return unshred(found.combine_chunks())
+        with self.part.reading():
+            return unshred(found.combine_chunks())
 
     def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.Array:
         column = "stats_parsed." + ".".join((side, *leaf.physical))
@@ -209,7 +210,8 @@ def _stored_texts(part: CheckpointPart, keep: Mask) -> pa.Array:
     found = part.read_adds("stats", keep)
     if found is None:
         return pa.nulls(int(keep.sum()), pa.string())
-    return found.combine_chunks().cast(pa.string())
+    with part.reading():
+        return found.combine_chunks().cast(pa.string())
 
 
 def _without_nan(values: pa.Array) -> pa.Array:

@@ -125,6 +125,8 @@ class Storage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", normalized_uri(self.uri))
+        if not isinstance(self.options, Mapping):
+            raise WrongType(f"storage_options is a dict, not a {type(self.options).__name__}")
         object.__setattr__(self, "options", StorageOptions(self.options))
 
     def __reduce__(self) -> tuple[object, ...]:

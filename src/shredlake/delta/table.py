@@ -19,12 +19,12 @@ from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, commit
 from shredlake.delta.create import create, planned
 from shredlake.delta.features import require_writable
 from shredlake.delta.layouts import Shredding
-from shredlake.delta.log import version_at
+from shredlake.delta.log import as_version, version_at
 from shredlake.delta.properties import CHECK_PREFIX
 from shredlake.delta.restore import restore
 from shredlake.delta.scan import TableScan, check_rows
 from shredlake.delta.snapshot import Snapshot, load_snapshot
-from shredlake.delta.storage import Storage
+from shredlake.delta.storage import Storage, normalized_uri
 from shredlake.delta.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
@@ -58,11 +58,13 @@ class Table:
     ) -> None:
         if version is not None and timestamp is not None:
             raise TableError("a table is opened at a version or at a timestamp, not both")
-        self._storage = Storage(os.fspath(uri), storage_options or {})
+        self._storage = Storage(normalized_uri(uri), storage_options or {})
         self._travelled = version is not None or timestamp is not None
         if timestamp is not None:
             latest = load_snapshot(self._storage)
             version = version_at(self._storage, timestamp, history_.enabled_since(latest))
+        if version is not None:
+            version = as_version(version)
         self._loaded: Snapshot | None = load_snapshot(self._storage, version)
 
     @classmethod
@@ -88,7 +90,7 @@ class Table:
         >>> Table.create("memory://docs/plain", pa.schema([("id", pa.int64())])).version
         0
         """
-        storage = Storage(os.fspath(uri), storage_options or {})
+        storage = Storage(normalized_uri(uri), storage_options or {})
         table = planned(
             storage,
             schema,
@@ -383,7 +385,7 @@ class Table:
         if version is None:
             assert timestamp is not None
             version = version_at(self._storage, timestamp, history_.enabled_since(current))
-        return self._moved(restore(current, load_snapshot(self._storage, version)))
+        return self._moved(restore(current, load_snapshot(self._storage, as_version(version))))
 
     def changes(self, start: int, end: int | None = None) -> pa.Table:
         """Rows that came and went in the versions `start` to `end`, both included.

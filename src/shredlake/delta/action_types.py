@@ -1,0 +1,167 @@
+"""The one door for what logs hold: the fields of every action, their types, and whether they must be there.
+
+Logs are written by others. A field of the wrong type is refused here, with its name, so that the code behind
+the door can rely on it. Fields and actions that we do not know pass: newer writers may have added them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+LONG: Final = 1 << 63
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a value may be, and how a message calls that."""
+
+    name: str
+    fits: Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    """Text that can be written: half of a surrogate pair can't."""
+    if not isinstance(value, str):
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_integer(value: Any, limit: int = LONG) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _is_text(key) and (item is None or _is_text(item)) for key, item in value.items()
+    )
+
+
+TEXT = Kind("text", _is_text)
+NAME = Kind("text that is not empty", lambda value: value != "" and _is_text(value))
+BOOLEAN = Kind("true or false", lambda value: isinstance(value, bool))
+INTEGER = Kind("an integer of 64 bits", _is_integer)
+COUNT = Kind("an integer of 64 bits, 0 or more", lambda value: _is_integer(value) and value >= 0)
+MOMENT = Kind(
+    "milliseconds between 1970 and 9999",
+    lambda value: _is_integer(value) and 0 <= value < 253_402_214_400_000,
+)
+SHORT_COUNT = Kind(
+    "an integer of 32 bits, 0 or more", lambda value: _is_integer(value, 1 << 31) and value >= 0
+)
+TEXTS = Kind("a list of texts", lambda value: isinstance(value, list) and all(map(_is_text, value)))
+TEXT_MAP = Kind("an object of texts", _is_map)
+OBJECTS = Kind(
+    "a list of objects",
+    lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
+)
+OBJECT = Kind("an object", lambda value: isinstance(value, dict))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The fields of one action."""
+
+    required: Mapping[str, Kind]
+    optional: Mapping[str, Kind]
+
+
+_VECTOR = Shape(
+    {"storageType": NAME, "pathOrInlineDv": NAME, "sizeInBytes": SHORT_COUNT, "cardinality": COUNT},
+    {"offset": SHORT_COUNT},
+)
+_FILE: dict[str, Kind] = {
+    "modificationTime": INTEGER,
+    "dataChange": BOOLEAN,
+    "stats": TEXT,
+    "tags": TEXT_MAP,
+    "partitionValues": TEXT_MAP,
+    "deletionVector": OBJECT,
+    "baseRowId": INTEGER,
+    "defaultRowCommitVersion": INTEGER,
+    "clusteringProvider": TEXT,
+}
+SHAPES: Final[Mapping[str, Shape]] = {
+    "protocol": Shape(
+        {"minReaderVersion": SHORT_COUNT, "minWriterVersion": SHORT_COUNT},
+        {"readerFeatures": TEXTS, "writerFeatures": TEXTS},
+    ),
+    "metaData": Shape(
+        {"id": TEXT, "schemaString": TEXT},
+        {
+            "partitionColumns": TEXTS,
+            "configuration": TEXT_MAP,
+            "name": TEXT,
+            "description": TEXT,
+            "createdTime": INTEGER,
+            "format": OBJECT,
+        },
+    ),
+    "add": Shape({"path": NAME, "size": COUNT}, _FILE),
+    "remove": Shape(
+        {"path": NAME},
+        _FILE | {"deletionTimestamp": INTEGER, "extendedFileMetadata": BOOLEAN, "size": INTEGER},
+    ),
+    "cdc": Shape({"path": NAME, "size": COUNT}, {"partitionValues": TEXT_MAP, "tags": TEXT_MAP}),
+    "txn": Shape({"appId": TEXT, "version": INTEGER}, {"lastUpdated": INTEGER}),
+    "domainMetadata": Shape({"domain": TEXT}, {"configuration": TEXT, "removed": BOOLEAN}),
+    "commitInfo": Shape({}, {"inCommitTimestamp": MOMENT}),
+    "sidecar": Shape({"path": NAME}, {"sizeInBytes": COUNT, "modificationTime": INTEGER}),
+    "checkpointMetadata": Shape({}, {"version": COUNT}),
+}
+
+
+def problem_of(name: str, fields: Any) -> str | None:
+    """What is wrong with an action, or None.
+
+    >>> problem_of("txn", {"appId": "a", "version": "7"})
+    "the field version of a txn action must be an integer of 64 bits, not '7'"
+    >>> problem_of("add", {"path": "f"})
+    'an add action lacks the field size'
+    >>> problem_of("of the future", 3)
+    """
+    shape = SHAPES.get(name)
+    if shape is None:
+        return None
+    if not isinstance(fields, dict):
+        return f"{_article(name)} action must be an object, not {_shown(fields)}"
+    found = _mismatch(shape, fields, f"{_article(name)} action")
+    vector = fields.get("deletionVector")
+    if found is None and vector is not None and "deletionVector" in shape.optional:
+        found = _mismatch(_VECTOR, vector, f"the deletionVector of {_article(name)} action")
+    return found
+
+
+def _mismatch(shape: Shape, fields: Mapping[str, Any], owner: str) -> str | None:
+    for field, kind in shape.required.items():
+        value = fields.get(field)
+        if value is None:
+            return f"{owner} lacks the field {field}"
+        if not kind.fits(value):
+            return f"the field {field} of {owner} must be {kind.name}, not {_shown(value)}"
+    for field, kind in shape.optional.items():
+        value = fields.get(field)
+        if value is not None and not kind.fits(value):
+            return f"the field {field} of {owner} must be {kind.name}, not {_shown(value)}"
+    return None
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a value, which may be as large as the log."""
+    if isinstance(value, dict | list):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "a number of many digits"
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
