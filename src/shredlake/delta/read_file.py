@@ -112,6 +112,8 @@ class DataFile:
 
     def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
         """Types and nested names as the table has them, whatever the file says."""
+        if not query.projections:
+            return batch
         columns = []
         for projection, field, column in zip(query.projections, query.schema, batch.columns, strict=True):
             as_it_is = indexes and are_indexes(column.type, field.type)

@@ -19,7 +19,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidExpression, InvalidSchema
+from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Get, name_parts
 from shredlake.parquet.draft_layout import is_draft
 from shredlake.parquet.layout import Level, VariantColumn, has_variant_shape, is_annotated, variant_column
@@ -109,6 +109,8 @@ class FileColumns:
         for part in parts:
             if node is None or node.path in self.all_variants or node.annotation in ("LIST", "MAP"):
                 return None
+            if len(node.by_name.get(part, ())) > 1:
+                raise InvalidFile(f"there are several columns named {part!r}: which is meant is not clear")
             node = node.child(part)
         return node
 

@@ -29,6 +29,18 @@ def check_structure(group: SchemaNode) -> Iterator[Violation]:
     return _StructureCheck(group.dotted).variant(group)
 
 
+def value_repetitions(steps: Steps, *, shredded: bool) -> tuple[str, ...]:
+    """How a level's `value` may repeat: it is null where `typed_value` is not, or where a field is missing.
+
+    An element is never missing, so that without `typed_value` its `value` is there: Spark says so.
+    """
+    if shredded:
+        return ("optional",)
+    if not steps:
+        return ("required",)
+    return ("required", "optional") if steps[-1] is ARRAY_ELEMENT else ("optional",)
+
+
 class _StructureCheck:
     def __init__(self, column: str) -> None:
         self.column = column
@@ -48,6 +60,8 @@ class _StructureCheck:
                 yield self.breach("metadata-column", (), str(metadata))
             if metadata.repetition != "required":
                 yield self.breach("metadata-required", (), str(metadata))
+        if group.child("value") is None and group.child("typed_value") is not None:
+            yield self.breach("value-column", (), "no value")
         yield from self.level(group, (), ("metadata", "value", "typed_value"))
 
     def level(
@@ -63,10 +77,10 @@ class _StructureCheck:
         if value is not None:
             if not is_plain_binary(value):
                 yield self.breach("value-type", steps, str(value))
-            # A shredded field without a type of its own may still be missing.
-            wanted = "required" if typed is None and not steps else "optional"
-            if value.repetition != wanted:
-                yield self.breach("value-repetition", steps, f"{value} where {wanted} is right")
+            right = value_repetitions(steps, shredded=typed is not None)
+            if value.repetition not in right:
+                found = f"{value} where {' or '.join(right)} is right"
+                yield self.breach("value-repetition", steps, found)
         if typed is not None:
             if typed.repetition != "optional":
                 yield self.breach("typed-value-repetition", steps, f"{typed.repetition} typed_value")

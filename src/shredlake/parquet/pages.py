@@ -14,6 +14,7 @@ the page file  PAR1 │ d │ p2 │ p3 │ footer: one row group, its columns a
 from __future__ import annotations
 
 import base64
+import inspect
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +30,19 @@ from shredlake.parquet.chunks import META_CODEC, META_ENCODINGS, META_PATH, META
 from shredlake.parquet.footer import MAGIC, footer_bytes
 from shredlake.parquet.nested import prune_schema
 from shredlake.parquet.rows import Range, Rows, merge_ranges
-from shredlake.parquet.schema import ELEMENT_NUM_CHILDREN, SchemaNode
+from shredlake.parquet.schema import ELEMENT_NUM_CHILDREN, MAX_SCHEMA_DEPTH, SchemaNode
 from shredlake.parquet.source import Extent, Source
 from shredlake.parquet.thrift import I32, I64, Struct, read_struct
 
 FILE_VERSION: Final = 1
 ARROW_SCHEMA: Final = b"ARROW:schema"
+
+DEPTH_LIMIT: Final = (
+    {"schema_depth_limit": MAX_SCHEMA_DEPTH}
+    if "schema_depth_limit" in inspect.signature(pq.ParquetFile).parameters
+    else {}
+)
+"""What lets pyarrow open schemas of more than 100 levels; older releases refuse them."""
 
 K = TypeVar("K")
 
@@ -264,6 +272,7 @@ def open_reader(
         coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262, and 9999-12-31 is a favourite
         read_dictionary=sorted(dictionaries),
         page_checksum_verification=checksums,
+        **DEPTH_LIMIT,
     )
     return reader
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidExpression, InvalidSchema
+from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, name_parts
 from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.dialect import ARROW, Dialect
@@ -127,7 +127,10 @@ def _type(reference: Reference, files: Sequence[OpenFile]) -> pa.DataType:
 
 
 def _type_in(reference: Reference, file: OpenFile) -> pa.DataType | None:
-    node = file.columns.find(name_parts(column_of(reference)))
+    try:
+        node = file.columns.find(name_parts(column_of(reference)))
+    except InvalidFile as error:
+        raise InvalidFile(f"{file.name}: {error}") from error
     if node is None:
         return None
     if isinstance(reference, Presence):

@@ -67,8 +67,13 @@ RULES: Final[dict[str, Rule]] = {
         Rule("annotation", "A Variant group is annotated VARIANT(1).", "structure"),
         Rule("metadata-column", "A Variant group has a column `metadata` of plain binary.", "structure"),
         Rule("metadata-required", "`metadata` is required.", "structure"),
+        Rule("value-column", "A Variant group has a column `value`, shredded or not.", "structure"),
         Rule("value-type", "`value` is plain binary.", "structure"),
-        Rule("value-repetition", "`value` is optional beside `typed_value`, required without.", "structure"),
+        Rule(
+            "value-repetition",
+            "`value` is optional beside `typed_value`, required without, either in elements.",
+            "structure",
+        ),
         Rule("typed-value-repetition", "`typed_value` is optional.", "structure"),
         Rule(
             "typed-value-type",

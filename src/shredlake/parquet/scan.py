@@ -76,7 +76,7 @@ class Scan:
             for batch in self._run(_rows_of):
                 if batch is not None:
                     rows += batch.num_rows
-                    step = self._batch_size or batch.num_rows
+                    step = self._batch_size or max(batch.num_rows, 1)
                     yield from (batch.slice(start, step) for start in range(0, batch.num_rows, step))
         finally:
             self._explain = self._report(rows)

@@ -19,7 +19,10 @@ from functools import cached_property
 from typing import Final
 
 from shredlake.errors import InvalidFile
-from shredlake.parquet.thrift import MAX_DEPTH, Struct
+from shredlake.parquet.thrift import Struct
+
+MAX_SCHEMA_DEPTH: Final = 256
+"""Levels of a schema: a Variant of 100 nested objects takes twice as many, and pyarrow says stop at 100."""
 
 # Field numbers of SchemaElement, and of the union LogicalType.
 ELEMENT_TYPE: Final = 1
@@ -124,11 +127,16 @@ class SchemaNode:
         return self.physical is None
 
     def child(self, name: str) -> SchemaNode | None:
-        return self._by_name.get(name)
+        found = self.by_name.get(name)
+        return found[0] if found else None
 
     @cached_property
-    def _by_name(self) -> dict[str, SchemaNode]:
-        return {child.name: child for child in reversed(self.children)}  # the first of equal names counts
+    def by_name(self) -> dict[str, list[SchemaNode]]:
+        """The children of each name: one, but for odd files."""
+        found: dict[str, list[SchemaNode]] = {}
+        for child in self.children:
+            found.setdefault(child.name, []).append(child)
+        return found
 
     def find(self, path: Sequence[str]) -> SchemaNode:
         node = self
@@ -173,8 +181,8 @@ def schema_tree(elements: Sequence[Struct]) -> SchemaNode:
         nonlocal position, columns
         if position >= len(elements):
             raise InvalidFile(f"the Parquet schema ends early: {len(elements)} elements are not enough")
-        if len(parents) > 4 * MAX_DEPTH:
-            raise InvalidFile(f"the Parquet schema nests deeper than {4 * MAX_DEPTH}")
+        if len(parents) > MAX_SCHEMA_DEPTH:
+            raise InvalidFile(f"the Parquet schema nests deeper than {MAX_SCHEMA_DEPTH}")
         index, element = position, elements[position]
         position += 1
         name = _name(element)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidFile
 from shredlake.parquet.footer_check import check_footer
+from shredlake.parquet.pages import DEPTH_LIMIT
 from shredlake.parquet.source import Source
 
 BATCH_ROWS: Final = 8192
@@ -62,6 +63,7 @@ def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
             buffer_size=READ_BUFFER,
             pre_buffer=False,
             page_checksum_verification=True,
+            **DEPTH_LIMIT,
         )
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(f"{source.name} can't be read: {error}") from error

@@ -126,6 +126,8 @@ class Window:
         """What is to come out, for the rows that are left."""
         self._load(reference for output in self.task.outputs for reference in output.references)
         arrays = [self._output(*one) for one in zip(self.task.outputs, self.task.schema, strict=True)]
+        if not arrays:
+            return rows_without_columns(self.rows.count)
         if self.task.indexes:
             return pa.RecordBatch.from_arrays(arrays, names=self.task.schema.names)
         return pa.RecordBatch.from_arrays(arrays, schema=self.task.schema)
@@ -212,6 +214,8 @@ class Window:
             return null_rows(self.rows.count, type_)
         if isinstance(reference, Get):
             return self._got(reference, access, type_)
+        if access.place[0] not in self._columns:  # a group without columns: nothing tells its rows apart
+            return pa.nulls(self.rows.count, type_)
         found = self._found(access.place)
         if isinstance(reference, Presence):
             return pc.if_else(pc.is_valid(found), pa.scalar(True), pa.scalar(None, pa.bool_()))
@@ -264,6 +268,15 @@ def _with_metadata(column: pa.StructArray) -> pa.StructArray:
     children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
     fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
+
+
+def rows_without_columns(count: int) -> pa.RecordBatch:
+    """A batch that has rows and nothing in them.
+
+    >>> rows_without_columns(3).num_rows
+    3
+    """
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
 
 
 def are_indexes(type_: pa.DataType, texts: pa.DataType) -> bool:

@@ -321,11 +321,13 @@ def write_parquet(
 
 def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[str]:
     """The leaf columns that get one; names of columns must be there, paths need not."""
-    there = {name for name, _ in leaves(schema)}
+    there = dict(leaves(schema))
     for name in asked:
         if ":" not in name:
             if name not in there:
                 raise InvalidSchema(f"a Bloom filter on {name}: the file has no such leaf column")
+            if pa.types.is_boolean(there[name]):
+                raise InvalidSchema(f"a Bloom filter on {name}: Parquet has none for booleans")
             yield name
             continue
         [projection] = parse_columns([name])
@@ -333,7 +335,7 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
             raise InvalidExpression(f"a Bloom filter is for a path, such as v:user.id: found {name}")
         column, path = projection.expr.column, projection.expr.path
         leaf = ".".join([column, *(f"typed_value.{step}" for step in path.steps), "typed_value"])
-        if leaf in there:
+        if leaf in there and not pa.types.is_boolean(there[leaf]):
             yield leaf
 
 
