@@ -223,7 +223,9 @@ def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
     """
     if not sort_by:
         return table
-    keys = {str(n): evaluate(one.expr, table) for n, one in enumerate(parse_columns(list(sort_by)))}
+    # One by one: keys have no names, so that two paths may end in the same one.
+    parsed = [parse_columns([key])[0].expr for key in sort_by]
+    keys = {str(n): evaluate(one, table) for n, one in enumerate(parsed)}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     return table.take(order)
 

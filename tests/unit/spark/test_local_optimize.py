@@ -13,6 +13,7 @@ import shredlake as sl
 from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
 from shredlake.spark.optimize import optimize_table
+from shredlake.spark.task import ordered
 
 WORDS = [f"word{n}" for n in range(2000)]
 
@@ -90,6 +91,12 @@ def test_sorted_files_are_equally_large_and_do_not_overlap(many_small_files: Pat
     table = sl.Table(many_small_files)
     assert table.scan(where="v:id::bigint = 5").files().num_rows == 1
     assert table.scan().count() == 14 * 2000
+
+
+def test_two_sort_keys_may_end_in_the_same_name() -> None:
+    texts = ['{"a": {"id": 2}, "id": 1}', '{"a": {"id": 1}, "id": 2}', '{"a": {"id": 1}, "id": 1}']
+    found = ordered(pa.table({"v": sl.from_json(pa.array(texts))}), ("v:a.id::int", "v:id::int"))
+    assert sl.to_json(found.column("v")).to_pylist() == [text.replace(" ", "") for text in reversed(texts)]
 
 
 def test_ingested_files_have_the_wanted_size(tmp_path: Path) -> None:
