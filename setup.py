@@ -18,6 +18,8 @@ FLAGS = ["-O3", "-fno-math-errno", "-w"]  # warnings about generated C help nobo
 if os.environ.get("SHREDLAKE_SANITIZE") == "1":
     FLAGS = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
 
+OPTIONAL = os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1"
+
 kernels = [
     Extension(
         f"shredlake.kernels.{source.stem}",
@@ -26,7 +28,6 @@ kernels = [
         extra_link_args=[flag for flag in FLAGS if flag.startswith("-fsanitize")],
         define_macros=[("Py_LIMITED_API", LIMITED_API), ("CYTHON_LIMITED_API", "1")],
         py_limited_api=True,
-        optional=os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1",
     )
     for source in sorted(Path("src/shredlake/kernels").glob("*.pyx"))
     if os.environ.get("SHREDLAKE_SKIP_KERNELS") != "1"
@@ -41,19 +42,23 @@ class AbiWheel(bdist_wheel):
         super().finalize_options()
 
 
+translated = cythonize(
+    kernels,
+    nthreads=os.cpu_count() or 1,
+    build_dir="build/cython",
+    compiler_directives={
+        "language_level": 3,
+        "boundscheck": False,
+        "wraparound": False,
+        "cdivision": True,
+        "initializedcheck": False,
+        "embedsignature": True,
+    },
+)
+for kernel in translated:
+    kernel.optional = OPTIONAL  # cythonize() makes new extensions and forgets it
+
 setup(
-    ext_modules=cythonize(
-        kernels,
-        nthreads=os.cpu_count() or 1,
-        build_dir="build/cython",
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-            "embedsignature": True,
-        },
-    ),
+    ext_modules=translated,
     cmdclass={"bdist_wheel": AbiWheel},
 )

@@ -83,3 +83,17 @@ def _damaged(source: random.Random, good: bytes) -> bytes:
             start = source.randint(0, len(other))
             damaged[at : at + 20] = other[start : start + 20]
     return bytes(damaged)
+
+
+def large_texts(dice: random.Random) -> list[str]:
+    """JSON of more than 1,000 entries, and of up to 1,000 levels: what makes the stacks of kernels grow."""
+    count, depth = dice.randrange(1000, 6000), dice.randrange(60, 1000)
+    numbers = ",".join(str(number) for number in range(count))
+    fields = ",".join(f'"key {number}":{number}' for number in range(count))
+    return [
+        f"[{numbers}]",
+        f"{{{fields}}}",
+        '{"a":' * depth + "1" + "}" * depth,
+        "[" * depth + "1" + "]" * depth,
+        '[{"a":' * (depth // 2) + f"[{numbers}]" + "}]" * (depth // 2),
+    ]

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-from mutations import mutated
+from mutations import large_texts, mutated
 from shredlake import (
     InvalidJson,
     ShreddingSchema,
@@ -235,12 +235,40 @@ def check_texts(texts: list[bytes], source: random.Random, results: Counter[str]
     to_json(found)
 
 
+def check_large(source: random.Random, results: Counter[str]) -> None:
+    """Large and deep values, several calls in one process: kernels grow into blocks that others left."""
+    texts = large_texts(source)
+    column = from_json(exact(pa.array([text.encode() for text in texts], pa.binary())), threads=1)
+    for _ in range(2):
+        again = from_arrow(column)
+        assert to_json(again).to_pylist() == to_json(column).to_pylist()
+        assert validate(again).num_rows == 0
+        numbers = json.loads(texts[0])
+        pairs = [(f"key {number}", number) for number in numbers]
+        for array, wanted in (
+            (pa.array([numbers]), numbers),
+            (pa.array([dict(pairs)]), dict(pairs)),
+            (pa.array([pairs], pa.map_(pa.string(), pa.int64())), dict(pairs)),
+        ):
+            assert to_python(from_arrow(array)) == [wanted]
+        results["large"] += 1
+    row = column[source.randrange(len(column))].as_py()
+    value = bytearray(row["value"])
+    for _ in range(3):
+        value[source.randrange(len(value))] = source.randrange(256)
+    damaged = exact(pa.array([{"metadata": row["metadata"], "value": bytes(value)}], variant()))
+    for operation in OPERATIONS.values():
+        tolerant(lambda: operation(damaged))  # noqa: B023
+
+
 def main(count: int, seed: int, only: list[str] | None) -> None:
     texts, source = Texts(seed), random.Random(seed)
     buffers = mutated(count, seed)
     results: Counter[str] = Counter()
     started = time.perf_counter()
-    for _ in range(0, count, 50):
+    for batch in range(0, count, 50):
+        if batch % 250 == 0:
+            check_large(source, results)
         check_texts([texts.text() for _ in range(50)], source, results)
         damaged = [
             {"metadata": metadata, "value": value} for metadata, value in (next(buffers) for _ in range(50))

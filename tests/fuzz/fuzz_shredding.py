@@ -15,8 +15,18 @@ import pyarrow as pa
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-from mutations import mutated
-from shredlake import ShreddingSchema, ShredlakeError, reshred, shred, shredded_type, unshred, variant
+from mutations import large_texts, mutated
+from shredlake import (
+    ShreddingSchema,
+    ShredlakeError,
+    from_json,
+    reshred,
+    shred,
+    shredded_type,
+    to_python,
+    unshred,
+    variant,
+)
 
 SCHEMAS = [
     ShreddingSchema.parse(ddl)
@@ -103,11 +113,25 @@ def through_unshred(rows: list[tuple[bytes, bytes]], schema: ShreddingSchema, di
     return passed
 
 
+def through_large(dice: random.Random) -> int:
+    """Large and deep values, whole and damaged, next to each other: how many of three ways went through."""
+    column = from_json(pa.array(large_texts(dice)))
+    rows = [(row["metadata"], row["value"]) for row in column.to_pylist()]
+    schema = dice.choice(SCHEMAS)
+    assert to_python(unshred(shred(column, schema))) == to_python(column)
+    metadata, value = dice.choice(rows)
+    broken = [*rows, (metadata, damage(value, dice))]
+    return 1 + through_unshred(rows, schema, dice) + through_shred(broken, schema)
+
+
 def main(count: int, seed: int) -> None:
     dice = random.Random(seed)
     started, tried, passed = time.perf_counter(), 0, 0
     batch: list[tuple[bytes, bytes]] = []
-    for pair in mutated(count, seed):
+    for number, pair in enumerate(mutated(count, seed)):
+        if number % 250 == 0:
+            tried += 3
+            passed += through_large(dice)
         schema = dice.choice(SCHEMAS)
         # Alone, so that each damage is met; and with others, so that caches and offsets carry over.
         tried += 2

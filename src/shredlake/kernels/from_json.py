@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidJson
+from shredlake.errors import InvalidJson, WrongType
 from shredlake.kernels.arrow_forms import checked, unencoded, unencoded_type
 from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.compiled import engine
@@ -14,6 +15,9 @@ from shredlake.kernels.layout import variant
 
 MAX_DEPTH = 1000
 MAX_SIZE = 128 << 20
+
+Texts: TypeAlias = Column | Sequence[str | bytes | None] | Any
+"""A column of JSON texts: Arrow's, or a list, a pandas Series, a NumPy array."""
 
 Rejects: TypeAlias = pa.Table
 """The rows that were no JSON: `row`, `position` (in bytes), `reason` and the `text` itself."""
@@ -32,7 +36,7 @@ _CAST_FIRST = {
 
 @overload
 def from_json(
-    strings: Column,
+    strings: Texts,
     *,
     on_error: Literal["raise", "null"] = "raise",
     duplicate_keys: Literal["error", "last_wins"] = "error",
@@ -44,7 +48,7 @@ def from_json(
 
 @overload
 def from_json(
-    strings: Column,
+    strings: Texts,
     *,
     on_error: Literal["collect"],
     duplicate_keys: Literal["error", "last_wins"] = "error",
@@ -55,7 +59,7 @@ def from_json(
 
 
 def from_json(
-    strings: Column,
+    strings: Texts,
     *,
     on_error: Literal["raise", "null", "collect"] = "raise",
     duplicate_keys: Literal["error", "last_wins"] = "error",
@@ -65,14 +69,14 @@ def from_json(
 ) -> Column | tuple[Column, Rejects]:
     """Parses a column of JSON texts into a Variant column; a null text gives a null row.
 
-    Takes string and binary columns in all of Arrow's layouts. A text that is no JSON, or that is nested
-    deeper than `max_depth`, or whose Variant is larger than `max_size` bytes, raises InvalidJson with row and
-    position; `on_error="null"` makes it a null row instead, and "collect" also returns a table of the rejects
-    (row, position, reason, text). A key that occurs twice in an object is such an error too, unless
-    `duplicate_keys="last_wins"`. Uses a thread per core unless told otherwise.
+    Takes string and binary columns in all of Arrow's layouts, lists of str, pandas Series and NumPy arrays.
+    A text that is not JSON, or that is nested deeper than `max_depth`, or whose Variant is larger than
+    `max_size` bytes, raises InvalidJson with row and position; `on_error="null"` makes it a null row instead,
+    and "collect" also returns a table of the rejects (row, position, reason, text). A key that occurs twice
+    in an object is such an error too, unless `duplicate_keys="last_wins"`. Uses a thread per core by default.
 
     >>> import pyarrow as pa
-    >>> column = from_json(pa.array(['{"a": [1, 2.50]}', None]))
+    >>> column = from_json(['{"a": [1, 2.50]}', None])
     >>> column.type
     StructType(struct<metadata: binary not null, value: binary>)
     >>> column, rejects = from_json(pa.array(['1', '{"a" 1}']), on_error="collect")
@@ -83,6 +87,7 @@ def from_json(
         raise ValueError(f'on_error must be "raise", "null" or "collect", not {on_error!r}')
     if duplicate_keys not in ("error", "last_wins"):
         raise ValueError(f'duplicate_keys must be "error" or "last_wins", not {duplicate_keys!r}')
+    strings = _column(strings)
     _check_type(strings.type)
 
     def work(first_row: int, piece: pa.Array) -> tuple[pa.Array, Rejects]:
@@ -101,10 +106,27 @@ def from_json(
     return (column, pa.concat_tables([found for _, found in results])) if on_error == "collect" else column
 
 
+def _column(strings: Any) -> Column:
+    """The texts as an Arrow column, whatever holds them."""
+    if isinstance(strings, pa.Array | pa.ChunkedArray):
+        return strings
+    if isinstance(strings, str | bytes | Mapping) or not (
+        isinstance(strings, Sequence) or hasattr(strings, "__array__") or hasattr(strings, "__arrow_array__")
+    ):
+        raise WrongType(
+            "from_json takes a column of JSON texts: an Arrow array, a list of str, a pandas Series or a "
+            f"NumPy array, not a {type(strings).__name__}; for a single text use Variant.from_json(text)"
+        )
+    try:
+        return pa.array(strings, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, UnicodeError) as error:
+        raise WrongType(f"from_json takes texts, str or bytes, or None: {error}") from None
+
+
 def _check_type(type_: pa.DataType) -> None:
     type_ = unencoded_type(type_)
     if type_ not in _TAKEN_AS_THEY_ARE and type_ not in _CAST_FIRST:
-        raise TypeError(f"from_json takes a column of string or binary, not {type_}")
+        raise WrongType(f"from_json takes a column of string or binary, not {type_}")
 
 
 def _contiguous(array: pa.Array) -> pa.Array:

@@ -6,10 +6,11 @@ import json
 import random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from shredlake import InvalidJson, from_json, to_json, to_python
+from shredlake import InvalidJson, WrongType, from_json, to_json, to_python
 from shredlake.json import parse
 from shredlake.kernels import variant
 from strategies import json_texts_gone_wrong
@@ -196,3 +197,38 @@ def test_wrong_arguments() -> None:
         from_json(pa.array(["1"]), duplicate_keys="first_wins")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="threads must be at least 1"):
         from_json(pa.array(["1"]), threads=0)
+
+
+TEXTS = ['{"a":1}', None, "2"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        TEXTS,
+        tuple(TEXTS),
+        [b'{"a":1}', None, b"2"],
+        np.array(TEXTS, dtype=object),
+        pa.array(TEXTS, pa.string_view()),
+        pa.array(TEXTS).dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int16()), pa.array(TEXTS)),
+    ],
+    ids=lambda texts: type(texts).__name__,
+)
+def test_takes_what_holds_texts(texts: Any) -> None:
+    assert to_json(from_json(texts)).to_pylist() == TEXTS
+
+
+def test_takes_pandas_series() -> None:
+    pandas = pytest.importorskip("pandas")
+    for kind in (object, "string", "category"):
+        assert to_json(from_json(pandas.Series(TEXTS, dtype=kind))).to_pylist() == TEXTS
+
+
+@pytest.mark.parametrize("texts", ["1", b"1", {"a": 1}, None, 5, [1], ["1", 2], [{"a": 1}], ["\ud800"]])
+def test_says_what_to_pass_instead(texts: Any) -> None:
+    with pytest.raises(WrongType, match="from_json takes"):
+        from_json(texts)
+    if texts == "1":
+        with pytest.raises(WrongType, match=r"for a single text use Variant.from_json"):
+            from_json(texts)
