@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
@@ -14,7 +15,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.cli.generate import write_ndjson
-from shredlake.errors import ConstraintViolation, InvalidSchema, PipelineError, TooManyRejects
+from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema, PipelineError, TooManyRejects
 from shredlake.kernels.checksum import checksum
 from shredlake.parquet.draft import write_draft
 from shredlake.spark import ingest, migrate_draft, optimize, stream, unshred
@@ -260,6 +261,25 @@ def test_a_stream_of_files(spark: SparkSession, tmp_path: Path) -> None:
     write_lines(tmp_path / "in" / "late.ndjson", [{"id": 30}])
     run()
     assert ids(tmp_path / "table") == list(range(31))
+
+
+def test_a_stream_of_files_with_odd_names_in_nested_folders(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["a%20b", "a b", "c#1", "d?", "deep/er/e", "deep/f[1]", "é"]
+    for number, name in enumerate(names):
+        write_lines(tmp_path / "in" / f"{name}.ndjson", [{"id": number}])
+    write_lines(tmp_path / "in" / "_hidden" / "x.ndjson", [{"id": -1}])
+
+    def conflict(*_: object, **__: object) -> None:
+        raise CommitConflict("another writer was at it")
+
+    monkeypatch.setattr(sys.modules["shredlake.spark.stream"], "optimize_table", conflict)
+    with pytest.warns(RuntimeWarning, match="another writer was at it"):
+        stream(
+            spark, str(tmp_path / "in"), tmp_path / "table", tmp_path / "state", compact_every=1
+        ).awaitTermination()
+    assert ids(tmp_path / "table") == list(range(len(names)))
 
 
 def test_a_stream_that_dies_before_spark_notes_its_batch(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from shredlake.cli.terminal import screen
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.ingest import LARGEST_SORT, IngestOptions, ingest_text
 from shredlake.spark.ingest_arrow import ingest_batches
 from shredlake.spark.pipeline import ingest
 from shredlake.spark.query import read
@@ -98,13 +98,18 @@ def _run(
     table: str,
     options: IngestOptions,
 ) -> IngestReport:
-    with running("spark" if options.range_partition else engine, size, master, remote) as chosen:
+    with running(_fitting(engine, size, options), size, master, remote) as chosen:
         if isinstance(chosen, SparkEngine):
             return _on_spark(chosen, kind, sources, document, table, options)
         if kind == "json":
             return ingest_text(chosen, sources, table, options)
         batches, schema = _batches(kind, sources)
         return ingest_batches(batches, schema, document or options.column, table, options)
+
+
+def _fitting(engine: EngineName, size: int, options: IngestOptions) -> EngineName:
+    """Spark, unless told otherwise, where one process could not sort all rows."""
+    return "spark" if engine == "auto" and options.range_partition and size > LARGEST_SORT else engine
 
 
 def computed_column(text: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ import base64
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -39,7 +40,14 @@ from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
-from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TooManyRejects, VerificationFailed
+from shredlake.errors import (
+    CommitConflict,
+    InvalidSchema,
+    NotJson,
+    PipelineError,
+    TooManyRejects,
+    VerificationFailed,
+)
 from shredlake.kernels.layout import variant
 from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write import WriteOptions
@@ -49,17 +57,15 @@ from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.spark.engine import Engine, LocalEngine
 from shredlake.spark.once import Claim, Mark, claim_files, claim_job, has, job_mark
+from shredlake.spark.outcome import check_counts, check_json
 from shredlake.spark.rejects import (
     LineNumbers,
-    Places,
     discard_staged,
-    first_rejects,
-    guess,
     rejects_place,
     write_rejects,
 )
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import SourceFile, Split, bundle, cut, find_files
+from shredlake.spark.sources import SourceFile, Split, bundle, cut, find_files, spooled
 from shredlake.spark.task import (
     FILE_BYTES,
     FileJob,
@@ -79,6 +85,8 @@ SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
 SMALL_INPUT = 1 << 30
 """Text of which a sample is looked at right here: sooner done than a job for it is started."""
+LARGEST_SORT = 2 << 30
+"""Text whose rows one process sorts in memory, of which they take about four times as much."""
 SMALLEST_TASK = 8 << 20
 LARGEST_TASK = 128 << 20
 
@@ -128,10 +136,34 @@ class IngestOptions:
     writing: WriteOptions | None = None
     show_progress: bool = False
 
+    def __post_init__(self) -> None:
+        at_least_one(task_bytes=self.task_bytes, file_bytes=self.file_bytes)
+        at_least_one(max_depth=self.parsing.max_depth, max_document=self.parsing.max_document)
+        if not self.column or any(not name for name in (*self.computed, *self.partition_by)):
+            raise PipelineError("a column needs a name: column, computed and partition_by may not hold ''")
+        limit = self.max_rejects
+        if limit is not None and not (limit >= 0 and (isinstance(limit, int) or limit <= 1)):
+            raise PipelineError(f"max_rejects={limit!r} is not a count (100) or a share (0.02, at most 1.0)")
+        if self.range_partition and not self.sort_by:
+            raise PipelineError("range_partition needs sort_by: say by what the rows are brought together")
+
     @property
     def file_options(self) -> WriteOptions:
         """How files are written: quickly, unless told otherwise."""
         return (self.writing or WriteOptions()).quick()
+
+
+def at_least_one(**options: int | None) -> None:
+    """Refuses options that are numbers below 1.
+
+    >>> at_least_one(file_bytes=-5)
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.PipelineError: file_bytes=-5 must be at least 1
+    """
+    for name, value in options.items():
+        if value is not None and value < 1:
+            raise PipelineError(f"{name}={value!r} must be at least 1")
 
 
 def ingest_text(
@@ -142,8 +174,15 @@ def ingest_text(
     Raises `UnsupportedExpression`, before any work is done, where only Spark SQL can evaluate what is
     computed or what the table demands of its rows.
     """
-    started = time.monotonic()
     found = find_files(source, options.storage_options)
+    with spooled(found, here=isinstance(engine, LocalEngine)) as files:
+        return _ingest_files(engine, files, table, options)
+
+
+def _ingest_files(
+    engine: Engine, found: Sequence[SourceFile], table: str, options: IngestOptions
+) -> IngestReport:
+    started = time.monotonic()
     storage = Storage(table, dict(options.storage_options))
     snapshot = open_or_plan(storage, options, computed_fields(options.column, options.computed))
     claim = claim_text(snapshot, found, options)
@@ -164,6 +203,8 @@ def ingest_text(
         layout = layout_from_profile(snapshot, options, sample(engine, splits, options))
     job = with_layout(job, layout)
     tasks = bundle(splits, size)
+    if options.range_partition:
+        job, tasks = sorted_here(job, splits, total)
     with progress("ingest", len(tasks), total, options.show_progress) as watch:
         answers = engine.run(tasks, partial(write_splits, job), watch, tally)
     results = [TaskResult.from_json(answer) for answer in answers]
@@ -174,6 +215,19 @@ def ingest_text(
     )
     numbers = LineNumbers(counted)
     return finish(snapshot, results, options, claim, "text", started, total, layout, numbers)
+
+
+def sorted_here(
+    job: WriteJob, splits: Sequence[Split], total: int
+) -> tuple[WriteJob, list[tuple[Split, ...]]]:
+    """The job as one task that sorts all rows in memory, so that files do not overlap."""
+    if total > LARGEST_SORT:
+        raise PipelineError(
+            f"range_partition sorts {total:,} bytes of text, but one process sorts at most {LARGEST_SORT:,} "
+            "in memory: use Spark, or leave it out and run optimize afterwards"
+        )
+    files = replace(job.files, gather_bytes=sys.maxsize)
+    return replace(job, files=files), [tuple(splits)]
 
 
 def tally(result: str) -> tuple[int, int]:
@@ -387,45 +441,6 @@ def finish(
         seconds=time.monotonic() - started,
         skipped=claim.skipped,
     )
-
-
-def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers, table: str) -> None:
-    """Refuses to commit if not one document is JSON: says what the first look like, and what it may be."""
-    if any(result.written for result in results):
-        return
-    staged = [result.staged for result in results if result.staged is not None]
-    first = [row for row in first_rejects(places, staged, lines) if row["raw"].strip()]
-    if not first:
-        return
-    reasons = "; ".join(
-        ", ".join([*([f"{row['file']}, line {row['line']}"] if row["file"] else []), f"{row['reason']}"])
-        for row in first
-    )
-    count = sum(result.rejected for result in results)
-    raise NotJson(
-        f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
-        "committed; with max_rejects=1.0 (100%) the job goes on and keeps them as rejects"
-    )
-
-
-def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None, table: str) -> None:
-    """Refuses to commit if a document is unaccounted for, or too many were bad."""
-    documents = sum(result.documents for result in results)
-    rejected = sum(result.rejected for result in results)
-    written = sum(result.written for result in results)
-    if documents != written + rejected:
-        raise VerificationFailed(
-            f"{table}: {documents:,} documents were read, but {written:,} rows written and {rejected:,} "
-            "rejected. Nothing was committed"
-        )
-    if max_rejects is None:
-        return
-    allowed = max_rejects * documents if isinstance(max_rejects, float) and max_rejects <= 1 else max_rejects
-    if rejected > allowed:
-        raise TooManyRejects(
-            f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
-            "allows. Nothing was committed; run with more, or look at the source"
-        )
 
 
 def commit_adds(snapshot: Snapshot, adds: Sequence[Add], marks: Sequence[Mark], source: str) -> int:

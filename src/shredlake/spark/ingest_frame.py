@@ -54,7 +54,7 @@ from shredlake.spark.ingest import (
 from shredlake.spark.once import Claim, claim_job, job_mark
 from shredlake.spark.rejects import LineNumbers, rejects_place
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import bundle, cut, find_files
+from shredlake.spark.sources import bundle, cut, find_files, spooled
 from shredlake.spark.store import stored
 from shredlake.spark.task import FileJob, TaskResult, WriteJob, count_lines
 
@@ -99,7 +99,8 @@ def ingest_text_by_sql(
     spark: SparkSession, source: str | Iterable[str], table: str, options: IngestOptions
 ) -> IngestReport:
     """Runs an ingest of text files, their rows completed and checked by Spark SQL."""
-    found = find_files(source, options.storage_options)
+    with spooled(find_files(source, options.storage_options), here=False) as found:
+        pass  # no pipes among them
     nothing = spark.createDataFrame([], _parsed_schema([]))
     snapshot = _opened(_with_computed(nothing, options), table, options)
     claim = claim_text(snapshot, found, options)

@@ -17,16 +17,21 @@ import hashlib
 import io
 import os
 import posixpath
+import shutil
+import stat
+import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 import obstore
 import zstandard
+from obstore.exceptions import NotFoundError
 from obstore.store import from_url
 
 from shredlake.errors import PipelineError
@@ -72,6 +77,8 @@ class SourceFile:
     """A time of change or an entity tag: together with address and size it says which text this was."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Credentials and the like for the object store."""
+    path: str | None = None
+    """Where the text is kept while the job runs, if it came through a pipe."""
 
     @property
     def tracked(self) -> bool:
@@ -117,7 +124,7 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
     """
     sources = [source] if isinstance(source, (str, Path)) else list(source)
     found: dict[str, SourceFile] = {}
-    for one in sources:
+    for one in ("/dev/stdin" if str(each) == "-" else each for each in sources):
         remote = "://" in str(one) and not str(one).startswith("file://")
         files = (
             _find_remote(str(one), options or {}) if remote else _find_local(str(one).removeprefix("file://"))
@@ -129,6 +136,29 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
             )
         found.update(matched)
     return sorted(found.values(), key=lambda file: file.uri)
+
+
+@contextmanager
+def spooled(files: Sequence[SourceFile], *, here: bool = True) -> Iterator[list[SourceFile]]:
+    """The files, with what comes through pipes written to temporary files: a job reads its text twice.
+
+    `here` says whether this process reads the files: no other could.
+    """
+    pipes = [file.uri for file in files if not file.tracked]
+    if pipes and not here:
+        raise PipelineError(
+            f"{pipes[0]} is a pipe, which Spark's workers can't read: use --engine local, or write a file"
+        )
+    with ExitStack() as stack:
+        yield [file if file.tracked else _spool(file, stack) for file in files]
+
+
+def _spool(file: SourceFile, stack: ExitStack) -> SourceFile:
+    kept = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shredlake-"))  # noqa: SIM115 - by the stack
+    with open(file.uri, "rb") as source:
+        shutil.copyfileobj(source, kept, READ_SIZE)
+    kept.flush()
+    return replace(file, size=kept.tell(), path=kept.name)
 
 
 def _find_local(pattern: str) -> Iterator[SourceFile]:
@@ -146,19 +176,27 @@ def _find_local(pattern: str) -> Iterator[SourceFile]:
 
 def _local(path: str) -> SourceFile:
     facts = os.stat(path)
+    if not stat.S_ISREG(facts.st_mode) or path.startswith(("/dev/", "/proc/")):
+        return SourceFile(path, 0, "")
     return SourceFile(os.path.abspath(path), facts.st_size, str(facts.st_mtime_ns))
 
 
 def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFile]:
     from fnmatch import fnmatchcase
 
-    parts = urlsplit(address)
-    root = f"{parts.scheme}://{parts.netloc}"
-    pattern = parts.path.lstrip("/")
+    root, pattern = _root_and_key(address)
+    if root.startswith(("http://", "https://")):
+        raise PipelineError(
+            f"{address}: web addresses can't be ingested. Download the file first, or pipe it: "
+            "curl -sSf URL | shredlake ingest - TABLE"
+        )
     # A store lists by prefix: everything up to the first wildcard.
     prefix = pattern[: min((pattern.find(mark) for mark in "*?[" if mark in pattern), default=len(pattern))]
     wild = prefix != pattern
     store = from_url(root, **cast("dict[str, Any]", dict(options)))
+    if wild and (entry := _head(store, pattern)) is not None:  # a name that only looks like a pattern
+        yield _remote_file(f"{root}/{pattern}", entry, options)
+        return
     for page in obstore.list(store, prefix.rsplit("/", 1)[0] if "/" in prefix else None):
         for entry in page:
             path = entry["path"]
@@ -168,8 +206,30 @@ def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFil
                     part[0] in "._" for part in path[len(prefix) :].split("/") if part
                 ):
                     continue
-                tag = entry.get("e_tag") or entry["last_modified"].isoformat()
-                yield SourceFile(f"{root}/{path}", entry["size"], tag, dict(options))
+                yield _remote_file(f"{root}/{path}", entry, options)
+
+
+def _remote_file(uri: str, entry: Any, options: Mapping[str, str]) -> SourceFile:
+    tag = entry.get("e_tag") or entry["last_modified"].isoformat()
+    return SourceFile(uri, entry["size"], tag, dict(options))
+
+
+def _head(store: Any, key: str) -> Any:
+    try:
+        return obstore.head(store, key)
+    except (FileNotFoundError, NotFoundError):
+        return None
+
+
+def _root_and_key(address: str) -> tuple[str, str]:
+    """A bucket's address, and the key in it; keys are not encoded and may hold any character.
+
+    >>> _root_and_key("s3://bucket/a#b?c%20d")
+    ('s3://bucket', 'a#b?c%20d')
+    """
+    scheme, _, rest = address.partition("://")
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", key.lstrip("/")
 
 
 def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
@@ -244,11 +304,13 @@ def place(uri: str) -> tuple[str, ...]:
     >>> place("s3a://bucket/a//b/../c/") == place("s3://bucket/a/c")
     True
     """
-    parts = urlsplit(uri) if "://" in uri else None
-    if parts is None or parts.scheme == "file":
-        return ("file", *os.path.realpath(uri if parts is None else unquote(parts.path)).split("/"))
-    path = posixpath.normpath(unquote(parts.path).strip("/")).split("/")
-    return (HADOOP_SCHEMES.get(parts.scheme, parts.scheme), parts.netloc, *(part for part in path if part))
+    if "://" not in uri or uri.startswith("file://"):
+        path = uri if "://" not in uri else unquote(urlsplit(uri).path)
+        return ("file", *os.path.realpath(path).split("/"))
+    root, key = _root_and_key(uri)
+    scheme, _, bucket = root.partition("://")
+    parts = posixpath.normpath(key.strip("/")).split("/") if key.strip("/") else []
+    return (HADOOP_SCHEMES.get(scheme, scheme), bucket, *parts)
 
 
 class Readable(Protocol):
@@ -289,14 +351,12 @@ def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
 def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
     """The file's bytes as they are, from byte `start` on."""
     if "://" not in file.uri:
-        local = open(file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         local.seek(start)
         return cast(BinaryIO, local)
-    parts = urlsplit(file.uri)
-    store = from_url(f"{parts.scheme}://{parts.netloc}", **cast("dict[str, Any]", dict(file.options)))
-    return cast(
-        BinaryIO, io.BufferedReader(_Remote(store, parts.path.lstrip("/"), start, file.size), READ_SIZE)
-    )
+    root, key = _root_and_key(file.uri)
+    store = from_url(root, **cast("dict[str, Any]", dict(file.options)))
+    return cast(BinaryIO, io.BufferedReader(_Remote(store, key, start, file.size), READ_SIZE))
 
 
 class _Remote(io.RawIOBase):

@@ -11,17 +11,18 @@ that it has it. The layout may change while the table is small and is kept then,
 
 from __future__ import annotations
 
+import re
 import uuid
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from shredlake.delta.storage import Storage
-from shredlake.errors import UnsupportedExpression
+from shredlake.errors import CommitConflict, UnsupportedExpression
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.ingest import IngestOptions, at_least_one, ingest_text
 from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
 from shredlake.spark.optimize import optimize_table
 from shredlake.spark.report import IngestReport
@@ -48,6 +49,11 @@ class StreamOptions:
     trigger: Mapping[str, Any] | None = None
     on_batch: Callable[[IngestReport], None] | None = None
 
+    def __post_init__(self) -> None:
+        at_least_one(
+            files_per_batch=self.files_per_batch, writers=self.writers, compact_every=self.compact_every
+        )
+
 
 def start_stream(
     source: str | DataFrame,
@@ -70,18 +76,26 @@ def start_stream(
         if report is None:
             return
         if how.compact_every and (number + 1) % how.compact_every == 0:
-            optimize_table(
-                SparkEngine(spark),
-                table,
-                shredding=options.shredding,
-                file_bytes=options.file_bytes,
-                storage_options=options.storage_options,
-            )
+            _compact(spark, table, options)
         if how.on_batch is not None:
             how.on_batch(report)
 
     writing = frame.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
     return writing.trigger(**(how.trigger or {"availableNow": True})).start()
+
+
+def _compact(spark: SparkSession, table: str, options: IngestOptions) -> None:
+    """Puts small files together, unless another writer is at them: the next time will do."""
+    try:
+        optimize_table(
+            SparkEngine(spark),
+            table,
+            shredding=options.shredding,
+            file_bytes=options.file_bytes,
+            storage_options=options.storage_options,
+        )
+    except CommitConflict as conflict:
+        warnings.warn(f"{table} was not compacted: {conflict}", RuntimeWarning, stacklevel=2)
 
 
 def stream_id(checkpoint: str, options: Mapping[str, Any]) -> str:
@@ -95,7 +109,7 @@ def stream_id(checkpoint: str, options: Mapping[str, Any]) -> str:
 def _files(spark: SparkSession, source: str, files_per_batch: int | None) -> DataFrame:
     """The files that appear in a folder; what is in them never passes through the JVM."""
     schema = "path string, modificationTime timestamp, length bigint, content binary"
-    reader = spark.readStream.format("binaryFile").schema(schema)
+    reader = spark.readStream.format("binaryFile").schema(schema).option("recursiveFileLookup", "true")
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", str(files_per_batch))
     return reader.load(source).select("path")
@@ -125,12 +139,12 @@ class _Bounded(SparkEngine):
 
 
 def local_or_url(path: str) -> str:
-    """A path as Spark names files, as the rest of us do.
+    """A path as Spark names files, as the rest of us do. Nothing in it is encoded.
 
-    >>> local_or_url("file:/data/a%20b.ndjson"), local_or_url("s3a://bucket/a.ndjson")
-    ('/data/a b.ndjson', 's3://bucket/a.ndjson')
+    >>> local_or_url("file:/data/a%20b#1?.ndjson"), local_or_url("s3a://bucket/a.ndjson")
+    ('/data/a%20b#1?.ndjson', 's3://bucket/a.ndjson')
     """
-    parts = urlsplit(path)
-    if parts.scheme in ("", "file"):
-        return unquote(parts.path)
-    return f"{HADOOP_SCHEMES.get(parts.scheme, parts.scheme)}://{parts.netloc}{unquote(parts.path)}"
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(/.*)", path, re.DOTALL)
+    if found is None or found[1] == "file":
+        return path if found is None else found[3]
+    return f"{HADOOP_SCHEMES.get(found[1], found[1])}:{found[2] or '//'}{found[3]}"

@@ -46,6 +46,9 @@ FILE_BYTES = 128 << 20
 ARROW_PER_FILE_BYTE = 4
 """A file of Variants, compressed, is about a quarter of its Arrow columns; the guess until it is measured."""
 
+ROWS_AT_ONCE = 64 << 10
+"""Rows after which it is asked whether a file is full."""
+
 SAMPLE_READ = 256 << 10
 
 
@@ -297,7 +300,7 @@ def _closed(writer: DataFileWriter, gauge: Gauge) -> dict[str, Any]:
 
 def _cut_to(gauge: Gauge, rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Batches that end where a file ends."""
-    for batch in rows.to_batches():
+    for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
         while batch.num_rows:
             room = batch.num_rows if gauge.room is None else gauge.room
             yield batch.slice(0, room)

@@ -8,9 +8,12 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from shredlake.errors import (
     InvalidSchema,
     NotJson,
     PipelineError,
+    ShredlakeError,
     TooManyRejects,
     UnsupportedExpression,
 )
@@ -601,3 +605,93 @@ def test_other_engines_keep_the_record_of_files(tmp_path: Path, ingest: Ingest) 
     for entry in (tmp_path / "table" / "_delta_log").glob("*.json"):
         entry.unlink()
     assert ingest(tmp_path / "a.ndjson").already_done
+
+
+# ── Options and sources ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"file_bytes": -1},
+        {"task_bytes": 0},
+        {"max_rejects": -1},
+        {"max_rejects": 1.5},
+        {"max_rejects": float("nan")},
+        {"column": ""},
+        {"computed": {"": "v:a::int"}},
+        {"range_partition": True},
+        {"parsing": Parsing(max_depth=0)},
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
+    with pytest.raises(PipelineError):
+        IngestOptions(**options)
+
+
+def test_rows_sorted_over_all_files_without_spark(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(5):
+        lines = "".join(f'{{"n": {n * 5 + number}, "text": "{n:0200}"}}\n' for n in range(2000))
+        (tmp_path / "in" / f"{number}.ndjson").write_text(lines)
+    monkeypatch.setattr("shredlake.spark.task.ROWS_AT_ONCE", 500)
+    report = ingest(
+        tmp_path / "in", sort_by=("v:n::int",), range_partition=True, task_bytes=10_000, file_bytes=20_000
+    )
+    assert report.files > 2
+    table = sl.Table(tmp_path / "table")
+    bounds = sorted(
+        (min(found), max(found))
+        for path in (tmp_path / "table").glob("*.parquet")
+        for found in [sl.read_parquet(path, columns=["v:n::int AS n"]).column("n").to_pylist()]
+    )
+    assert all(before[1] < after[0] for before, after in pairwise(bounds))
+    assert table.scan().count() == 10_000
+    monkeypatch.setattr(sys.modules["shredlake.spark.ingest"], "LARGEST_SORT", 1000)
+    with pytest.raises(PipelineError, match="use Spark"):
+        ingest(tmp_path / "in", sort_by=("v:n::int",), range_partition=True, job_id="again")
+
+
+def test_a_pipe(tmp_path: Path, ingest: Ingest) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for count in (1, 2):
+        writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=('{"a": 1}\nbad\n',))
+        writer.start()
+        report = ingest(tmp_path / "pipe")
+        writer.join()
+        assert (report.rows, report.rejects) == (1, 1)
+        assert sl.Table(tmp_path / "table").scan().count() == count
+    assert {row["file"] for row in rejects(tmp_path / "table")} == {str(tmp_path / "pipe")}
+
+
+@pytest.mark.parametrize("source", ["-", "/dev/stdin"])
+def test_standard_input(tmp_path: Path, source: str) -> None:
+    command = [sys.executable, "-m", "shredlake.cli.app", "ingest", source, str(tmp_path / "table")]
+    text = b"".join(b'{"id": %d}\n' % n for n in range(1000))
+    done = subprocess.run(command, input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sl.Table(tmp_path / "table").scan().count() == 1000
+
+
+def test_web_addresses_are_refused(tmp_path: Path, ingest: Ingest) -> None:
+    with pytest.raises(PipelineError, match=r"Download the file first"):
+        ingest("https://example.org/a.ndjson")
+
+
+def test_a_place_that_can_not_be_written(tmp_path: Path, ingest: Ingest) -> None:
+    (tmp_path / "a.ndjson").write_text("{}\n")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ShredlakeError, match="file"):
+        ingest(tmp_path / "a.ndjson", "file/table")
+    (tmp_path / "a.ndjson").write_text("{}\nbad\n")
+    with pytest.raises(ShredlakeError, match="rejects"):
+        ingest(tmp_path / "a.ndjson", rejects=str(tmp_path / "file" / "rejects"))
+
+
+def test_odd_names(tmp_path: Path, ingest: Ingest) -> None:
+    for name in ("a%20b.ndjson", "a b.ndjson", "a#1.ndjson", "a?.ndjson", "[x].ndjson", "é.ndjson"):
+        (tmp_path / name).write_text("{}\n")
+        assert ingest(tmp_path / name).rows == 1, name
