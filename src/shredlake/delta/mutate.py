@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from shredlake.delta.layouts import Shredding, choose
 from shredlake.delta.read_file import read_rows
 from shredlake.delta.rebind import condition
 from shredlake.delta.rewrite import delete_rows, write_changes
+from shredlake.delta.schema import Struct
 from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
@@ -28,6 +29,7 @@ from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
 from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
+from shredlake.parquet.given import given_tables
 from shredlake.parquet.write import WriteOptions
 
 MAX_PLANS = 5
@@ -35,34 +37,10 @@ MAX_PLANS = 5
 T = TypeVar("T")
 
 
-def tables_of(data: Any, limit: int = DEFAULT_FILE_BYTES) -> Iterator[pa.Table]:
-    """What a user hands over, in tables of bounded size: Arrow tables, batches, readers, any Arrow stream."""
-    if isinstance(data, pa.Table):
-        yield data
-        return
-    if isinstance(data, pa.RecordBatch):
-        yield pa.Table.from_batches([data])
-        return
-    if hasattr(data, "__arrow_c_stream__"):
-        batches: Iterable[pa.RecordBatch] = pa.RecordBatchReader.from_stream(data)
-    elif isinstance(data, Iterable):
-        batches = data
-    else:
-        raise InvalidSchema(
-            f"rows come as an Arrow table, batch or reader, or as anything with an Arrow stream; found "
-            f"{type(data).__name__}"
-        )
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    schema = getattr(batches, "schema", None)
-    for batch in batches:
-        waiting.extend(batch.to_batches() if isinstance(batch, pa.Table) else [batch])
-        size += batch.nbytes
-        if size >= limit:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
-    if waiting or schema is not None:
-        yield pa.Table.from_batches(waiting, schema)
+def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
+    """What a user hands over for a table, in tables of bounded size."""
+    variants = [item.name for item in schema.fields if item.type == "variant"]
+    return given_tables(data, variants, DEFAULT_FILE_BYTES)
 
 
 def write_rows(
@@ -77,7 +55,7 @@ def write_rows(
     constraints = Constraints.of(snapshot.schema, snapshot.properties)
     layout: dict[str, str] | None = None
     rows = 0
-    for table in tables_of(data):
+    for table in tables_of(data, snapshot.schema):
         full = complete(table, snapshot.schema, snapshot.metadata.partition_columns, first_row=rows)
         constraints.enforce(full, rows)
         if check is not None:
@@ -136,7 +114,7 @@ def overwrite(
     if where is not None and by_partition:
         raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
     read_condition(where)  # a text that does not parse is refused before the table is opened
-    tables = list(tables_of(data))  # the plan may have to be made again
+    tables = list(tables_of(data, load_snapshot(storage).schema))  # the plan may have to be made again
 
     def plan(snapshot: Snapshot) -> int:
         require_writable(snapshot.protocol, storage.uri)

@@ -230,9 +230,11 @@ class Table:
     ) -> int:
         """Adds rows and returns the new version.
 
-        `data` is an Arrow table, batch or reader, or anything with an Arrow stream. Variant columns are
-        shredded if the table allows it: as pinned (`shredlake.shredding.<column>`), else as `shredding`
-        says per column, else as inferred. `transaction=(application, number)` makes the append happen once.
+        `data` is an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, a
+        list of dicts or a dict of lists; in the last two, Python objects in Variant columns become Variants.
+        Values are converted only where nothing is lost. Variant columns are shredded if the table allows it:
+        as pinned (`shredlake.shredding.<column>`), else as `shredding` says per column, else as inferred.
+        `transaction=(application, number)` makes the append happen once.
 
         >>> import shredlake as sl
         >>> from shredlake.delta.example import example_table

@@ -27,6 +27,7 @@ from shredlake.parquet.counts import FooterCounts
 from shredlake.parquet.destination import Destination, destination
 from shredlake.parquet.encodings import LEVELS, QUICK_LEVELS, Encodings, choose_encodings
 from shredlake.parquet.footer import annotate, footer_bytes, read_footer
+from shredlake.parquet.given import given_tables
 from shredlake.parquet.infer import infer_plan
 from shredlake.parquet.layout import ColumnLayout, layout_json, variant_column
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
@@ -291,7 +292,7 @@ class ParquetWriter:
 
 
 def write_parquet(
-    table: pa.Table,
+    table: Any,
     where: str | os.PathLike[str],
     *,
     shredding: Shredding = None,
@@ -301,6 +302,8 @@ def write_parquet(
 ) -> FileFacts:
     """Writes a table to one Parquet file, its Variant columns annotated and, where asked for, shredded.
 
+    `table` is an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, a
+    list of dicts or a dict of lists.
     `shredding` maps the dotted name of a Variant column (`v`, `s.v`, `l.list.element`) to a schema or its
     DDL; "infer" chooses for all of them; a column not named stays as it comes. `where` is a path or a URL,
     or a path within `store`, an obstore store or a pyarrow filesystem. A failed write leaves no file.
@@ -311,11 +314,17 @@ def write_parquet(
     >>> facts.num_rows, facts.variants["v"].null_count, facts.variants["v"].residual
     (3, 1, frozenset({"$['a']"}))
     """
+    tables = given_tables(table)
+    first = next(tables, None)
+    if first is None:
+        raise InvalidSchema("there are no rows and no columns to write; pass a table with a schema")
     writer = ParquetWriter(
-        where, table.schema, shredding=shredding, options=options, store=store, metadata=metadata
+        where, first.schema, shredding=shredding, options=options, store=store, metadata=metadata
     )
     with writer:
-        writer.write(table)
+        writer.write(first)
+        for more in tables:
+            writer.write(more)
     return writer.facts
 
 

@@ -1,0 +1,166 @@
+"""Rows as users give them, as Arrow tables: the one door of `append`, `overwrite` and `write_parquet`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidSchema, InvalidValue, WrongType
+from shredlake.kernels.layout import variant
+from shredlake.variant import Variant
+
+# Python objects that are turned into one table.
+_ROWS_AT_ONCE = 65_536
+
+WHAT_TO_PASS = (
+    "pass an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, "
+    "a list of dicts (rows), or a dict of lists (columns)"
+)
+
+
+def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29) -> Iterator[pa.Table]:
+    """What a user hands over, in tables of bounded size.
+
+    `variants` names the columns that are Variants: Python objects in them become Variants. None is null;
+    a text is refused there, because it may be JSON or a string.
+
+    >>> [table] = given_tables([{"id": 1, "v": {"a": [1]}}, {"id": 2}], ["v"])
+    >>> table.schema.names, table.column("v").null_count
+    (['id', 'v'], 1)
+    >>> next(given_tables("x"))
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.WrongType: rows can't be taken from a str; pass an Arrow table, batch or reader, ...
+    """
+    if isinstance(data, pa.Table):
+        yield data
+    elif isinstance(data, pa.RecordBatch):
+        yield pa.Table.from_batches([data])
+    elif _is_frame(data, "pandas"):
+        yield _from_pandas(data)
+    elif _is_frame(data, "polars"):
+        yield data.to_arrow()  # its stream has views, which fewer readers know
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from _bounded(_stream(data), limit)
+    elif isinstance(data, Mapping):
+        yield _from_columns(data, variants)
+    elif isinstance(data, Iterable) and not isinstance(data, str | bytes | bytearray | pa.Array):
+        yield from _from_items(iter(data), getattr(data, "schema", None), variants, limit)
+    else:
+        hint = " (call collect() first)" if hasattr(data, "collect") else ""
+        raise WrongType(f"rows can't be taken from a {type(data).__name__}{hint}; {WHAT_TO_PASS}")
+
+
+def _is_frame(data: Any, library: str) -> bool:
+    """Whether it is a frame of a library that need not be installed."""
+    return type(data).__module__.split(".")[0] == library and type(data).__name__ == "DataFrame"
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except (pa.ArrowException, ValueError) as error:
+        raise WrongType(
+            f"the Arrow stream of a {type(data).__name__} has no columns ({error}); {WHAT_TO_PASS}"
+        ) from None
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """A frame without its index; pandas spells nulls in several ways, which Arrow knows."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidSchema(f"the pandas frame can't be read as Arrow: {error}") from None
+
+
+def _from_items(
+    items: Iterator[Any], schema: pa.Schema | None, variants: Collection[str], limit: int
+) -> Iterator[pa.Table]:
+    """Rows from an iterable of Arrow batches or tables, or of dicts."""
+    first = next(items, None)
+    if first is None:
+        if isinstance(schema, pa.Schema):
+            yield schema.empty_table()
+        return
+    everything = chain([first], items)
+    if not isinstance(first, Mapping):
+        yield from _bounded(everything, limit, schema)
+        return
+    start = 0
+    while rows := list(islice(everything, _ROWS_AT_ONCE)):
+        yield _from_rows(rows, start, variants)
+        start += len(rows)
+
+
+def _bounded(batches: Iterable[Any], limit: int, schema: pa.Schema | None = None) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    schema = getattr(batches, "schema", schema)
+    for number, batch in enumerate(batches):
+        if not isinstance(batch, pa.Table | pa.RecordBatch):
+            raise WrongType(f"item {number} is a {type(batch).__name__}; {WHAT_TO_PASS}")
+        waiting.extend(batch.to_batches() if isinstance(batch, pa.Table) else [batch])
+        size += batch.nbytes
+        if size >= limit:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting or schema is not None:
+        yield pa.Table.from_batches(waiting, schema)
+
+
+def _from_rows(rows: list[Any], start: int, variants: Collection[str]) -> pa.Table:
+    names: dict[str, None] = {}
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise WrongType(f"row {start + number} is a {type(row).__name__}, the first row was a dict")
+        names.update(dict.fromkeys(row))
+    return _from_columns({name: [row.get(name) for row in rows] for name in names}, variants, start)
+
+
+def _from_columns(columns: Mapping[Any, Any], variants: Collection[str], start: int = 0) -> pa.Table:
+    folded = {name.casefold() for name in variants}
+    made = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise WrongType(f"columns are named by texts, found {name!r}")
+        made[name] = _column(name, values, name.casefold() in folded, start)
+    lengths = {name: len(column) for name, column in made.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InvalidSchema(f"the columns differ in length: {shown}")
+    return pa.Table.from_arrays(list(made.values()), names=list(made))
+
+
+def _column(name: str, values: Any, is_variant: bool, start: int) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise WrongType(f"column {name} is a {type(values).__name__}, expected a list of its values")
+    try:
+        if isinstance(values, list) and (is_variant or any(isinstance(value, Variant) for value in values)):
+            return pa.array(
+                [_variant(name, start + row, value) for row, value in enumerate(values)], variant()
+            )
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidValue | WrongType):
+            raise
+        raise InvalidSchema(f"column {name} holds values that are not of one type: {error}") from None
+
+
+def _variant(name: str, row: int, value: Any) -> dict[str, bytes] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        raise WrongType(
+            f"column {name}, row {row}: a text for a Variant column may be JSON or a string; "
+            "say sl.Variant.from_json(text) or sl.Variant.of(text)"
+        )
+    try:
+        made = value if isinstance(value, Variant) else Variant.of(value)
+    except InvalidValue as error:
+        raise InvalidValue(f"column {name}, row {row}: {error}") from None
+    return {"metadata": bytes(made.metadata), "value": bytes(made.value)}
