@@ -18,8 +18,8 @@ from delta_tables import SHREDDED, numbered, rows_of, variants
 from shredlake.cli.generate import write_ndjson
 from shredlake.delta.z85 import decode_variant
 from shredlake.kernels.checksum import checksum
-from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.local_engine import LocalEngine
 from shredlake.spark.optimize import optimize_table
 from shredlake.variant.scalars import Float32, Int8, Int16, Int32, Int64
 

@@ -12,8 +12,8 @@ import pytest
 from obstore.store import from_url
 
 import shredlake as sl
-from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.local_engine import LocalEngine
 
 moto = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'shredlake[dev]'")
 

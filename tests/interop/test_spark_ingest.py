@@ -400,7 +400,7 @@ def test_a_copy_that_lost_something_is_not_committed(
     spark: SparkSession, scattered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from shredlake.spark import copy
-    from shredlake.spark.engine import LocalEngine
+    from shredlake.spark.local_engine import LocalEngine
 
     real = copy.write_tables
     monkeypatch.setattr(copy, "write_tables", lambda job, tables: real(job, (t.slice(1) for t in tables)))

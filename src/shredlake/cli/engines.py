@@ -9,7 +9,8 @@ from typing import Literal
 
 import typer
 
-from shredlake.spark.engine import Engine, LocalEngine, SparkEngine
+from shredlake.spark.engine import SparkEngine
+from shredlake.spark.local_engine import Engine, LocalEngine
 from shredlake.spark.session import session
 
 EngineName = Literal["auto", "spark", "local"]

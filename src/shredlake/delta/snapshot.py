@@ -7,7 +7,7 @@ domain. Commits are read newest first; what they leave open is looked up in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,16 @@ class Snapshot:
     domains: Mapping[str, DomainMetadata]
     files: Files = field(repr=False)
     recent_tombstones: pa.Table = field(repr=False)
+
+    def without_files(self) -> Snapshot:
+        """The same without its files: all that a worker needs to read one, and small enough to send."""
+        return replace(
+            self,
+            transactions={},
+            domains={},
+            files=Files([], FILE_SCHEMA.empty_table(), ()),
+            recent_tombstones=self.recent_tombstones.slice(0, 0),
+        )
 
     @property
     def version(self) -> int:

@@ -33,7 +33,7 @@ from shredlake.spark.frames import from_tasks, spark_type
 from shredlake.spark.partials import FUNCTIONS
 from shredlake.spark.paths import Service
 from shredlake.spark.relations import frame_of
-from shredlake.spark.scan import SparkScan, lenient, slim
+from shredlake.spark.scan import SparkScan, lenient
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -175,7 +175,7 @@ def parts(
     """What the workers make of their shares of the files, with these columns."""
     from pyspark.sql.types import StructField, StructType
 
-    snapshot = slim(scan.snapshot)
+    snapshot = scan.snapshot.without_files()
     query = for_spark(scan)
     # Statistics stay here: every task gets the list.
     adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]

@@ -27,12 +27,11 @@ from shredlake.parquet.stream import parquet_file
 from shredlake.shredding.draft import todays_node
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
-from shredlake.spark.engine import Engine
 from shredlake.spark.ingest import already_done, commit_adds
+from shredlake.spark.local_engine import Engine
 from shredlake.spark.once import claim_job
 from shredlake.spark.optimize import pack
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.scan import slim
 from shredlake.spark.sources import SourceFile, find_files, fingerprint
 from shredlake.spark.task import FILE_BYTES, FileJob
 
@@ -69,7 +68,7 @@ def migrate_files(
     tasks = list(_together(files, file_bytes))
     total = sum(file.size for file in files)
     with progress("migrate", len(tasks), total, show_progress) as watch:
-        answers = engine.run(tasks, partial(_migrate, slim(snapshot), job, strict), watch)
+        answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, strict), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
     version = commit_adds(snapshot, adds, [mark], "draft files")
@@ -159,7 +158,8 @@ def unshred_table(
     job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
     size = sum(add.size for one in bins for add in one)
     with progress("unshred", len(bins), size, show_progress) as watch:
-        answers = engine.run(bins, partial(copy_files, slim(source), slim(snapshot), job), watch)
+        work = partial(copy_files, source.without_files(), snapshot.without_files(), job)
+        answers = engine.run(bins, work, watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
     done_version = commit_adds(snapshot, adds, [mark], "table")

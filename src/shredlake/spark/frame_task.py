@@ -20,12 +20,19 @@ import pyarrow.compute as pc
 from shredlake.delta.conform import conform
 from shredlake.delta.constraints import Constraints, shown
 from shredlake.errors import ConstraintViolation
-from shredlake.kernels import from_arrow, unshred
-from shredlake.kernels.layout import is_variant, shredding_schema, variant
+from shredlake.kernels.layout import variant
 from shredlake.spark.frames import from_spark, spark_batch
 from shredlake.spark.rejects import REJECTS_SCHEMA, Staging
 from shredlake.spark.sources import Split
-from shredlake.spark.task import Parsing, TaskResult, WriteJob, parse, parsed_pieces, rows_of, write_tables
+from shredlake.spark.task import (
+    Parsing,
+    TaskResult,
+    WriteJob,
+    parsed_pieces,
+    rows_of,
+    variants_of,
+    write_tables,
+)
 
 DOCUMENT: Final = "__document"
 """The parsed document, until it gets the name that it has in the table."""
@@ -41,25 +48,6 @@ REJECT_DDL: Final = (
     f"{REJECT}file string, {REJECT}line bigint, {REJECT}offset bigint, "
     f"{REJECT}reason string, {REJECT}raw binary"
 )
-
-
-def variants_of(source: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]:
-    """A column of text, structs or Variants as Variants, and one row of rejects columns per document."""
-    nothing = {item.name: pa.nulls(len(source), item.type) for item in REJECTS_SCHEMA}
-    if is_variant(source.type):
-        return (source if shredding_schema(source.type) is None else unshred(source)), pa.table(nothing)
-    if pa.types.is_nested(source.type):
-        return from_arrow(source), pa.table(nothing)
-    column, bad = parse(source, parsing)
-    if bad.num_rows:
-        wrong = pc.is_in(
-            pa.array(range(len(source)), pa.int64()), value_set=bad.column("row").combine_chunks()
-        )
-        nothing["reason"] = pc.replace_with_mask(
-            nothing["reason"], wrong, bad.column("reason").combine_chunks()
-        )
-        nothing["raw"] = pc.if_else(wrong, source.cast(pa.binary()), nothing["raw"])
-    return column, pa.table(nothing)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.computed import check_computed, computed_fields, kept, not_kept
-from shredlake.spark.engine import Engine, LocalEngine
+from shredlake.spark.local_engine import Engine, LocalEngine
 from shredlake.spark.once import Claim, Mark, claim_files, claim_job, has, job_mark
 from shredlake.spark.outcome import check_counts, check_json
 from shredlake.spark.rejects import (

@@ -14,7 +14,6 @@ from shredlake.delta.storage import Storage
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.computed import computed_fields, not_kept
-from shredlake.spark.frame_task import variants_of
 from shredlake.spark.ingest import (
     IngestOptions,
     already_done,
@@ -28,7 +27,15 @@ from shredlake.spark.ingest import (
 from shredlake.spark.once import claim_job, job_mark
 from shredlake.spark.rejects import LineNumbers, Staging, rejects_place
 from shredlake.spark.report import IngestReport
-from shredlake.spark.task import FileJob, TaskResult, WriteJob, rows_of, with_computed, write_tables
+from shredlake.spark.task import (
+    FileJob,
+    TaskResult,
+    WriteJob,
+    rows_of,
+    variants_of,
+    with_computed,
+    write_tables,
+)
 
 SAMPLE_ROWS = 20_000
 

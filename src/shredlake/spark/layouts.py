@@ -14,7 +14,8 @@ from shredlake.delta.storage import Storage, decode_path
 from shredlake.delta.write import LAYOUT_TAG
 from shredlake.parquet.file import OpenFile
 from shredlake.parquet.layout import ColumnLayout, Level, layout_json, parse_layout_json
-from shredlake.spark.engine import LocalEngine, SparkEngine
+from shredlake.spark.engine import SparkEngine
+from shredlake.spark.local_engine import LocalEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

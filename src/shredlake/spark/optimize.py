@@ -42,11 +42,11 @@ from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.computed import spark_sql
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
-from shredlake.spark.engine import Engine, SparkEngine, Watch, collected
+from shredlake.spark.engine import SparkEngine, collected
 from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
+from shredlake.spark.local_engine import Engine, Watch
 from shredlake.spark.report import progress
-from shredlake.spark.scan import slim
 from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 
 SAMPLE_FILES = 16
@@ -105,7 +105,7 @@ def optimize_table(
     # Without Spark a sort happens in memory; nothing else needs many rows at a time.
     gather = WITHOUT_LIMIT if sort_by else GATHER_BYTES
     job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, gather)
-    small = slim(snapshot)
+    small = snapshot.without_files()
     growth = _growth(engine, small, job, chosen)
     bins = list(pack(chosen, WITHOUT_LIMIT if sort_by else file_bytes, growth))
     if not sort_by:
@@ -248,7 +248,7 @@ def _layout(
         settled = settled_layout(snapshot, options)
         if settled is None:
             chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
-            parts = engine.run(chosen, partial(profile_file, slim(snapshot), item.name))
+            parts = engine.run(chosen, partial(profile_file, snapshot.without_files(), item.name))
             profile = merge_profiles([bytes.fromhex(part) for part in parts]) if parts else b""
             settled = layout_from_profile(snapshot, options, profile)
         layout |= settled
@@ -314,7 +314,7 @@ def _sorted_by_spark(
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructField, StructType
 
-    small = slim(snapshot)
+    small = snapshot.without_files()
     schema = StructType([StructField(item.name, spark_type(item.type)) for item in snapshot.schema.fields])
     numbers = engine.spark.range(0, len(bins), 1, len(bins))
     rows = numbers.mapInArrow(_Read(small, bins), schema)

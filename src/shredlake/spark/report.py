@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shredlake.spark.engine import Watch, unwatched
+from shredlake.spark.local_engine import Watch, unwatched
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from shredlake.caches import LruCache
 from shredlake.delta.actions import Add
 from shredlake.delta.deletion_vectors import read_vector
-from shredlake.delta.files import FILE_SCHEMA, Files, as_adds
+from shredlake.delta.files import as_adds
 from shredlake.delta.read_file import DataFile, Query, partition_values
 from shredlake.delta.rebind import resolve, rewrite
 from shredlake.delta.scan import TableScan
@@ -405,7 +405,7 @@ class SparkScan:
 
     def _worker_read(self, group: Group) -> DataFrame:
         """Files that only our own reader understands, or reads better: a few per task."""
-        snapshot = slim(self.snapshot)
+        snapshot = self.snapshot.without_files()
         projections = tuple(Projection(name, lenient(ref)) for ref, name in self.references.items())
         projections += tuple(Projection(name, _failed(ref)) for ref, name in self.strict_paths.items())
         kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
@@ -518,15 +518,3 @@ def _packed(adds: Sequence[Add]) -> Iterator[tuple[Add, ...]]:
         size += add.size
     if task:
         yield tuple(task)
-
-
-def slim(snapshot: Snapshot) -> Snapshot:
-    """The snapshot without its files: what a worker needs to read one, small enough to send."""
-    empty = FILE_SCHEMA.empty_table()
-    return replace(
-        snapshot,
-        transactions={},
-        domains={},
-        files=Files([], empty, ()),
-        recent_tombstones=snapshot.recent_tombstones.slice(0, 0),
-    )

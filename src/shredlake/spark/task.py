@@ -29,9 +29,9 @@ from shredlake.delta.write import DataFileWriter, FileSpec
 from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
-from shredlake.kernels import from_json
+from shredlake.kernels import from_arrow, from_json, unshred
 from shredlake.kernels.chunks import Column
-from shredlake.kernels.layout import variant
+from shredlake.kernels.layout import is_variant, shredding_schema, variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.rejects import REJECTS_SCHEMA, Staging
 from shredlake.spark.sources import Split
@@ -424,3 +424,22 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
             split, start = splits[index], splits[index].start
         chosen.append(tuple(window))
     return chosen
+
+
+def variants_of(source: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]:
+    """A column of text, structs or Variants as Variants, and one row of rejects columns per document."""
+    nothing = {item.name: pa.nulls(len(source), item.type) for item in REJECTS_SCHEMA}
+    if is_variant(source.type):
+        return (source if shredding_schema(source.type) is None else unshred(source)), pa.table(nothing)
+    if pa.types.is_nested(source.type):
+        return from_arrow(source), pa.table(nothing)
+    column, bad = parse(source, parsing)
+    if bad.num_rows:
+        wrong = pc.is_in(
+            pa.array(range(len(source)), pa.int64()), value_set=bad.column("row").combine_chunks()
+        )
+        nothing["reason"] = pc.replace_with_mask(
+            nothing["reason"], wrong, bad.column("reason").combine_chunks()
+        )
+        nothing["raw"] = pc.if_else(wrong, source.cast(pa.binary()), nothing["raw"])
+    return column, pa.table(nothing)

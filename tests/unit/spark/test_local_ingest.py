@@ -33,8 +33,8 @@ from shredlake.errors import (
     UnsupportedExpression,
 )
 from shredlake.parquet.encodings import LEVELS, QUICK_LEVELS, choose_encodings
-from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.local_engine import LocalEngine
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.task import Parsing
 

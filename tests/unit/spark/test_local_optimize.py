@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark.engine import LocalEngine
 from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.local_engine import LocalEngine
 from shredlake.spark.optimize import optimize_table
 from shredlake.spark.task import ordered
 
