@@ -125,7 +125,7 @@ def _can_not_fail(scan: SparkScan) -> bool:
     return not scan.strict_paths or all(
         not group.worker
         and all(
-            group.served[ref].fails == "false" and group.served[ref].service is not Service.MIXED
+            not group.served[ref].may_fail and group.served[ref].service is not Service.MIXED
             for ref in scan.strict_paths
         )
         for group in scan.groups

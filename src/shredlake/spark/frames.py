@@ -173,7 +173,7 @@ def _in_utf8(column: pa.Array) -> pa.Array:
 
 
 def hadoop_path(storage: Storage, path: str) -> str:
-    """Where Spark finds a file of the log: decoded, with Hadoop's scheme, wildcards escaped.
+    """Where Spark finds a file of the log: decoded, with Hadoop's scheme. It is no pattern: see `relations`.
 
     >>> hadoop_path(Storage("s3://bucket/events"), "day=2024-01-01/a%20b.parquet")
     's3a://bucket/events/day=2024-01-01/a b.parquet'
@@ -193,5 +193,4 @@ def hadoop_path(storage: Storage, path: str) -> str:
         scheme, rest = "file", address
     if scheme == "file":
         rest = "//" + "/" + rest.lstrip("/")
-    escaped = "".join("\\" + char if char in "*?[]{}\\" else char for char in rest)
-    return f"{HADOOP_SCHEMES.get(scheme, scheme)}:{escaped}"
+    return f"{HADOOP_SCHEMES.get(scheme, scheme)}:{rest}"

@@ -26,7 +26,7 @@ from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.spark.computed import spark_sql
+from shredlake.spark.columns import at, from_log, from_user
 from shredlake.spark.engine import SparkEngine, collected, translated
 from shredlake.spark.frame_task import (
     DOCUMENT,
@@ -203,12 +203,10 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
 
 def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:
     """Parsed documents under the name of their column, with the columns that are made of them."""
-    from pyspark.sql import functions as F
-
     frame = parsed.withColumnRenamed(DOCUMENT, options.column)
     try:
         for name, expression in options.computed.items():
-            frame = frame.withColumn(name, F.expr(spark_sql(expression)))
+            frame = frame.withColumn(name, from_user(expression))
         frame.schema  # noqa: B018 - over Connect an expression is first looked at here
     except Exception as error:
         raise translated(error) from error
@@ -256,7 +254,7 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
             f"the frame has the column {unknown[0]!r}, which the table lacks: drop it from the frame, "
             "or add it to the table first"
         )
-    demands = {f"the {one.kind} {one.name} ({one.text})": one.text for one in checks_of(
+    demands = {f"the {one.kind} {one.name} ({one.text})": from_log(one.text) for one in checks_of(
         snapshot.schema, snapshot.properties
     )}  # fmt: skip
     types = {field.name: field.dataType for field in frame.schema.fields}
@@ -265,29 +263,29 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
         value: Column
         if item.name.casefold() in present:
             named = present[item.name.casefold()]
-            value = stored(F.col(_quoted(named)), types[named], spark_type(item.type), item.name)
+            value = stored(at((named,)), types[named], spark_type(item.type), item.name)
             if GENERATED in item.metadata:
                 text = str(item.metadata[GENERATED])
-                demands[f"the expression of generated column {item.name} ({text})"] = (
-                    f"{_quoted(item.name)} <=> ({text})"
-                )
+                demands[f"the expression of generated column {item.name} ({text})"] = at(
+                    (item.name,)
+                ).eqNullSafe(from_log(text))
         elif GENERATED in item.metadata:
             generated.append(item)
             continue
         elif DEFAULT in item.metadata:
-            value = F.expr(str(item.metadata[DEFAULT])).cast(spark_type(item.type))
+            value = from_log(str(item.metadata[DEFAULT])).cast(spark_type(item.type))
         else:
             value = F.lit(None).cast(spark_type(item.type))
         plain.append(_partition_value(value, item, snapshot).alias(item.name))
     rejects = [F.col(name) for name in REJECT_COLUMNS]
     rows = frame.select(*plain, *rejects)
     for item in generated:
-        made = F.expr(str(item.metadata[GENERATED]))
+        made = from_log(str(item.metadata[GENERATED]))
         source = rows.select(made.alias("made")).schema.fields[0].dataType
         value = stored(made, source, spark_type(item.type), item.name)
         rows = rows.withColumn(item.name, _partition_value(value, item, snapshot))
-    for index, text in enumerate(demands.values()):
-        rows = rows.withColumn(f"{HELD}{index}", F.coalesce(F.expr(text), F.lit(False)))
+    for index, demand in enumerate(demands.values()):
+        rows = rows.withColumn(f"{HELD}{index}", F.coalesce(demand, F.lit(False)))
     return rows, tuple(demands)
 
 
@@ -302,17 +300,11 @@ def _partition_value(value: Column, item: Field, snapshot: Snapshot) -> Column:
 
 def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input_bytes: int) -> DataFrame:
     """The rows in the order, and on the tasks, in which they are written."""
-    from pyspark.sql import functions as F
-
     if not options.sort_by:
         return rows
-    places = [F.col(_quoted(name)) for name in snapshot.metadata.partition_columns]
-    keys = [F.expr(spark_sql(key)).asc_nulls_last() for key in options.sort_by]
+    places = [at((name,)) for name in snapshot.metadata.partition_columns]
+    keys = [from_user(key).asc_nulls_last() for key in options.sort_by]
     if options.range_partition:
         tasks = [-(-input_bytes // (options.task_bytes or LARGEST_TASK))] if input_bytes else []
         rows = rows.repartitionByRange(*tasks, *places, *keys)
     return rows.sortWithinPartitions(*places, *keys)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -40,7 +40,7 @@ from shredlake.delta.storage import Storage
 from shredlake.delta.write import LAYOUT_TAG
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
-from shredlake.spark.computed import spark_sql
+from shredlake.spark.columns import at, from_user
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
 from shredlake.spark.engine import SparkEngine, collected
 from shredlake.spark.frames import from_spark, spark_batch, spark_type
@@ -311,7 +311,6 @@ def _sorted_by_spark(
     watch: Watch,
 ) -> list[CopyResult]:
     """All rows in the order of the key, cut into files that do not overlap on it."""
-    from pyspark.sql import functions as F
     from pyspark.sql.types import StructField, StructType
 
     small = snapshot.without_files()
@@ -319,8 +318,8 @@ def _sorted_by_spark(
     numbers = engine.spark.range(0, len(bins), 1, len(bins))
     rows = numbers.mapInArrow(_Read(small, bins), schema)
     keys = [
-        *(F.col(f"`{name}`").asc_nulls_last() for name in snapshot.metadata.partition_columns),
-        *(F.expr(spark_sql(key)).asc_nulls_last() for key in job.sort_by),
+        *(at((name,)).asc_nulls_last() for name in snapshot.metadata.partition_columns),
+        *(from_user(key).asc_nulls_last() for key in job.sort_by),
     ]
     rows = rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
     # Spark has sorted. Its ranges are not equally large: only what is far too large is cut.

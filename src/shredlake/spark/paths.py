@@ -7,20 +7,21 @@
 | nothing shredded, under an empty `value`    | no value at all                                 | ABSENT    |
 | anything else                               | inside a `value`, or of a type Spark can't read | WORKER    |
 
-TYPED, MIXED and ABSENT are SQL over the columns of the file, so Spark prunes to the leaf and pushes filters
+TYPED, MIXED and ABSENT are columns of the file, so Spark prunes to the leaf and pushes filters
 down to row groups and pages. WORKER is read by the Python worker with pyarrow and our kernels.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or, name_parts
 from shredlake.parquet.layout import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
+from shredlake.spark.columns import Names
 from shredlake.variant.types import VariantType
 
 
@@ -33,22 +34,18 @@ class Service(enum.Enum):
     WORKER = "read by the worker"
 
 
-Names = tuple[str | int, ...]
-"""The way to a column of a file: names of groups, and the index where the way leads into a list."""
-
-
 @dataclass(frozen=True)
 class Served:
     """How one path is answered from the files of one layout."""
 
     service: Service
-    sql: str = "NULL"
-    """The value of a typed row, as SQL over the file's columns."""
     typed: Names = ()
-    """The column that holds it, and its type in Spark."""
+    """The column that holds the value of a typed row, and its type in Spark."""
     typed_ddl: str = ""
-    fails: str = "false"
-    """Where a typed row has a value that does not cast, as SQL, if that is to be an error."""
+    cast: str = ""
+    """What makes the wanted type of it: `cast`, `try_cast`, or nothing."""
+    may_fail: bool = False
+    """Whether a typed row may have a value that does not cast, and that is to be an error."""
     residual: Names = ()
     """The `value` beside it, where a row may be stored instead."""
     never_null: frozenset[Names] = field(default=frozenset(), compare=False)
@@ -98,13 +95,13 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
     >>> def show(sql):
     ...     [projection] = parse_columns([sql])
     ...     served = serve(projection.expr, "v", layout)
-    ...     return served.service.name, served.sql
+    ...     return served.service.name, ".".join(served.typed), served.cast
     >>> show("v:kind::string")
-    ('TYPED', '`v`.`typed_value`.`kind`.`typed_value`')
+    ('TYPED', 'v.typed_value.kind.typed_value', '')
     >>> show("v:user.id::int")
-    ('MIXED', 'try_cast(`v`.`typed_value`.`user`.`typed_value`.`id`.`typed_value` AS int)')
-    >>> show("v:nowhere::int"), show("v:user::string")[0]
-    (('ABSENT', 'NULL'), 'WORKER')
+    ('MIXED', 'v.typed_value.user.typed_value.id.typed_value', 'try_cast')
+    >>> show("v:nowhere::int")[0], show("v:user::string")[0]
+    ('ABSENT', 'WORKER')
     """
     if layout is None:
         return Served(Service.WORKER, reason=f"{get.column} is not shredded")
@@ -136,19 +133,19 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         return _inside_value(get, steps, layout)
     if node.type not in NATIVE:
         return Served(Service.WORKER, reason=f"{get.path} is stored as {node_ddl(node)}, which Spark lacks")
-    leaf, have, want = sql_of((*names, "typed_value")), node_ddl(node), get.type.name
+    have, want = node_ddl(node), get.type.name
     if have != want and family(want) not in SAME_CAST[family(have)]:
         return Served(Service.WORKER, reason=f"{get.path} is {have}, read as {want}")
     # A CAST that can fail does not do so outside of ANSI mode; one that can't is better understood by Spark.
     sure = always_casts(have, want)
-    cast = leaf if have == want else f"{'cast' if sure else 'try_cast'}({leaf} AS {want})"
+    cast = "" if have == want else "cast" if sure else "try_cast"
     mixed = node_path(steps) in layout.residual
     return Served(
         Service.MIXED if mixed else Service.TYPED,
-        cast,
         (*names, "typed_value"),
         have,
-        f"({leaf} IS NOT NULL AND {cast} IS NULL)" if get.strict and not sure else "false",
+        cast,
+        bool(get.strict) and not sure,
         (*names, "value") if mixed else (),
         frozenset(never_null),
         f"{get.path} is mixed" if mixed else "",
@@ -211,52 +208,46 @@ def _parameters(ddl: str) -> tuple[int, int]:
     return int(precision), int(scale)
 
 
-def sql_of(names: Names) -> str:
-    """A column of a file as Spark SQL: fields in backticks, elements of lists by `get`, which is null beyond.
+def read_schema(columns: Mapping[Names, Any], never_null: Collection[Names] = ()) -> dict[str, Any]:
+    """The schema of a read that touches these columns and nothing else, as Spark writes schemas in JSON.
 
-    >>> sql_of(("v", "typed_value", "tags", "typed_value", 0, "typed_value"))
-    'get(`v`.`typed_value`.`tags`.`typed_value`, 0).`typed_value`'
+    Columns have their types in that form. Spark would replace `${env:HOME}` in DDL, also within names.
+
+    >>> read = read_schema({("v", "typed_value", 0, "typed_value"): "long"}, [("v",)])
+    >>> StructType = __import__("pyspark.sql.types").sql.types.StructType
+    >>> StructType.fromJson(read).simpleString(), read["fields"][0]["nullable"]
+    ('struct<v:struct<typed_value:array<struct<typed_value:bigint>>>>', False)
     """
-    text = ""
-    for name in names:
-        if isinstance(name, int):
-            text = f"get({text}, {name})"
-        else:
-            quoted = "`" + name.replace("`", "``") + "`"
-            text = f"{text}.{quoted}" if text else quoted
-    return text
-
-
-def read_schema(columns: Mapping[Names, str], never_null: Collection[Names] = ()) -> str:
-    """The DDL of a read that touches these columns and nothing else.
-
-    >>> print(read_schema({("id",): "bigint", ("v", "typed_value", "a", "value"): "binary",
-    ...                    ("v", "typed_value", "a", "typed_value"): "int"}))
-    `id` bigint, `v` struct<`typed_value`: struct<`a`: struct<`value`: binary, `typed_value`: int>>>
-    >>> read_schema({("v", "typed_value"): "int"}, [("v",)])
-    '`v` struct<`typed_value`: int> NOT NULL'
-    """
-    tree: dict[str | int, object] = {}
-    for names, ddl in columns.items():
+    tree: dict[str | int, Any] = {}
+    for names, kind in columns.items():
         below = tree
         for name in names[:-1]:
-            below = below.setdefault(0 if isinstance(name, int) else name, {})  # type: ignore[assignment]
-        below[names[-1]] = ddl
+            below = below.setdefault(0 if isinstance(name, int) else name, _Group())
+        below[names[-1]] = kind
 
-    def render(node: object, way: Names) -> str:
-        if not isinstance(node, dict):
-            return str(node)
+    def render(node: Any, way: Names) -> Any:
+        if not isinstance(node, _Group):
+            return node
         if 0 in node:
-            return f"array<{render(node[0], (*way, 0))}>"
-        return f"struct<{', '.join(fields(node, way, ': '))}>"
+            return {"type": "array", "elementType": render(node[0], (*way, 0)), "containsNull": True}
+        return struct(node, way)
 
-    def fields(node: dict[str | int, object], above: Names, between: str) -> Iterator[str]:
-        for name, child in node.items():
-            way = (*above, name)
-            quoted = "`" + str(name).replace("`", "``") + "`"
-            yield f"{quoted}{between}{render(child, way)}{' NOT NULL' if way in never_null else ''}"
+    def struct(node: Mapping[str | int, Any], above: Names) -> dict[str, Any]:
+        return {"type": "struct", "fields": [
+            {
+                "name": name,
+                "type": render(child, (*above, name)),
+                "nullable": (*above, name) not in never_null,
+                "metadata": {},
+            }
+            for name, child in node.items()
+        ]}  # fmt: skip
 
-    return ", ".join(fields(tree, (), " "))
+    return struct(tree, ())
+
+
+class _Group(dict[str | int, Any]):
+    """Columns of a file below one name."""
 
 
 def is_false_of_null(node: Expr) -> bool:

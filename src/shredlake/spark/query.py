@@ -32,6 +32,7 @@ from shredlake.spark.top import top
 from shredlake.spark.views import analysed, is_registered, registered
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 Address = str | os.PathLike[str]
@@ -384,6 +385,8 @@ def _paths_view(
     spark: SparkSession, snapshot: Snapshot, rewritten: Rewritten, found: Sequence[plan.Relation]
 ) -> tuple[DataFrame, SparkScan]:
     """One table with a struct of paths in place of each Variant, its files pruned by what the query keeps."""
+    from pyspark.sql import functions as F
+
     paths = {
         item.name: {
             name: replace(get, column=join_name((item.name,))) for get, name in rewritten.fields.items()
@@ -410,28 +413,29 @@ def _paths_view(
             lambda ref: same.get((ref.column, ref.path, ref.type), ref) if isinstance(ref, Get) else ref,
         )
 
-    def columns(values: Sequence[str]) -> list[str]:
+    def columns(values: Sequence[SparkColumn]) -> list[SparkColumn]:
         by_name = {projection.name: value for projection, value in zip(used, values, strict=True)}
-        made = []
-        for item in snapshot.schema.fields:
-            if item.name in paths:
-                parts = (
-                    f"'{name}', {by_name.get(f'{item.name}.{name}') or _null(get.type)}"
-                    for name, get in paths[item.name].items()
+
+        def known(name: str, kind: Any) -> SparkColumn:
+            return by_name[name] if name in by_name else F.lit(None).cast(spark_type(kind))
+
+        return [
+            (
+                F.struct(
+                    *(
+                        known(f"{item.name}.{name}", get.type).alias(name)
+                        for name, get in paths[item.name].items()
+                    )
                 )
-                value = f"named_struct({', '.join(parts)})"
-            else:
-                value = by_name.get(item.name) or _null(item.type)
-            made.append(f"{value} AS {_quoted(item.name)}")
-        return made
+                if item.name in paths
+                else known(item.name, item.type)
+            ).alias(item.name)
+            for item in snapshot.schema.fields
+        ]
 
     scan = SparkScan(spark, snapshot, used, where, prune_only=True)
     key = ("paths", tuple(used), *scan.frame_identity)
     return remembered(spark, key, lambda: scan.frame(columns)), scan
-
-
-def _null(kind: Any) -> str:
-    return f"CAST(NULL AS {spark_type(kind).simpleString()})"
 
 
 def _variants(schema: Struct) -> list[str]:
@@ -478,7 +482,3 @@ def native(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -
         found: Any = spark_type(snapshot.schema)
         return parquet_files(spark, found, snapshot.storage, adds)
     return SparkScan(spark, snapshot, None, where, prune_only=True, native=True).frame()
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+NO_PATTERNS: Final = ("__globPaths__", "false")
+"""Paths are paths: escaping wildcards would not do, for Hadoop refuses patterns with a colon."""
+
 _known: Final[LruCache[Hashable, DataFrame]] = LruCache(128, "frames")
 
 
@@ -29,18 +32,24 @@ def remembered(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[]
 
 
 def parquet_files(
-    spark: SparkSession, schema: StructType | str, storage: Storage, adds: Sequence[Add]
+    spark: SparkSession, schema: StructType, storage: Storage, adds: Sequence[Add], *, declare: bool = False
 ) -> DataFrame:
-    """The columns of a schema in these files of a table; what is declared NOT NULL must never be null."""
+    """The columns of a schema in these files of a table.
+
+    With `declare`, Spark may rely on it that what is not nullable in the schema is never null.
+    """
     paths = [hadoop_path(storage, add.path) for add in adds]
     # Size and time tell the files of a table that was made again, by others under the same names.
     stamps = [(add.size, add.modification_time) for add in adds]
-    text = schema if isinstance(schema, str) else schema.json()
-    key = (text, *zip(paths, stamps, strict=True))
-    return remembered(spark, key, lambda: _declared(spark.read.schema(schema).parquet(*paths), text))
+
+    def make() -> DataFrame:
+        frame = spark.read.schema(schema).option(*NO_PATTERNS).parquet(*paths)
+        return _declared(frame, schema) if declare else frame
+
+    return remembered(spark, (schema.json(), declare, *zip(paths, stamps, strict=True)), make)
 
 
-def _declared(frame: DataFrame, schema: str) -> DataFrame:
+def _declared(frame: DataFrame, schema: StructType) -> DataFrame:
     """The frame with columns that are never null declared so, where it can be done.
 
     Spark takes every column of a file for nullable. Each level of a path that may be null costs a test and an
@@ -49,7 +58,7 @@ def _declared(frame: DataFrame, schema: str) -> DataFrame:
     from py4j.protocol import Py4JError
 
     spark = frame.sparkSession
-    if "NOT NULL" not in schema or is_connect(spark):
+    if is_connect(spark):
         return frame
     jvm, session = spark._jvm, spark._jsparkSession
     try:
@@ -57,7 +66,7 @@ def _declared(frame: DataFrame, schema: str) -> DataFrame:
         declared = files.copy(
             files.location(),
             files.partitionSchema(),
-            jvm.org.apache.spark.sql.types.StructType.fromDDL(schema),
+            jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()),
             files.bucketSpec(),
             files.fileFormat(),
             files.options(),

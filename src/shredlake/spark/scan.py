@@ -14,6 +14,7 @@ they are all rows. The predicate is applied again above the union, so pruning ca
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,31 +44,25 @@ from shredlake.expr import (
     Projection,
     all_of,
     conjuncts,
+    from_arrow,
     join_name,
+    name_parts,
     references,
 )
 from shredlake.expr.ast import IsVariantNull, walk
-from shredlake.expr.sql import literal_sql, string_sql, to_sql
 from shredlake.kernels import get
+from shredlake.spark.columns import Names, at, column_of, combined, constant
 from shredlake.spark.explain import SparkExplain, explain
-from shredlake.spark.frames import from_tasks, spark_batch, spark_type
+from shredlake.spark.frames import SCHEMA_NAMES, from_tasks, spark_batch, spark_type
 from shredlake.spark.layouts import FileLayouts
-from shredlake.spark.paths import (
-    Names,
-    Served,
-    Service,
-    is_false_of_null,
-    is_narrowed,
-    read_schema,
-    serve,
-    sql_of,
-)
+from shredlake.spark.paths import Served, Service, is_false_of_null, is_narrowed, read_schema, serve
 from shredlake.spark.relations import parquet_files
 from shredlake.spark.settings import dialect_of
 from shredlake.spark.worker import settle_in
 from shredlake.variant.path import Path
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
@@ -95,8 +90,9 @@ class Group:
         return [one for one in self.served.values() if one.service is Service.MIXED]
 
 
-Part = tuple["DataFrame", Mapping[str, str]]
-"""Rows, and SQL over them for each column that the query reads."""
+Part = tuple["DataFrame", Mapping[str, "SparkColumn"]]
+"""Rows, and for each column that the query reads what it is of them; of those that tell where a value does
+not cast, only the ones where that can be."""
 
 
 class SparkScan:
@@ -220,47 +216,60 @@ class SparkScan:
     def _physical(self, name: str) -> str:
         return join_name(tuple(field.physical_name for field in resolve(self.snapshot.schema, name)))
 
-    def frame(self, select: Callable[[Sequence[str]], Sequence[str]] | None = None) -> DataFrame:
-        """The query as a DataFrame. `select` makes other columns of the SQL of its projections."""
+    def frame(
+        self, select: Callable[[Sequence[SparkColumn]], Sequence[SparkColumn]] | None = None
+    ) -> DataFrame:
+        """The query as a DataFrame. `select` makes other columns of its projections."""
         query = self.local.query
         parts = [part for group in self.groups for part in self._group(group)]
-        columns: Mapping[str, str] = {name: name for name in self._row_type.names}
         if len(parts) == 1:  # in one step: every one takes Spark milliseconds to analyse
             [(rows, columns)] = parts
         else:
-            rows = self._united(parts)
-        if any(columns[failed] != "false" for failed in self.strict_paths.values()):
+            rows, columns = self._united(parts)
+        if any(failed in columns for failed in self.strict_paths.values()):
             # A step of its own: with others, Spark would raise the errors of rows that a CASE passes over.
-            rows = rows.selectExpr(*self._raising(columns))
-            columns = {name: name for name in self._row_type.names}
+            rows = rows.select(*self._raising(columns))
+            columns = self._as_they_are()
 
-        def sql_over(expr: Expr) -> str:
-            return to_sql(expr, refs=lambda ref: columns[self.references[ref]])
+        def over(expr: Expr) -> SparkColumn:
+            return column_of(expr, refs=lambda ref: columns[self.references[ref]])
 
         if query.predicate is not None and not self.prune_only:
-            rows = rows.where(sql_over(query.predicate))
-        values = [sql_over(projection.expr) for projection in query.projections]
+            rows = rows.where(over(query.predicate))
+        values = [over(projection.expr) for projection in query.projections]
         if select is not None:
-            return rows.selectExpr(*select(values))
-        names = [projection.name.replace("`", "``") for projection in query.projections]
-        return rows.selectExpr(*(f"{value} AS `{name}`" for value, name in zip(values, names, strict=True)))
+            return rows.select(*select(values))
+        named = zip(values, query.projections, strict=True)
+        return rows.select(*(value.alias(projection.name) for value, projection in named))
 
-    def _united(self, parts: Sequence[Part]) -> DataFrame:
+    def _as_they_are(self) -> dict[str, SparkColumn]:
+        """The columns of `_row_type` in rows that have them."""
+        return {name: at((name,)) for name in self._row_type.names}
+
+    def _united(self, parts: Sequence[Part]) -> Part:
+        from pyspark.sql import functions as F
+
         if not parts:
-            return self.spark.createDataFrame([], self._row_type)
+            return self.spark.createDataFrame([], self._row_type), self._as_they_are()
         frames = [
-            rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())) for rows, columns in parts
+            rows.select(*(columns.get(name, F.lit(False)).alias(name) for name in self._row_type.names))
+            for rows, columns in parts
         ]
-        return reduce(lambda left, right: left.unionAll(right), frames)
+        may_fail = {name for _, columns in parts for name in columns}
+        named = {name: column for name, column in self._as_they_are().items() if name in may_fail}
+        return reduce(lambda left, right: left.unionAll(right), frames), named
 
-    def _raising(self, columns: Mapping[str, str]) -> Iterator[str]:
+    def _raising(self, columns: Mapping[str, SparkColumn]) -> Iterator[SparkColumn]:
         """Every column, those that must cast guarded by an error for the rows where one did not."""
+        from pyspark.sql import functions as F
+
         for ref, name in self.references.items():
             value = columns[name]
-            if isinstance(ref, Get) and ref in self.strict_paths:
-                problem = string_sql(f"{ref.column}:{ref.path}: the value does not cast to {ref.type}")
-                value = f"if({columns[self.strict_paths[ref]]}, raise_error({problem}), {value})"
-            yield f"{value} AS {name}"
+            failed = self.strict_paths.get(ref, "") if isinstance(ref, Get) else ""
+            if isinstance(ref, Get) and failed in columns:
+                problem = f"{ref.column}:{ref.path}: the value does not cast to {ref.type}"
+                value = F.when(columns[failed], F.raise_error(F.lit(problem))).otherwise(value)
+            yield value.alias(name)
 
     def explain(self) -> SparkExplain:
         """What the query will read, of how much, and why anything is not a plain column."""
@@ -269,35 +278,34 @@ class SparkScan:
     # ── one group ───────────────────────────────────────────────────────────────────────────────────────
 
     def _group(self, group: Group) -> Iterator[Part]:
-        names = {name: name for name in self._row_type.names}
         if group.worker:
-            yield self._worker_read(group), names
+            yield self._worker_read(group), self._as_they_are()
             return
-        columns: dict[Names, str] = {}
+        columns: dict[Names, Any] = {}
         for ref in self.references:
             if isinstance(ref, Get):
                 served = group.served[ref]
                 if served.typed:
-                    columns[served.typed] = served.typed_ddl
+                    columns[served.typed] = SCHEMA_NAMES.get(served.typed_ddl, served.typed_ddl)
                 if served.residual:
                     columns[served.residual] = "binary"
             elif not self.is_partition(ref):
-                columns[tuple(self._physical_names(ref))] = spark_type(self._kind(ref)).simpleString()
+                columns[self._way(ref)] = self._spark_kind(ref).jsonValue()
         plain = self._plain_read(group, columns)
         implied = self._implied(group)
         if implied is not None:
-            plain = plain.where(to_sql(implied))
+            plain = plain.where(column_of(implied))
         mixed = group.mixed
         if not mixed:
             yield plain, self._typed_columns(group)
             return
-        tests = [f"{sql_of(one.residual)} IS NULL" for one in mixed]
-        yield plain.where(" AND ".join(tests)), self._typed_columns(group)
+        typed = combined(operator.and_, [at(one.residual).isNull() for one in mixed])
+        yield plain.where(typed), self._typed_columns(group)
         for ref, served in group.served.items():
             if served.service is Service.MIXED:
-                columns[*_variant_names(self._physical(ref.column)), "metadata"] = "binary"
+                columns[*name_parts(self._physical(ref.column)), "metadata"] = "binary"
         raw = self._plain_read(group, columns)
-        yield self._mixed_read(group, raw.where(f"NOT ({' AND '.join(tests)})")), names
+        yield self._mixed_read(group, raw.where(~typed)), self._as_they_are()
 
     def _implied(self, group: Group) -> Expr | None:
         """What the predicate says of integer leaves that are read as narrower integers.
@@ -322,11 +330,14 @@ class SparkScan:
         ]
         return all_of(found)
 
-    def _plain_read(self, group: Group, columns: Mapping[Names, str]) -> DataFrame:
+    def _plain_read(self, group: Group, columns: Mapping[Names, Any]) -> DataFrame:
         """The file's own columns, nothing else read; rows of deletion vectors left out."""
+        from pyspark.sql.types import StructType
+
         # Rows are counted even without columns.
-        schema = read_schema(columns, group.never_null) if columns else "`\u0000` int"
-        rows = parquet_files(self.spark, schema, self.snapshot.storage, group.adds)
+        schema = StructType.fromJson(read_schema(columns or {("\u0000",): "integer"}, group.never_null))
+        declare = bool(group.never_null)
+        rows = parquet_files(self.spark, schema, self.snapshot.storage, group.adds, declare=declare)
         deleted = self._deleted(group.adds)
         if deleted is None:
             return rows
@@ -353,22 +364,30 @@ class SparkScan:
         table = pa.table({"\u0000file": files, "\u0000row": pa.array(numbers, pa.int64())})
         return self.spark.createDataFrame(table)
 
-    def _typed_columns(self, group: Group) -> dict[str, str]:
-        """The columns of `_row_type` as SQL over the columns of the files."""
-        found: dict[str, str] = {}
+    def _typed_columns(self, group: Group) -> dict[str, SparkColumn]:
+        """The columns of `_row_type` that the columns of the files make."""
+        from pyspark.sql import functions as F
+
+        found: dict[str, SparkColumn] = {}
         for ref, name in self.references.items():
-            if isinstance(ref, Get):
-                kind = spark_type(self._kind(ref)).simpleString()
-                sql = group.served[ref].sql
-                found[name] = sql if sql != "NULL" else f"CAST(NULL AS {kind})"
-            elif self.is_partition(ref):
-                found[name] = self._partition_sql(ref, group)
-            else:
-                found[name] = sql_of(tuple(self._physical_names(ref)))
-        return found | {name: group.served[ref].fails for ref, name in self.strict_paths.items()}
+            if not isinstance(ref, Get):
+                partition = self.is_partition(ref)
+                found[name] = self._partition_value(ref, group) if partition else at(self._way(ref))
+                continue
+            served, kind = group.served[ref], self._spark_kind(ref)
+            if not served.typed:
+                found[name] = F.lit(None).cast(kind)
+                continue
+            leaf = at(served.typed)
+            found[name] = getattr(leaf, served.cast)(kind.simpleString()) if served.cast else leaf
+            if ref in self.strict_paths and served.may_fail:
+                found[self.strict_paths[ref]] = leaf.isNotNull() & found[name].isNull()
+        return found
 
     def _mixed_read(self, group: Group, rows: DataFrame) -> DataFrame:
         """Rows with something in `value`: the kernels decide what it is, on the same narrow columns."""
+        from pyspark.sql import functions as F
+
         # Columns that need no kernel go along as they are.
         typed = self._typed_columns(group)
         asked: dict[str, tuple[str, Get]] = {}
@@ -379,12 +398,14 @@ class SparkScan:
             self.strict_paths[ref]: name for name, (_, ref) in asked.items() if ref in self.strict_paths
         }
         plain = [
-            f"{sql} AS {name}" for name, sql in typed.items() if name not in asked and name not in failing
+            typed.get(name, F.lit(False)).alias(name)
+            for name in self._row_type.names
+            if name not in asked and name not in failing
         ]
         variants = {
             physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for p, _ in asked.values()))
         }
-        inputs = [f"{sql_of(_variant_names(physical))} AS {name}" for physical, name in variants.items()]
+        inputs = [at(name_parts(physical)).alias(name) for physical, name in variants.items()]
         order, timezone, dialect = self._row_type.names, self.timezone, self.dialect
 
         def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -401,7 +422,7 @@ class SparkScan:
                 columns = [made[name] if name in made else batch.column(name) for name in order]
                 yield spark_batch(columns, order)
 
-        return rows.selectExpr(*plain, *inputs).mapInArrow(evaluate, self._row_type)
+        return rows.select(*plain, *inputs).mapInArrow(evaluate, self._row_type)
 
     def _worker_read(self, group: Group) -> DataFrame:
         """Files that only our own reader understands, or reads better: a few per task."""
@@ -448,17 +469,14 @@ class SparkScan:
         field = resolve(self.snapshot.schema, _column_of(ref))[0]
         return field.name in self.snapshot.metadata.partition_columns
 
-    def _partition_sql(self, ref: Column, group: Group) -> str:
-        from shredlake.expr import from_arrow
-
+    def _partition_value(self, ref: Column, group: Group) -> SparkColumn:
         field = resolve(self.snapshot.schema, ref.name)[0]
         arrow = self.snapshot.arrow_schema.field(field.name).type
-        kind = spark_type(field.type).simpleString()
-        value = group.partition[field.name]
-        return f"CAST({literal_sql(Literal(value, from_arrow(arrow)))} AS {kind})"
+        value = Literal(group.partition[field.name], from_arrow(arrow))
+        return constant(value).cast(spark_type(field.type))
 
-    def _physical_names(self, ref: Column) -> list[str]:
-        return [field.physical_name for field in resolve(self.snapshot.schema, ref.name)]
+    def _way(self, ref: Column) -> Names:
+        return tuple(field.physical_name for field in resolve(self.snapshot.schema, ref.name))
 
 
 def file_name(add: Add) -> str:
@@ -498,12 +516,6 @@ def _failed(ref: Get) -> Expr:
 
 def _column_of(ref: Column | Get) -> str:
     return ref.column if isinstance(ref, Get) else ref.name
-
-
-def _variant_names(physical: str) -> tuple[str, ...]:
-    from shredlake.expr import name_parts
-
-    return name_parts(physical)
 
 
 def _packed(adds: Sequence[Add]) -> Iterator[tuple[Add, ...]]:

@@ -1,0 +1,167 @@
+"""Nothing from data, names or logs is read as SQL, as a variable or as a pattern by Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.spark import optimize
+from shredlake.spark.query import read, register, sql
+
+pytestmark = pytest.mark.spark
+
+SECRET = "a-secret-of-the-driver"
+VARIABLES = (
+    "${env:SHREDLAKE_TEST_SECRET}", "${system:user.home}", "${spark:spark.app.name}", "${spark.app.name}",
+    "${x}", "$${env:HOME}", "${", "}", "$",
+)  # fmt: skip
+SPECIAL = (
+    "'", '"', "`", "``", "\\", "\\'", "\\u0041", "%", "%24", "{a}", "[x]", "*", "?", "#", ":", "a.b", ",",
+    ";", "-- x", "/*", "*/", "') OR 1=1 --", " a b ", "\n", "\t", "=", "(", ")", "é", "𝄞", "null", "__HIVE__",
+)  # fmt: skip
+TEXTS = (*VARIABLES, *SPECIAL)
+
+
+@pytest.fixture(autouse=True)
+def secret() -> Iterator[None]:
+    """The JVM has the environment of the start, which has a HOME; this one is for the workers."""
+    os.environ["SHREDLAKE_TEST_SECRET"] = SECRET
+    yield
+    del os.environ["SHREDLAKE_TEST_SECRET"]
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One row per text, as a partition's value, as a plain value and as one in a Variant."""
+    place = tmp_path_factory.mktemp("injection") / "values"
+    schema = pa.schema([("v", sl.variant()), ("p", pa.string()), ("s", pa.string())])
+    table = sl.Table.create(
+        place, schema, partition_by=["p"], properties={"delta.enableVariantShredding": "true"}
+    )
+    documents = sl.from_json(pa.array([json.dumps({"k": text, "n": 1}) for text in TEXTS]))
+    rows = pa.table({"v": documents, "p": list(TEXTS), "s": list(TEXTS)}, schema=schema)
+    table.append(rows, shredding={"v": "struct<k string, n bigint>"})
+    return str(place)
+
+
+def test_values_come_back_as_they_are(spark: Any, values: str) -> None:
+    expected = sorted((text, text, text) for text in TEXTS)
+    found = read(spark, values, ["p", "s", "v:k::string AS k"])
+    assert sorted(map(tuple, found.collect())) == expected
+    found = sql(spark, "select p, s, v:k::string from t", t=values)
+    assert sorted(map(tuple, found.collect())) == expected
+    found = sql(spark, "select p, s, to_json(v:k) from t", t=values)
+    assert sorted((row[0], row[1]) for row in found.collect()) == [one[:2] for one in expected]
+    groups = sql(spark, "select p, count(*) from t group by p", t=values).collect()
+    assert sorted(map(tuple, groups)) == sorted((text, 1) for text in TEXTS)
+    register(spark, "injected", values)
+    try:
+        found = spark.sql("select p, s, v:k::string from injected")
+        assert sorted(map(tuple, found.collect())) == expected
+    finally:
+        spark.catalog.dropTempView("injected")
+
+
+@pytest.mark.parametrize("column", ["p", "s", "v:k::string"])
+def test_filters_compare_with_what_is_written(spark: Any, values: str, column: str) -> None:
+    from shredlake.expr.sql import string_sql
+
+    for text in TEXTS:
+        [row] = read(spark, values, ["s"], where=f"{column} = {string_sql(text)}").collect()
+        assert row["s"] == text
+    listed = ", ".join(map(string_sql, TEXTS))
+    assert read(spark, values, ["s"], where=f"{column} in ({listed})").count() == len(TEXTS)
+    assert read(spark, values, ["s"], where=f"{column} like '$%{{%'").count() == 7
+    assert read(spark, values, ["s"], where=f"{column} like 'x%' escape '$'").count() == 0
+
+
+def test_optimize_keeps_them(spark: Any, values: str) -> None:
+    place = Path(values).with_name("sorted")
+    table = sl.Table.create(place, sl.Table(values).schema, partition_by=["p"])
+    for _ in range(2):
+        table.append(sl.Table(values).scan().to_arrow())
+    optimize(spark, str(place), sort_by=["v:k::string", "concat(s, '$')"])
+    found = sl.Table(place).scan(["p", "s", "v:k::string AS k"]).to_arrow().to_pylist()
+    expected = 2 * [{"p": text, "s": text, "k": text} for text in TEXTS]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def test_an_expression_that_spark_would_change_is_refused(spark: Any, values: str) -> None:
+    with pytest.raises(sl.ShredlakeError, match="which Spark would replace"):
+        optimize(spark, values, sort_by=["concat(s, '${env:HOME}')"])
+
+
+NAMES = tuple(text for text in TEXTS if text.strip())
+
+
+def test_names_of_columns_and_of_fields(spark: Any, tmp_path: Path) -> None:
+    """Columns, fields of structs and keys of Variants, each of these names."""
+    inner = pa.struct([(name, pa.int64()) for name in NAMES])
+    schema = pa.schema([*((name, pa.int64()) for name in NAMES), ("st", inner), ("v", sl.variant())])
+    properties = {"delta.columnMapping.mode": "name", "delta.enableVariantShredding": "true"}
+    table = sl.Table.create(tmp_path / "t", schema, properties=properties)
+    numbers = {name: number for number, name in enumerate(NAMES)}
+    rows = {**{name: [number] for name, number in numbers.items()}, "st": [numbers]}
+    rows["v"] = sl.from_json(pa.array([json.dumps(numbers)]))
+    table.append(pa.table(rows, schema=schema))
+    found = read(spark, str(tmp_path / "t")).collect()[0].asDict(recursive=True)
+    assert {name: found[name] for name in NAMES} == numbers
+    assert found["st"] == numbers
+    row = sql(spark, "select * from t", t=tmp_path / "t").collect()[0].asDict(recursive=True)
+    assert {name: row[name] for name in NAMES} == numbers
+    first = sql(spark, "select v:n::int, * except (v) from t where v:n::int is null", t=tmp_path / "t")
+    assert first.columns[1:-1] == list(NAMES)
+    assert list(first.collect()[0])[1:-1] == list(numbers.values())
+    for name, number in numbers.items():
+        quoted = "`" + name.replace("`", "``") + "`"
+        [[value]] = read(spark, str(tmp_path / "t"), [f"{quoted} AS {quoted}"]).collect()
+        assert value == number
+
+
+def test_keys_of_variants(spark: Any, tmp_path: Path) -> None:
+    """Each a shredded column of its own, mixed in a second file, and missing in a third."""
+    keys = [name for name in NAMES if "\\" not in name]  # which begins an escape in our paths
+    table = sl.Table.create(
+        tmp_path / "t", pa.schema([("v", sl.variant())]), properties={"delta.enableVariantShredding": "true"}
+    )
+    layout = "struct<" + ", ".join(f"`{name.replace('`', '``')}` bigint" for name in keys) + ">"
+    for value in (lambda number: number, lambda number: f"text {number}", None):
+        document = {name: value(number) for number, name in enumerate(keys)} if value else {}
+        rows = pa.table({"v": sl.from_json(pa.array([json.dumps(document)]))})
+        table.append(rows, shredding={"v": layout})
+    paths = [f"v:['{name}']" if "'" not in name else f'v:["{name}"]' for name in keys]
+    numbers = range(len(keys))
+    named = [f"{path}::bigint AS n{number}" for number, path in enumerate(paths)]
+    for chosen in (slice(0, 1), slice(None)):
+        columns = [f"{path}::bigint AS n{number}" for path, number in zip(paths, numbers, strict=True)][
+            chosen
+        ]
+        found = {tuple(row) for row in read(spark, str(tmp_path / "t"), columns).collect()}
+        assert found == {tuple(numbers[chosen]), (None,) * len(columns)}
+    only = " and ".join(f"{path}::string = '{number}'" for number, path in enumerate(paths))
+    frame = read(spark, str(tmp_path / "t"), named, where=only, strict=True)
+    assert [tuple(row) for row in frame.collect()] == [tuple(numbers)]
+
+
+PLACES = tuple(text for text in TEXTS if "/" not in text and text.strip(" .") == text and text.strip())
+
+
+@pytest.mark.parametrize(
+    "name", ["".join(VARIABLES).replace("/", ""), "".join(PLACES)[:80], " a b ", "a{b,c}[d]*?"]
+)
+def test_addresses_of_tables(spark: Any, tmp_path: Path, name: str) -> None:
+    place = tmp_path / name / "t"
+    place.parent.mkdir()
+    schema = pa.schema([("v", sl.variant())])
+    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
+    table.append(pa.table({"v": sl.from_json(pa.array(['{"k": 1}', '{"k": 2}']))}))
+    table.delete("v:k::bigint = 2")
+    assert [tuple(row) for row in read(spark, str(place), ["v:k::bigint AS k"]).collect()] == [(1,)]
+    assert [tuple(row) for row in sql(spark, "select v:k::bigint from t", t=place).collect()] == [(1,)]
