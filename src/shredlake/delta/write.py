@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +22,7 @@ from shredlake.delta.actions import Add
 from shredlake.delta.cleanup import remove_quietly
 from shredlake.delta.conform import physical
 from shredlake.delta.layouts import variant_places
+from shredlake.delta.rebind import resolve
 from shredlake.delta.schema import Array, Map, Struct, arrow_schema
 from shredlake.delta.stats import StatsPolicy, file_stats, leaf_columns
 from shredlake.delta.storage import Storage, encode_path
@@ -53,6 +54,10 @@ class FileSpec:
     """Where below the root: `_change_data/` for change files."""
     prefix: str = "part"
 
+    def physical_bloom_filters(self) -> tuple[str, ...]:
+        """The columns and paths that get a Bloom filter, in the names that files have."""
+        return tuple(_physical_reference(name, self.schema) for name in self.options.bloom_filters)
+
     @property
     def data_schema(self) -> Struct:
         """The columns that files hold: all but the partition columns and those of type void."""
@@ -63,6 +68,19 @@ class FileSpec:
                 if item.name not in self.partition_columns and item.type != "void"
             )
         )
+
+
+def _physical_reference(name: str, schema: Struct) -> str:
+    """A column, or a path into one, by its physical name.
+
+    >>> from shredlake.delta.schema import Field
+    >>> schema = Struct((Field("v", "variant", metadata={"delta.columnMapping.physicalName": "col-1"}),))
+    >>> _physical_reference("v:user.id", schema)
+    '`col-1`:user.id'
+    """
+    column, colon, path = name.partition(":")
+    names = [field.physical_name for field in resolve(schema, column)]
+    return ".".join(f"`{part}`" for part in names) + colon + path if colon else ".".join(names)
 
 
 class DataFileWriter:
@@ -89,7 +107,7 @@ class DataFileWriter:
                 location,
                 arrow_schema(spec.data_schema, physical=True),
                 shredding=dict(spec.shredding) if spec.may_shred else {},
-                options=spec.options,
+                options=replace(spec.options, bloom_filters=spec.physical_bloom_filters()),
                 store=store,
                 variants={place.groups for place in variant_places(spec.data_schema)},
             )

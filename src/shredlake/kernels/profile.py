@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from shredlake.errors import MalformedVariant
+from shredlake.errors import InvalidValue, MalformedVariant
 from shredlake.kernels.arrow_forms import as_binary
 from shredlake.kernels.chunks import Column, chunks_of, run, thread_count
 from shredlake.kernels.columns import check_column, metadata_of, part, validity_of
@@ -71,7 +71,10 @@ def merge_profiles(parts: Iterable[bytes], *, max_paths: int = MAX_PATHS) -> byt
     >>> Profile.from_bytes(merge_profiles([part, part])).rows
     2
     """
-    merged: bytes = engine("profile").merge(parts, max_paths)
+    try:
+        merged: bytes = engine("profile").merge(parts, max_paths)
+    except ValueError as error:
+        raise InvalidValue(f"one of the parts is not a profile: {error}") from error
     return merged
 
 

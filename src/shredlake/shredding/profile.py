@@ -19,11 +19,13 @@ one may have been in.
 from __future__ import annotations
 
 import enum
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
+from shredlake.errors import InvalidValue
 from shredlake.shredding import distinct
 from shredlake.shredding.schema import ARRAY_ELEMENT, ArrayElement, Steps
 from shredlake.variant.types import VariantType
@@ -261,10 +263,13 @@ class Profile:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Profile:
-        """What `to_bytes` made."""
+        """What `to_bytes` made; an InvalidValue where the bytes are damaged or something else."""
         from shredlake.shredding.profile_codec import decode
 
-        return decode(data)
+        try:
+            return decode(data)
+        except (ValueError, LookupError, OverflowError, struct.error) as error:
+            raise InvalidValue(f"these {len(data)} bytes are not a profile: {error}") from error
 
 
 def _name_order(name: str | ArrayElement | None) -> tuple[bool, str]:

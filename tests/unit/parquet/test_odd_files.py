@@ -12,6 +12,7 @@ import pytest
 import shredlake as sl
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.parquet import thrift
+from shredlake.parquet.footer import read_footer
 from shredlake.parquet.pages import DEPTH_LIMIT
 from shredlake.parquet.thrift import Struct
 
@@ -81,3 +82,20 @@ def test_bloom_filters_on_booleans(tmp_path: Path) -> None:
         table, tmp_path / "v.parquet", shredding={"v": "struct<a boolean>"}, options=options
     )
     assert facts.num_rows == 1
+
+
+@pytest.mark.parametrize("mode", ["id", "name", "none"])
+def test_bloom_filters_under_column_mapping(tmp_path: Path, mode: str) -> None:
+    schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
+    properties = {"delta.columnMapping.mode": mode, "delta.enableVariantShredding": "true"}
+    table = sl.Table.create(str(tmp_path / "t"), schema, properties=properties)
+    table.append(
+        pa.table({"id": [1, 2], "v": sl.from_json(pa.array(['{"a":"x"}', '{"a":"y"}']))}),
+        shredding={"v": "struct<a string>"},
+        options=sl.WriteOptions(bloom_filters=("v:a", "id")),
+    )
+    [file] = (tmp_path / "t").glob("*.parquet")
+    chunks = read_footer(io.BytesIO(file.read_bytes())).row_groups()[0].structs(1)
+    metas = [chunk.struct(3) for chunk in chunks]
+    with_filter = [at for at, meta in enumerate(metas) if meta is not None and 14 in meta]
+    assert with_filter == [0, len(chunks) - 1]
