@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from shredlake.delta.actions import Action, Add, ChangeFile, Metadata, Remove, loads
+from shredlake.delta.constraints import check_feed
 from shredlake.delta.history import enabled_since
 from shredlake.delta.log import as_version, commit_path, commit_timestamps, list_log
 from shredlake.delta.properties import TableProperties
@@ -36,6 +37,7 @@ def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
     last = snapshot.version if end is None else as_version(end)
     if start < 0 or last > snapshot.version or start > last:
         raise VersionNotFound(f"changes of versions {start} to {last}: the table has 0 to {snapshot.version}")
+    check_feed(snapshot.schema, snapshot.settings)
     at_end = snapshot if last == snapshot.version else load_snapshot(snapshot.storage, last)
     listing = list_log(snapshot.storage)
     times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))

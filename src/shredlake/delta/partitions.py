@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.schema import DeltaType, Field, Struct, arrow_type
-from shredlake.errors import CorruptLog
+from shredlake.errors import CorruptLog, InvalidSchema
 
 # What a file name may not hold on some system, beside control characters; percent-escaped in directories.
 _UNSAFE = set("\"#%'*/:=?\\\x7f{}[]^ ")
@@ -147,5 +147,32 @@ def split(
     groups = numbered.group_by(list(columns), use_threads=False).aggregate([("\0row", "list")])
     rest = table.drop_columns(list(columns))
     places = groups.column("\0row_list").combine_chunks()
-    for number, values in enumerate(groups.select(list(columns)).to_pylist()):
-        yield values, rest.take(places[number].values)
+    by_column = {name: _python_values(groups.column(name), name) for name in columns}
+    for number, values in enumerate(zip(*by_column.values(), strict=True)):
+        yield dict(zip(columns, values, strict=True)), rest.take(places[number].values)
+
+
+def _python_values(column: pa.ChunkedArray, name: str) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        raise InvalidSchema(
+            f"partition column {name} holds a {column.type} outside of the years 1 to 9999, which a "
+            "partition value can't be; partition by another column, or leave such rows out"
+        ) from None
+
+
+def python_value(text: str | None, field: Field) -> Any:
+    """One partition value of the log.
+
+    >>> python_value("2026-01-31", Field("d", "date"))
+    datetime.date(2026, 1, 31)
+    """
+    assert isinstance(field.type, str)
+    try:
+        return parse_values(pa.array([text], pa.string()), field.type)[0].as_py()
+    except (ValueError, OverflowError):
+        raise CorruptLog(
+            f"the value {text!r} of partition column {field.name} lies outside of the years 1 to 9999, which "
+            "shredlake can't read"
+        ) from None

@@ -49,9 +49,7 @@ def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
     for name in snapshot.metadata.partition_columns:
         field = snapshot.schema.get(name)
         assert field is not None
-        assert isinstance(field.type, str)
-        text = add.partition_values.get(field.physical_name)
-        found[name] = partitions.parse_values(pa.array([text], pa.string()), field.type)[0].as_py()
+        found[name] = partitions.python_value(add.partition_values.get(field.physical_name), field)
     return found
 
 

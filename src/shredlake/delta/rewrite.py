@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta.actions import Action, Add, ChangeFile
 from shredlake.delta.commit import Reads
+from shredlake.delta.constraints import check_feed
 from shredlake.delta.files import Files, as_adds, file_rows
 from shredlake.delta.layouts import choose, may_shred
 from shredlake.delta.read_file import partition_values, read_rows
@@ -156,6 +157,7 @@ def layout_of(snapshot: Snapshot, add: Add, rows: pa.Table) -> dict[str, str]:
 
 def change_spec(snapshot: Snapshot, shredding: dict[str, str]) -> FileSpec:
     """Change files have the table's columns and one that says what happened."""
+    check_feed(snapshot.schema, snapshot.settings)
     spec = file_spec(snapshot, shredding)
     schema = Struct((*snapshot.schema.fields, Field(CHANGE_TYPE, "string")))
     return replace(spec, schema=schema, directory=CHANGE_DIRECTORY, prefix="cdc")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from delta_tables import set_by_another_writer
 
 
 @pytest.mark.parametrize(
@@ -105,3 +106,35 @@ def test_generated_columns_may_be_partitioned_by(tmp_path: Path) -> None:
                 {"v": sl.from_json(pa.array(["{}"])), "day": pa.array([0], pa.int32()).cast(pa.date32())}
             )
         )
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")])
+def test_partition_values_beyond_the_calendar(tmp_path: Path, kind: pa.DataType) -> None:
+    table = sl.Table.create(tmp_path, pa.schema([("d", kind), ("id", pa.int64())]), ["d"])
+    number = 3_000_000 if kind == pa.date32() else 3 * 10**17
+    days = pa.array([number], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    with pytest.raises(sl.InvalidSchema, match=r"partition column d holds a .* of the years 1 to 9999"):
+        table.append(pa.table({"d": days, "id": [1]}))
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_commit_version", "_COMMIT_TIMESTAMP"])
+def test_columns_of_the_change_feed_are_taken(tmp_path: Path, name: str) -> None:
+    feed = {"delta.enableChangeDataFeed": "true"}
+    schema = pa.schema([("id", pa.int64()), (name, pa.string())])
+    with pytest.raises(sl.InvalidSchema, match="which the change data feed adds itself"):
+        sl.Table.create(tmp_path / "new", schema, properties=feed)
+    table = sl.Table.create(tmp_path / "old", schema)
+    with pytest.raises(sl.InvalidSchema, match="which the change data feed adds itself"):
+        table.set_properties(feed)
+    table = sl.Table.create(tmp_path / "feed", schema.remove(1), properties=feed)
+    with pytest.raises(sl.InvalidSchema, match="which the change data feed adds itself"):
+        table.add_column(schema.field(1))
+    set_by_another_writer(tmp_path / "old", feed)
+    table = sl.Table(tmp_path / "old")
+    table.append(pa.table({"id": [1, 2]}))
+    with pytest.raises(sl.InvalidSchema, match="which the change data feed adds itself"):
+        table.delete("id = 1")
+    with pytest.raises(sl.InvalidSchema, match="which the change data feed adds itself"):
+        table.changes(0)
+    assert table.scan().count() == 2
