@@ -5,13 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import obstore
+import pyarrow as pa
 import pytest
 from obstore.store import from_url
 
 import shredlake as sl
+from shredlake.parquet.draft import write_draft
+from shredlake.spark.export import migrate_files
 from shredlake.spark.ingest import IngestOptions, ingest_text
 from shredlake.spark.local_engine import LocalEngine
 
@@ -60,3 +64,18 @@ def test_s3(reach: dict[str, Any]) -> None:
     again = ingest_text(LocalEngine(2), "s3://lake/raw/*/*.*", "s3://lake/other", options)
     assert again.rows == 120
     assert ingest_text(LocalEngine(2), "s3://lake/raw", "s3://lake/events", options).already_done
+
+
+def test_draft_files_in_s3(reach: dict[str, Any], tmp_path: Path) -> None:
+    store = from_url("s3://lake", **reach)
+    layouts = {"struct<id bigint>", "struct<name string>"}
+    for number, layout in enumerate(sorted(layouts)):
+        data = pa.table({"v": sl.from_json(pa.array([json.dumps({"id": number, "name": "n"})]))})
+        write_draft(data, tmp_path / "draft.parquet", {"v": layout})
+        obstore.put(store, f"drafts/a#{number}?.parquet", (tmp_path / "draft.parquet").read_bytes())
+    report = migrate_files(LocalEngine(2), "s3://lake/drafts", str(tmp_path / "table"), storage_options=reach)
+    assert report.rows == 2
+    tags = sl.Table(tmp_path / "table").files().column("tags").to_pylist()
+    assert {json.loads(dict(tag)["shredlake.layout"])["v"]["shredding"] for tag in tags} == layouts
+    again = migrate_files(LocalEngine(2), "s3://lake/drafts", str(tmp_path / "table"), storage_options=reach)
+    assert again.already_done

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ from shredlake.delta.actions import Add
 from shredlake.delta.constraints import Constraints, complete
 from shredlake.delta.create import planned
 from shredlake.delta.files import as_adds
+from shredlake.delta.layouts import may_shred
 from shredlake.delta.log import list_log
 from shredlake.delta.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
 from shredlake.delta.snapshot import Snapshot, load_snapshot
@@ -29,10 +33,10 @@ from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
 from shredlake.spark.ingest import already_done, commit_adds
 from shredlake.spark.local_engine import Engine
-from shredlake.spark.once import claim_job
+from shredlake.spark.once import claim_files, claim_job
 from shredlake.spark.optimize import pack
 from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import SourceFile, find_files, fingerprint
+from shredlake.spark.sources import SourceFile, find_files, location
 from shredlake.spark.task import FILE_BYTES, FileJob
 
 # ── In ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -54,24 +58,23 @@ def migrate_files(
     files = [file for file in find_files(source, options) if file.uri.endswith(".parquet")]
     if not files:
         raise InvalidSchema(f"no Parquet files at {source}")
-    schema, layout = _shape(files[0])
     storage = Storage(table, options)
     snapshot = (
-        planned(storage, schema, properties={SHREDDING.name: "true"})
+        planned(storage, _schema(files[0], strict), properties={SHREDDING.name: "true"})
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
-    mark = (f"shredlake-migrate-{fingerprint(files)}", 1)
-    if (done := already_done(snapshot, claim_job(mark))) is not None:
+    claim = claim_files(snapshot, files, {"read as": "draft"})
+    if (done := already_done(snapshot, claim)) is not None:
         return done
-    job = FileJob(file_spec(snapshot, layout), file_bytes=file_bytes)
-    tasks = list(_together(files, file_bytes))
-    total = sum(file.size for file in files)
+    job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
+    tasks = _tasks(claim.files, file_bytes, may_shred(snapshot))
+    total = sum(file.size for file in claim.files)
     with progress("migrate", len(tasks), total, show_progress) as watch:
         answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, strict), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    version = commit_adds(snapshot, adds, [mark], "draft files")
+    version = commit_adds(snapshot, adds, claim.marks, "draft files")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
         storage.uri,
@@ -83,20 +86,49 @@ def migrate_files(
         len(adds),
         total,
         sum(add.size for add in adds),
-        next(iter(layout.values()), None),
+        next((layout for task in tasks for layout in task.layout.values()), None),
         None,
         time.monotonic() - started,
+        skipped=claim.skipped,
     )
 
 
-def _shape(file: SourceFile) -> tuple[pa.Schema, dict[str, str]]:
-    """A draft file's schema with Variants as Variants, and today's layout of each."""
-    with open_input(file.uri) as source, parquet_file(source) as opened:
+@dataclass(frozen=True)
+class _Task:
+    """Draft files that are written together, because their Variants are laid out alike."""
+
+    layout: Mapping[str, str]
+    files: tuple[SourceFile, ...]
+
+
+def _schema(file: SourceFile, strict: bool) -> pa.Schema:
+    """A draft file's schema with Variants as Variants."""
+    path, store = location(file)
+    return read_draft(path, strict=strict, store=store).schema
+
+
+def _tasks(files: Sequence[SourceFile], file_bytes: int, shredded: bool) -> list[_Task]:
+    """Files of one layout together; in a table that does not shred, all of them."""
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        layouts = list(pool.map(_layout, files)) if shredded else [{} for _ in files]
+    groups: dict[str, list[SourceFile]] = {}
+    for file, layout in zip(files, layouts, strict=True):
+        groups.setdefault(json.dumps(layout, sort_keys=True), []).append(file)
+    return [
+        _Task(json.loads(layout), together)
+        for layout, alike in groups.items()
+        for together in _together(alike, file_bytes)
+    ]
+
+
+def _layout(file: SourceFile) -> dict[str, str]:
+    """Today's layout of each Variant of a draft file."""
+    path, store = location(file)
+    with open_input(path, store) as source, parquet_file(source) as opened:
         arrow = opened.schema_arrow
     drafts = find_types(arrow, is_draft)
     layout = {".".join(names): ShreddingSchema(todays_node(draft_schema(t))) for names, t in drafts.items()}
-    shredded = {name: str(schema) for name, schema in layout.items() if not isinstance(schema.root, Untyped)}
-    return read_draft(file.uri).schema, shredded
+    return {name: str(schema) for name, schema in layout.items() if not isinstance(schema.root, Untyped)}
 
 
 def _together(files: Sequence[SourceFile], limit: int) -> Iterator[tuple[SourceFile, ...]]:
@@ -109,13 +141,15 @@ def _together(files: Sequence[SourceFile], limit: int) -> Iterator[tuple[SourceF
     yield tuple(held)
 
 
-def _migrate(target: Snapshot, job: FileJob, strict: bool, files: Sequence[SourceFile]) -> str:
-    """Reads draft files, writes today's, reads back, compares: a task."""
+def _migrate(target: Snapshot, job: FileJob, strict: bool, task: _Task) -> str:
+    """Reads draft files, writes today's, reads back, compares."""
+    job = replace(job, spec=replace(job.spec, shredding=dict(task.layout)))
     constraints = Constraints.of(target.schema, target.properties)
     tables = []
-    for file in files:
+    for file in task.files:
+        path, store = location(file)
         table = complete(
-            read_draft(file.uri, strict=strict), target.schema, target.metadata.partition_columns
+            read_draft(path, strict=strict, store=store), target.schema, target.metadata.partition_columns
         )
         constraints.enforce(table)
         tables.append(table)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import bz2
 import glob
-import hashlib
 import io
 import os
 import posixpath
@@ -290,12 +289,12 @@ def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
     return [*tasks, tuple(task)] if task else tasks
 
 
-def fingerprint(files: Iterable[SourceFile]) -> str:
-    """Which text this is, in 32 characters: the same files, unchanged, give the same answer."""
-    digest = hashlib.sha256()
-    for file in sorted(files, key=lambda one: one.uri):
-        digest.update(f"{file.uri}\0{file.size}\0{file.changed}\n".encode())
-    return digest.hexdigest()[:32]
+def location(file: SourceFile) -> tuple[str, Any]:
+    """Where the Parquet layer finds a file: a path or key, and the store it is in."""
+    if "://" not in file.uri:
+        return file.uri, None
+    root, key = _root_and_key(file.uri)
+    return key, from_url(root, **cast("dict[str, Any]", dict(file.options)))
 
 
 def place(uri: str) -> tuple[str, ...]:
@@ -354,8 +353,7 @@ def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
         local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         local.seek(start)
         return cast(BinaryIO, local)
-    root, key = _root_and_key(file.uri)
-    store = from_url(root, **cast("dict[str, Any]", dict(file.options)))
+    key, store = location(file)
     return cast(BinaryIO, io.BufferedReader(_Remote(store, key, start, file.size), READ_SIZE))
 
 

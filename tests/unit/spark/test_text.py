@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shredlake.errors import PipelineError
 from shredlake.spark import text as text_module
-from shredlake.spark.sources import SourceFile, Split, cut, find_files, fingerprint
+from shredlake.spark.sources import SourceFile, Split, cut, find_files
 from shredlake.spark.task import sample_windows
 from shredlake.spark.text import pieces
 
@@ -153,14 +153,6 @@ def test_finding_files(tmp_path: Path) -> None:
     assert len(find_files([str(tmp_path / "a"), str(tmp_path / "a/x.ndjson")])) == 2
     with pytest.raises(PipelineError, match="no file matches"):
         find_files(str(tmp_path / "*.nothing"))
-
-
-def test_a_fingerprint_is_of_the_text(tmp_path: Path) -> None:
-    (tmp_path / "a.ndjson").write_text("1\n")
-    before = fingerprint(find_files(str(tmp_path)))
-    assert before == fingerprint(find_files(str(tmp_path / "a.ndjson")))
-    (tmp_path / "a.ndjson").write_text("12\n")
-    assert before != fingerprint(find_files(str(tmp_path)))
 
 
 def lines_split(file: SourceFile, start: int, end: int) -> Split:
