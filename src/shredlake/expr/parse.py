@@ -103,6 +103,15 @@ def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC")
     return projections
 
 
+def parse_value(sql: str, *, timezone: str = "UTC") -> Expr:
+    """One expression as a tree, without a name.
+
+    >>> str(parse_value("v:a::int").type)
+    'int'
+    """
+    return _predicate(sql, timezone)
+
+
 # Reading a text takes a millisecond, as long as reading a small column, and its tree never changes.
 
 
@@ -126,7 +135,7 @@ class _Reader(SourceText):
     def predicate(self) -> Expr:
         tree = self.tree()
         if isinstance(tree, exp.Alias):
-            self.invalid("a condition takes no alias", tree.args["alias"])
+            self.invalid("an expression takes no name here", tree.args["alias"])
         return self.whole(tree)
 
     def projection(self) -> Projection:
@@ -342,7 +351,7 @@ class _Reader(SourceText):
             self.unsupported(node, "path and type must be text constants")
         target = self.type_named(constants[1], rest[0]) if rest else None
         try:
-            steps = Path.parse(constants[0]).steps
+            steps = Path.parse_spark(constants[0]).steps
         except InvalidPath as error:
             self.invalid(str(error), path)
         base = self.expr(column)

@@ -25,6 +25,7 @@ from shredlake.delta.snapshot import Snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
 from shredlake.errors import InvalidSchema
+from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.columns import at, from_log, from_user
 from shredlake.spark.engine import SparkEngine, collected, translated
@@ -201,6 +202,17 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
 # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def spark_order(sort_by: Sequence[str]) -> list[Column]:
+    """Sort keys as Spark's columns."""
+    ordered = []
+    for key in parse_sort_keys(sort_by):
+        column = from_user(key.text)
+        order = "desc" if key.descending else "asc"
+        nulls = "first" if key.nulls_first else "last"
+        ordered.append(getattr(column, f"{order}_nulls_{nulls}")())
+    return ordered
+
+
 def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:
     """Parsed documents under the name of their column, with the columns that are made of them."""
     frame = parsed.withColumnRenamed(DOCUMENT, options.column)
@@ -303,7 +315,7 @@ def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input
     if not options.sort_by:
         return rows
     places = [at((name,)) for name in snapshot.metadata.partition_columns]
-    keys = [from_user(key).asc_nulls_last() for key in options.sort_by]
+    keys = spark_order(options.sort_by)
     if options.range_partition:
         tasks = [-(-input_bytes // (options.task_bytes or LARGEST_TASK))] if input_bytes else []
         rows = rows.repartitionByRange(*tasks, *places, *keys)

@@ -38,13 +38,15 @@ from shredlake.delta.snapshot import Snapshot, load_snapshot
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
 from shredlake.delta.write import LAYOUT_TAG
+from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
-from shredlake.spark.columns import at, from_user
+from shredlake.spark.columns import at
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
 from shredlake.spark.engine import SparkEngine, collected
 from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
+from shredlake.spark.ingest_frame import spark_order
 from shredlake.spark.local_engine import Engine, Watch
 from shredlake.spark.report import progress
 from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
@@ -99,6 +101,7 @@ def optimize_table(
     storage = Storage(table, dict(storage_options or {}))
     snapshot = load_snapshot(storage)
     predicate = condition(where, snapshot.schema)
+    parse_sort_keys(sort_by)  # a key that does not parse is refused before any work
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
@@ -319,7 +322,7 @@ def _sorted_by_spark(
     rows = numbers.mapInArrow(_Read(small, bins), schema)
     keys = [
         *(at((name,)).asc_nulls_last() for name in snapshot.metadata.partition_columns),
-        *(from_user(key).asc_nulls_last() for key in job.sort_by),
+        *spark_order(job.sort_by),
     ]
     rows = rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
     # Spark has sorted. Its ranges are not equally large: only what is far too large is cut.

@@ -29,6 +29,7 @@ from shredlake.delta.write import DataFileWriter, FileSpec
 from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
+from shredlake.expr.sort_key import parse_sort_keys, sort_indices
 from shredlake.kernels import from_arrow, from_json, unshred
 from shredlake.kernels.chunks import Column
 from shredlake.kernels.layout import is_variant, shredding_schema, variant
@@ -217,7 +218,7 @@ def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
 
 
 def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
-    """The rows sorted by expressions, nulls last.
+    """The rows sorted by keys such as `v:t::bigint DESC`; nulls come last unless a key says otherwise.
 
     >>> import shredlake as sl
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"t": 2}', '{"t": 1}']))})
@@ -226,11 +227,7 @@ def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
     """
     if not sort_by:
         return table
-    # One by one: keys have no names, so that two paths may end in the same one.
-    parsed = [parse_columns([key])[0].expr for key in sort_by]
-    keys = {str(n): evaluate(one, table) for n, one in enumerate(parsed)}
-    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    return table.take(order)
+    return table.take(sort_indices(parse_sort_keys(sort_by), table))
 
 
 # ── Files ───────────────────────────────────────────────────────────────────────────────────────────────

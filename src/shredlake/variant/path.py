@@ -1,9 +1,10 @@
 """Paths into a value: `$.a.b[0]`, `$['odd key']`, `$["x"]`, and Spark's `v:a.b[0]`.
 
 ```
-path     = "$" step*  |  [column ":"] name step*        the second form is Spark's
+path     = "$" step*  |  [column ":"] first step*        the second form is Spark's
 step     = "." name  |  "[" index "]"  |  "[" quoted "]"
-name     = any characters but  . [ ] ' " : *  and control characters
+name     = any characters but  . [    as in Spark; `*` alone is refused, since it looks like a wildcard
+first    = any characters but  . [ ] ' " : *  and control characters
 quoted   = 'text' or "text", with the escapes \\b \\f \\n \\r \\t \\/ \\\\ \\' \\" \\uXXXX
 index    = 0 | 1..9 and up to nine digits more
 ```
@@ -18,9 +19,14 @@ from typing import Final
 
 from shredlake.errors import InvalidPath
 
-_NAME: Final = re.compile(r"""[^.\[\]'":*\x00-\x1f]+""")
+_NAME: Final = re.compile(r"(?!\*(?:[.\[]|\Z))[^.\[]+")
+_FIRST_NAME: Final = re.compile(r"""[^.\[\]'":*\x00-\x1f]+""")
 _COLUMN: Final = re.compile(r"(?:[^\W\d]\w*|`(?:[^`]|``)+`):")
 _INDEX: Final = re.compile(r"(?:0|[1-9][0-9]{0,9})(?=\])", re.ASCII)
+_SPARK_STEP: Final = re.compile(
+    r"""\.(?P<name>[^.\[]+)|\['(?P<single>[^']*)'\]|\["(?P<double>[^"]*)"\]|\[(?P<index>[0-9]+)\]"""
+)
+_LARGEST_INDEX: Final = (1 << 31) - 1
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 _ESCAPES: Final = {
@@ -61,6 +67,15 @@ class Path:
               ^
         """
         return _parse(text)[1]
+
+    @classmethod
+    def parse_spark(cls, text: str) -> Path:
+        """Reads the path of Spark's `variant_get`: no escapes inside quotes, `*` is a key like any other.
+
+        >>> Path.parse_spark("$.fb:testid['a\\\\b'][007]").steps == ("fb:testid", "a\\\\b", 7)
+        True
+        """
+        return _parse_spark(text)
 
     @classmethod
     def parse_column(cls, text: str) -> tuple[str, Path]:
@@ -114,12 +129,12 @@ def _parse(text: str) -> tuple[str | None, Path]:
             column = column[1:-1].replace("``", "`") if column[0] == "`" else column
             at = prefix.end()
         if not text.startswith("[", at):
-            name, at = _name(text, at, "expected a path: $.key, $['key'], $[0] or key.key[0]")
+            name, at = _name(text, at, _FIRST_NAME, "expected a path: $.key, $['key'], $[0] or key.key[0]")
             steps.append(name)
     step: str | int
     while at < len(text):
         if text[at] == ".":
-            step, at = _name(text, at + 1, "expected a name after the point")
+            step, at = _name(text, at + 1, _NAME, "expected a name after the point")
         elif text[at] == "[":
             step, at = _bracket(text, at + 1)
         else:
@@ -128,8 +143,29 @@ def _parse(text: str) -> tuple[str | None, Path]:
     return column, Path(tuple(steps))
 
 
-def _name(text: str, at: int, problem: str) -> tuple[str, int]:
-    match = _NAME.match(text, at)
+@lru_cache(maxsize=1024)
+def _parse_spark(text: str) -> Path:
+    if not text.startswith("$"):
+        raise InvalidPath("expected a path that starts with $, as in $.a[0]", path=text, position=0)
+    steps: list[str | int] = []
+    at = 1
+    while at < len(text):
+        found = _SPARK_STEP.match(text, at)
+        if found is None:
+            raise InvalidPath("expected .key, ['key'] or [0]", path=text, position=at)
+        index = found["index"]
+        if index is None:
+            steps.append(next(key for key in found.group("name", "single", "double") if key is not None))
+        elif len(index.lstrip("0")) <= 10 and int(index) <= _LARGEST_INDEX:
+            steps.append(int(index))
+        else:
+            raise InvalidPath(f"an index is at most {_LARGEST_INDEX}", path=text, position=at)
+        at = found.end()
+    return Path(tuple(steps))
+
+
+def _name(text: str, at: int, names: re.Pattern[str], problem: str) -> tuple[str, int]:
+    match = names.match(text, at)
     if match is None:
         raise InvalidPath(_hint(text, at, problem), path=text, position=at)
     return match.group(), match.end()

@@ -46,7 +46,7 @@ MALFORMED = [
     ("$.", 2, "expected a name after the point"),
     ("$..a", 2, "expected a name after the point"),
     ("$a", 1, "expected '.' or '['"),
-    ("$.a]", 3, "expected '.' or '['"),
+    ("$[0]]", 4, "expected '.' or '['"),
     ("$[", 2, "expected an index or a quoted key"),
     ("$[]", 2, "expected an index or a quoted key"),
     ("$[-1]", 2, "never negative"),
@@ -61,7 +61,7 @@ MALFORMED = [
     (r"$['\ud800']", 3, "surrogate"),
     ("$.*", 2, "no wildcards"),
     ("$[*]", 2, "no wildcards"),
-    ("$.a:b", 3, "quote a key with odd characters"),
+    ("a:b:c", 3, "quote a key with odd characters"),
     (".a", 0, "expected a path"),
 ]
 

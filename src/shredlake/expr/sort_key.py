@@ -1,0 +1,92 @@
+"""Sort keys, as they stand behind ORDER BY: `v:ts::bigint DESC NULLS FIRST`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import InvalidExpression, UnsupportedExpression
+from shredlake.expr.ast import Expr
+from shredlake.expr.evaluate import Data, evaluate
+from shredlake.expr.parse import parse_value
+from shredlake.expr.select_list import split_columns
+from shredlake.expr.types import VARIANT, from_arrow
+
+_ORDER: Final = re.compile(
+    r"(?P<text>.*?)(?:\s+(?P<order>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """What rows are sorted by. Nulls come last unless the key says otherwise, in both directions."""
+
+    text: str
+    descending: bool = False
+    nulls_first: bool = False
+
+    @property
+    def expr(self) -> Expr:
+        """The expression, for engines that are not Spark."""
+        return parse_value(self.text)
+
+
+def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
+    """Sort keys of texts, each of them one key or several with commas between.
+
+    >>> parse_sort_keys(["v:a::int DESC, id", "b asc nulls first"])[0]
+    SortKey(text='v:a::int', descending=True, nulls_first=False)
+    """
+    keys = []
+    for text in texts:
+        for part in split_columns(text):
+            found = _ORDER.fullmatch(part)
+            assert found is not None
+            order, nulls = (found["order"] or "asc").lower(), (found["nulls"] or "last").lower()
+            key = SortKey(found["text"].strip(), order == "desc", nulls == "first")
+            _check(key)
+            keys.append(key)
+    return keys
+
+
+def _check(key: SortKey) -> None:
+    if not key.text:
+        raise InvalidExpression("a sort key is missing its expression: write one such as v:ts::bigint DESC")
+    try:
+        key.expr  # noqa: B018 - parsed for its errors
+    except UnsupportedExpression:
+        return  # Spark may know it; whoever evaluates it will say
+
+
+def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:
+    """The order of the rows; NaN is the greatest number, as in Spark.
+
+    >>> sort_indices(parse_sort_keys(["a desc"]), pa.table({"a": [1, None, 3]})).to_pylist()
+    [2, 0, 1]
+    """
+    columns: dict[str, pa.Array] = {}
+    orders: list[tuple[str, str]] = []
+    for key in keys:
+        for values, descending in _columns(key, data):
+            columns[str(len(columns))] = values
+            orders.append((str(len(orders)), "descending" if descending else "ascending"))
+    return pc.sort_indices(pa.table(columns), sort_keys=orders)
+
+
+def _columns(key: SortKey, data: Data) -> Iterator[tuple[pa.Array, bool]]:
+    """A key as columns that Arrow sorts: is it null, is it NaN, and its value."""
+    values = evaluate(key.expr, data)
+    if from_arrow(values.type) == VARIANT:
+        raise InvalidExpression(
+            f"{key.text} is a Variant, which has no order: add its type, as in v:a::bigint"
+        )
+    yield pc.is_null(values), key.nulls_first
+    if pa.types.is_floating(values.type):
+        yield pc.fill_null(pc.is_nan(values), False), key.descending
+    yield values, key.descending
