@@ -7,6 +7,7 @@ extension types around all of them. Kernels read one spelling of each; others ar
 unencoded  a dictionary, runs or an extension type (but uuid, a type of its own)  ─▶ the values themselves
 as_binary  bytes or texts of any layout                                           ─▶ binary, 32-bit offsets
 as_list    lists of any layout                                                    ─▶ list, 32-bit offsets
+normal     all of that, however nested, for what Arrow itself is to read
 checked    offsets, views, indices and runs that point outside their buffers      ─▶ an InvalidValue
 ```
 
@@ -30,6 +31,11 @@ _UNREAD_TEXT: Final[dict[pa.DataType, pa.DataType]] = {
     pa.string_view(): pa.binary_view(),
 }
 """Texts as bytes: what the bytes say is for the kernels to judge, with the number of the row."""
+
+_WITHOUT_VIEWS: Final[dict[pa.DataType, pa.DataType]] = {
+    pa.string_view(): pa.string(),
+    pa.binary_view(): pa.binary(),
+}
 
 _LARGE: Final[dict[pa.DataType, pa.DataType]] = {
     pa.string_view(): pa.large_string(),
@@ -127,8 +133,7 @@ def as_list(array: pa.Array) -> pa.ListArray:
         return array.cast(type_)
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(array), 0)).cast(pa.int32())
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    validity = pc.is_valid(array).buffers()[1] if array.null_count else None
-    buffers = [validity, offsets.buffers()[1]]
+    buffers = [_bitmap(array), offsets.buffers()[1]]
     return pa.Array.from_buffers(type_, len(array), buffers, array.null_count, children=[array.flatten()])
 
 
@@ -203,3 +208,99 @@ def _in_place(
 ) -> pa.Array:
     """The rows of an array over buffers of its own, as another type."""
     return pa.Array.from_buffers(type_, len(array), buffers, offset=array.offset, children=children)
+
+
+def normal_type(type_: pa.DataType) -> pa.DataType:
+    """The type that `normal` makes of an array of this type: the same if nothing is to be done.
+
+    >>> normal_type(pa.struct([("a", pa.list_view(pa.string_view()))]))
+    StructType(struct<a: list<item: string>>)
+    """
+    if type_ == pa.uuid():
+        return type_
+    if isinstance(type_, pa.BaseExtensionType):
+        return normal_type(type_.storage_type)
+    if pa.types.is_run_end_encoded(type_):
+        return normal_type(type_.value_type)
+    if pa.types.is_dictionary(type_):
+        value = normal_type(type_.value_type)
+        return type_ if value == type_.value_type else value
+    if type_ in _WITHOUT_VIEWS:
+        return _WITHOUT_VIEWS[type_]
+    if pa.types.is_struct(type_):
+        return pa.struct([_normal_field(field) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(_normal_field(type_.key_field), _normal_field(type_.item_field), type_.keys_sorted)
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(_normal_field(type_.value_field), type_.list_size)
+    if pa.types.is_large_list(type_):
+        return pa.large_list(_normal_field(type_.value_field))
+    if pa.types.is_nested(type_) and not pa.types.is_union(type_):
+        return pa.list_(_normal_field(type_.value_field))
+    return type_
+
+
+def _normal_field(field: pa.Field) -> pa.Field:
+    return field.with_type(normal_type(field.type))
+
+
+def normal(array: pa.Array) -> pa.Array:
+    """An array, however nested, in layouts that Arrow's own functions and Parquet writer take.
+
+    Views become plain lists, texts and bytes, runs and extension types their values; the rest stays.
+
+    >>> normal(pa.array([["a"]], pa.list_view(pa.string_view()))).type
+    ListType(list<item: string>)
+    """
+    type_ = normal_type(array.type)
+    return array if type_ == array.type else _normal(array, type_)
+
+
+def _normal(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    array = unencoded(array)
+    if pa.types.is_struct(type_):
+        children = [normal(array.field(index)) for index in range(type_.num_fields)]
+        return pa.Array.from_buffers(type_, len(array), [_bitmap(array)], children=children)
+    if pa.types.is_map(type_):
+        pairs = pa.StructArray.from_arrays(
+            [normal(array.keys), normal(array.items)], fields=[type_.key_field, type_.item_field]
+        )
+        return _in_place(array, type_, array.buffers()[:2], [pairs])
+    if pa.types.is_nested(type_):
+        if pa.types.is_list(type_):
+            array = as_list(array)
+        buffers = array.buffers()[: 1 if pa.types.is_fixed_size_list(type_) else 2]
+        return _in_place(array, type_, buffers, [normal(array.values)])
+    return array.cast(type_)
+
+
+def _bitmap(array: pa.Array) -> pa.Buffer | None:
+    """The validity of an array from bit 0 on."""
+    return pc.is_valid(array).buffers()[1] if array.null_count else None
+
+
+def normal_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema that `normal_table` gives a table.
+
+    >>> normal_schema(pa.schema([("a", pa.string_view())])).field("a").type
+    DataType(string)
+    """
+    return pa.schema([_normal_field(field) for field in schema], schema.metadata)
+
+
+def normal_table(table: pa.Table) -> pa.Table:
+    """A table in normal layouts; itself if it is.
+
+    >>> normal_table(pa.table({"a": pa.array(["x"], pa.string_view())})).schema.field("a").type
+    DataType(string)
+    """
+    schema = normal_schema(table.schema)
+    if schema.equals(table.schema):
+        return table
+    columns = [
+        column
+        if column.type == field.type
+        else pa.chunked_array([normal(checked(chunk)) for chunk in column.chunks], field.type)
+        for column, field in zip(table.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

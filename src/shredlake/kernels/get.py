@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.kernels.arrow_forms import as_binary, as_list, checked, unencoded_type
+from shredlake.errors import CastError
+from shredlake.kernels.arrow_forms import as_binary, as_list, checked, normal, unencoded_type
 from shredlake.kernels.cast_column import cast_typed
 from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import check_column, column_of, part, validity_of
@@ -67,7 +68,17 @@ def get(
     casting = Casting(session_zone(timezone), strict, Path(steps).normalized(), dialect=dialect)
     work = partial(_get_piece, steps, target, casting)
     result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)
-    return result if type is None or result.type == type else result.cast(type)
+    return result if type is None or result.type == type else _laid_out(result, type)
+
+
+def _laid_out(result: Column, type_: pa.DataType) -> Column:
+    """A result in the layout that was asked for."""
+    try:
+        return result.cast(type_)
+    except pa.ArrowNotImplementedError:  # list views: pyarrow 26 does not cast to all of them
+        return pa.array(result.to_pylist(), type_)
+    except pa.ArrowInvalid as error:
+        raise CastError(f"the result does not fit {type_}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -100,7 +111,7 @@ class Group:
 
 def _elements_at(lists: pa.Array, index: int) -> pa.StructArray:
     """The element of each list at the index; null where there is none."""
-    lists = as_list(checked(lists))
+    lists = as_list(normal(checked(lists)))
     starts = lists.offsets.slice(0, len(lists)).cast(pa.int64())
     there = pc.greater(pc.list_value_length(lists), index)
     return lists.values.take(pc.if_else(there, pc.add(starts, index), None))

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr import Get
 from shredlake.expr.parse import parse_columns
+from shredlake.kernels.arrow_forms import normal_schema, normal_table
 from shredlake.parquet.arrange import arrange, plan_shredding
 from shredlake.parquet.bounds import binary_leaves, without_bounds
 from shredlake.parquet.chunks import Chunks
@@ -146,7 +147,7 @@ class ParquetWriter:
     ) -> None:
         """`variants` says which columns are Variants; without it, those of a Variant's shape are."""
         self.options = options or WriteOptions()
-        self._schema = schema
+        self._schema = schema = normal_schema(schema)
         self._shredding = shredding
         self._plan = plan_shredding(schema, None if shredding == "infer" else shredding, variants)
         self._metadata = dict(metadata or {})
@@ -169,7 +170,7 @@ class ParquetWriter:
             raise
 
     def _checked(self, data: pa.Table | pa.RecordBatch) -> pa.Table:
-        table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        table = normal_table(data if isinstance(data, pa.Table) else pa.Table.from_batches([data]))
         if table.schema.equals(self._schema):
             return table
         if set(table.column_names) != set(self._schema.names):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from shredlake import (
+    CastError,
     InvalidValue,
     MalformedVariant,
     ShreddingSchema,
@@ -18,11 +20,13 @@ from shredlake import (
     get,
     infer_schema,
     profile,
+    read_parquet,
     shred,
     to_json,
     to_python,
     unshred,
     validate,
+    write_parquet,
 )
 from shredlake.kernels.arrow_forms import as_list, checked, unencoded
 from shredlake.kernels.checksum import checksum
@@ -181,3 +185,63 @@ def test_every_layout_and_its_slices(array: pa.Array) -> None:
 
 def _as_python(row: Any) -> Any:
     return float(row) if "float" in type(row).__name__ else row
+
+
+class Wrapped(pa.ExtensionType):
+    """The canonical extension type of Variants, as other libraries make it."""
+
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "arrow.parquet.variant")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize("schema", [None, "struct<a bigint>"])
+def test_variants_in_an_extension_type(schema: str | None, tmp_path: Path) -> None:
+    column = from_json(pa.array(['{"a":1}', None, '"x"']))
+    given = column if schema is None else shred(column, ShreddingSchema.parse(schema))
+    wrapped = pa.ExtensionArray.from_storage(Wrapped(given.type), given)
+    for each in (wrapped, pa.chunked_array([wrapped])):
+        assert to_json(each).to_pylist() == to_json(column).to_pylist()
+        assert get(each, "$.a", pa.int64()).to_pylist() == [1, None, None]
+        assert to_python(from_arrow(each)) == to_python(column)
+    write_parquet(pa.table({"v": wrapped}), tmp_path / "f.parquet", shredding="infer")
+    assert to_json(read_parquet(tmp_path / "f.parquet")["v"]).to_pylist() == to_json(column).to_pylist()
+
+
+@pytest.mark.parametrize("array", LAYOUTS, ids=lambda array: str(array.type))
+def test_plain_columns_of_every_layout_are_written(array: pa.Array, tmp_path: Path) -> None:
+    write_parquet(pa.table({"c": array, "s": struct_of_one(array)}), tmp_path / "f.parquet")
+    found = read_parquet(tmp_path / "f.parquet")
+    assert found["c"].to_pylist() == array.to_pylist()
+    assert found["s"].to_pylist() == [{"c": row} for row in array.to_pylist()]
+
+
+def struct_of_one(array: pa.Array) -> pa.StructArray:
+    return pa.StructArray.from_arrays([array], ["c"])
+
+
+def test_get_of_layouts() -> None:
+    column = from_json(pa.array(['{"x":["a","b"]}', '{"x":[]}', '{"x":null}', '{"x":["c"]}']))
+    for type_ in (pa.list_view(pa.string()), pa.large_list_view(pa.string_view())):
+        found = get(column, "$.x", type_)
+        assert (found.type, found.to_pylist()) == (type_, [["a", "b"], [], None, ["c"]])
+    required = pa.struct([pa.field("x", pa.list_(pa.string()), nullable=False)])
+    with pytest.raises(CastError, match="does not fit"):
+        get(column, "$", required)
+
+
+def test_get_through_views() -> None:
+    values = pa.array([{"value": None, "typed_value": text} for text in ("a", "b", "c")], VIEWS)
+    starts, sizes = pa.array([0, 2, 2], pa.int32()), pa.array([2, 0, 1], pa.int32())
+    lists = pa.ListViewArray.from_arrays(starts, sizes, values)
+    metadata = pa.array([b"\x01\0\0"] * 3, pa.binary_view())
+    column = pa.StructArray.from_arrays(
+        [metadata, pa.nulls(3, pa.binary_view()), lists], ["metadata", "value", "typed_value"]
+    )
+    assert get(column, "$[0]", pa.string()).to_pylist() == ["a", None, "c"]
+    assert to_json(column).to_pylist() == ['["a","b"]', "[]", '["c"]']
+
+
+VIEWS = pa.struct([("value", pa.binary_view()), ("typed_value", pa.string_view())])
