@@ -43,7 +43,7 @@ from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write import WriteOptions
 from shredlake.spark.columns import at
 from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
-from shredlake.spark.engine import SparkEngine, collected
+from shredlake.spark.engine import SparkEngine, collected, translated
 from shredlake.spark.frames import from_spark, spark_batch, spark_type
 from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
 from shredlake.spark.ingest_frame import spark_order
@@ -324,7 +324,11 @@ def _sorted_by_spark(
         *(at((name,)).asc_nulls_last() for name in snapshot.metadata.partition_columns),
         *spark_order(job.sort_by),
     ]
-    rows = rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+    try:
+        rows = rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+        rows.schema  # noqa: B018 - over Connect a key is first looked at here
+    except Exception as error:
+        raise translated(error) from error
     # Spark has sorted. Its ranges are not equally large: only what is far too large is cut.
     unsorted = replace(job, sort_by=(), gather_bytes=GATHER_BYTES, file_bytes=2 * job.file_bytes)
     answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"), watch)

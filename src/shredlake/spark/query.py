@@ -152,9 +152,17 @@ def register(
     Queries on it are planned by Spark alone: it reads shredded paths, but skips no file by Variant statistics
     and no row group. Use `sql` for that.
     """
+    from pyspark.errors import AnalysisException
+
     fit(spark)
     snapshot = _latest(table, storage_options)
-    native(spark, snapshot).createOrReplaceTempView(name)
+    frame = native(spark, snapshot)
+    try:
+        frame.createOrReplaceTempView(name)
+    except AnalysisException as error:
+        raise InvalidExpression(
+            f"{name!r} can't be the name of a view: use one name, in backticks where it is not a plain word"
+        ) from error
     registered(spark, name, snapshot)
 
 

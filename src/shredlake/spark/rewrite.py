@@ -36,6 +36,7 @@ from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.types import VARIANT
+from shredlake.spark.frames import NOT_IN_SPARK
 
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
 """Functions that take a Variant and a path; whether a value that does not cast raises."""
@@ -349,6 +350,8 @@ class _Matcher:
             return None
         if not isinstance(projection.expr, Get) or projection.expr.type in (None, VARIANT):
             return None
+        if projection.expr.type.name in NOT_IN_SPARK:
+            return None  # this Spark may know it, or say that it does not
         spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
         keys = [step for step in projection.expr.path.steps if isinstance(step, str)]
         return _Match(spelled, replace(projection.expr, strict=strict), end, keys[-1] if keys else "")

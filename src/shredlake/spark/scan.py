@@ -50,6 +50,7 @@ from shredlake.expr import (
     references,
 )
 from shredlake.expr.ast import IsVariantNull, walk
+from shredlake.expr.types import BOOLEAN
 from shredlake.kernels import get
 from shredlake.spark.columns import Names, at, column_of, combined, constant
 from shredlake.spark.explain import SparkExplain, explain
@@ -196,7 +197,7 @@ class SparkScan:
     def _needs_worker(self, add: Add) -> str:
         """Why plain columns, or the file's name, keep Spark from reading a file by itself, if they do."""
         mapping = self.snapshot.settings.mapping_mode
-        if mapping == "id":
+        if mapping == "id" and self.references:
             return "columns are found by id"
         if is_hidden(add):
             return "Spark hides files of such names"
@@ -267,8 +268,7 @@ class SparkScan:
             value = columns[name]
             failed = self.strict_paths.get(ref, "") if isinstance(ref, Get) else ""
             if isinstance(ref, Get) and failed in columns:
-                problem = f"{ref.column}:{ref.path}: the value does not cast to {ref.type}"
-                value = F.when(columns[failed], F.raise_error(F.lit(problem))).otherwise(value)
+                value = F.when(columns[failed], F.raise_error(F.lit(_problem(ref)))).otherwise(value)
             yield value.alias(name)
 
     def explain(self) -> SparkExplain:
@@ -426,9 +426,15 @@ class SparkScan:
 
     def _worker_read(self, group: Group) -> DataFrame:
         """Files that only our own reader understands, or reads better: a few per task."""
+        from pyspark.sql.types import BooleanType, StructField, StructType
+
         snapshot = self.snapshot.without_files()
         projections = tuple(Projection(name, lenient(ref)) for ref, name in self.references.items())
         projections += tuple(Projection(name, _failed(ref)) for ref, name in self.strict_paths.items())
+        row_type = self._row_type
+        if not projections:  # rows are counted even without columns
+            projections = (Projection("row", Literal(True, BOOLEAN)),)
+            row_type = StructType([StructField("row", BooleanType())])
         kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
         predicate = self.local.query.predicate
         if predicate is not None:
@@ -443,7 +449,7 @@ class SparkScan:
                 finally:
                     data.file.close()
 
-        return from_tasks(self.spark, list(_packed(group.adds)), rows_of, self._row_type)
+        return from_tasks(self.spark, list(_packed(group.adds)), rows_of, row_type)
 
     # ── names and types ─────────────────────────────────────────────────────────────────────────────────
 
@@ -496,6 +502,15 @@ def does_not_cast(column: pa.Array, path: Path, cast: pa.Array) -> pa.Array:
     is_null = pc.and_(pc.equal(value, 1), pc.equal(pc.binary_slice(there.field("value"), 0, 1), b"\x00"))
     present = pc.and_(there.is_valid(), pc.invert(pc.fill_null(is_null, False)))
     return pc.and_(present, cast.is_null())
+
+
+def _problem(ref: Get) -> str:
+    """What to say of a value that must cast and does not."""
+    path = str(ref.path).removeprefix("$").removeprefix(".")
+    return (
+        f"{ref.column}:{path}::{ref.type}: a value does not cast to {ref.type}. To get NULL for it, use "
+        f"try_variant_get({ref.column}, {str(ref.path)!r}, '{ref.type}') in sql, or read without strict"
+    )
 
 
 def _effective(own: bool | None, default: bool) -> bool:

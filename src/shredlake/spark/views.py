@@ -37,6 +37,7 @@ _registered: Final[LruCache[tuple[SparkSession, str], tuple[Any, Snapshot]]] = L
 
 def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The query as Spark understands it where each name means a frame, whatever else it means outside."""
+    from pyspark.errors import ParseException
     from pyspark.sql import DataFrame
 
     unique = {name: f"__shredlake_{uuid4().hex}" for name in frames}
@@ -51,6 +52,9 @@ def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -
             _show(catalog, unique[name], frame)
         # Past what PySpark does for parameters.
         return DataFrame(spark._jsparkSession.sql(text), spark)
+    except ParseException:
+        spark._jsparkSession.sessionState().sqlParser().parsePlan(query)  # the same, of the user's own text
+        raise
     finally:
         for name in unique.values():
             catalog.dropTempView(name)
