@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shredlake.kernels.arrow_forms import normal_schema
 from shredlake.parquet.entries import list_values, map_lists
 
 
@@ -91,7 +92,8 @@ def nan_leaves(table: pa.Table) -> set[int]:
 def leaf_statistics(metadata: pq.FileMetaData, schema: pa.Schema, with_nan: set[int]) -> list[LeafStatistics]:
     """The statistics of every leaf column, in order; `schema` is the Arrow schema of the file."""
     return [
-        _leaf(metadata, column, type_, column in with_nan) for column, (_, type_) in enumerate(leaves(schema))
+        _leaf(metadata, column, type_, column in with_nan)
+        for column, (_, type_) in enumerate(leaves(normal_schema(schema)))
     ]
 
 
