@@ -89,6 +89,9 @@ class Group:
     value: pa.Array | None
     typed: pa.Array | None
     valid: pa.Array | None
+    required: bool = False
+    """Whether a row without parts is a Variant null, as the root and elements of arrays are; a field without
+    parts is missing."""
 
     def child(self, step: str | int) -> Group | None:
         """The node one step further, None if the path is not shredded there."""
@@ -99,8 +102,9 @@ class Group:
             group = part(typed, step)
             return None if group is None else self.below(group, typed)
         if isinstance(step, int) and is_list_like(typed.type):
-            elements = _elements_at(typed, step)
-            return self.below(elements, elements)
+            elements, there = _elements_at(typed, step)
+            value, inner = part(elements, "value"), part(elements, "typed_value")
+            return Group(self.metadata, value, inner, _both(self.valid, there), required=True)
         return None
 
     def below(self, group: pa.StructArray, present: pa.Array) -> Group:
@@ -109,12 +113,12 @@ class Group:
         return Group(self.metadata, value, typed, _both(self.valid, validity_of(present)))
 
 
-def _elements_at(lists: pa.Array, index: int) -> pa.StructArray:
-    """The element of each list at the index; null where there is none."""
+def _elements_at(lists: pa.Array, index: int) -> tuple[pa.StructArray, pa.Array]:
+    """The element of each list at the index, null where there is none; and where there is one."""
     lists = as_list(normal(checked(lists)))
     starts = lists.offsets.slice(0, len(lists)).cast(pa.int64())
-    there = pc.greater(pc.list_value_length(lists), index)
-    return lists.values.take(pc.if_else(there, pc.add(starts, index), None))
+    there = pc.fill_null(pc.greater(pc.list_value_length(lists), index), False)
+    return lists.values.take(pc.if_else(there, pc.add(starts, index), None)), there
 
 
 def _both(a: pa.Array | None, b: pa.Array | None) -> pa.Array | None:
@@ -134,7 +138,9 @@ def _get_piece(
     steps: Steps, target: Target, casting: Casting, first_row: int, piece: pa.StructArray
 ) -> pa.Array:
     metadata = as_binary(part(piece, "metadata"))
-    group = Group(metadata, part(piece, "value"), part(piece, "typed_value"), validity_of(piece))
+    group = Group(
+        metadata, part(piece, "value"), part(piece, "typed_value"), validity_of(piece), required=True
+    )
     depth = 0
     for step in steps:
         child = group.child(step)
@@ -142,7 +148,7 @@ def _get_piece(
             break
         group, depth = child, depth + 1
     here = replace(casting, first_row=first_row)
-    reader = _Reader(group, is_root=not steps, rest=steps[depth:], casting=here)
+    reader = _Reader(group, rest=steps[depth:], casting=here)
     return reader.variants() if isinstance(target, AnyVariant) else reader.cast_to(target)
 
 
@@ -151,7 +157,6 @@ class _Reader:
     """The deepest shredded node on the path, and the rest of the path, for one piece of a column."""
 
     group: Group
-    is_root: bool
     rest: Steps
     casting: Casting
 
@@ -164,12 +169,11 @@ class _Reader:
         group = self.group
         if group.typed is None or self.rest:
             found = self.extract(None)
-            if self.is_root:
+            if group.required and not self.rest:
                 return column_of(group.metadata, pc.fill_null(found, b"\x00"), None, group.valid)
             return column_of(group.metadata, found, None, validity_of(found))
         valid = group.valid
-        if not self.is_root:
-            # A missing root is a Variant null, as unshred has it; a missing field is nothing at all.
+        if not group.required:  # a missing field is nothing at all
             there = pc.is_valid(group.typed)
             there = there if group.value is None else pc.or_(there, pc.is_valid(group.value))
             valid = _both(valid, there)
