@@ -152,6 +152,11 @@ class Storage:
         with self.doing("opened"):
             return StoreFiles.at(self.uri, self.options)
 
+    @property
+    def store(self) -> Any:
+        """The obstore handle of a directory that is not local, opened in the same way."""
+        return cast(StoreFiles, self.files).store
+
     def list(self, prefix: str = "", start_after: str | None = None) -> list[Entry]:
         """Every object below `prefix`, sorted by key; only those after `start_after` where given."""
         return sorted(self.entries(prefix, start_after), key=lambda entry: entry.path)
@@ -209,8 +214,7 @@ class Storage:
             return storage.source(key)
         if self.is_local:
             return str(self.local_root / path), None
-        files = cast(StoreFiles, self.files)
-        return files.prefix + path, files.store
+        return cast(StoreFiles, self.files).prefix + path, self.store
 
     def destination(self, path: str) -> tuple[str, Any]:
         """Where the Parquet layer puts a new file; local directories are made."""

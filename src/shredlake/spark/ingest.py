@@ -132,7 +132,7 @@ class IngestOptions:
     """Properties of the table, if the job creates it."""
     force: bool = False
     """Whether a table may be created in a folder that already holds other files."""
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     writing: WriteOptions | None = None
     show_progress: bool = False
 

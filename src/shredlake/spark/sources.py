@@ -31,8 +31,9 @@ from urllib.parse import unquote, urlsplit
 import obstore
 import zstandard
 from obstore.exceptions import NotFoundError
-from obstore.store import from_url
 
+from shredlake.delta.secrets import shown_address
+from shredlake.delta.storage import Storage
 from shredlake.errors import PipelineError
 from shredlake.kernels.documents import Framing, framing
 
@@ -74,7 +75,7 @@ class SourceFile:
     size: int
     changed: str
     """A time of change or an entity tag: together with address and size it says which text this was."""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Credentials and the like for the object store."""
     path: str | None = None
     """Where the text is kept while the job runs, if it came through a pipe."""
@@ -131,7 +132,8 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
         matched = {file.uri: file for file in files}
         if not matched:
             raise PipelineError(
-                f"nothing to ingest at {one}: no file matches. Check the address and its wildcards."
+                f"nothing to ingest at {shown_address(one)}: no file matches. "
+                "Check the address and its wildcards."
             )
         found.update(matched)
     return sorted(found.values(), key=lambda file: file.uri)
@@ -192,7 +194,7 @@ def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFil
     # A store lists by prefix: everything up to the first wildcard.
     prefix = pattern[: min((pattern.find(mark) for mark in "*?[" if mark in pattern), default=len(pattern))]
     wild = prefix != pattern
-    store = from_url(root, **cast("dict[str, Any]", dict(options)))
+    store = Storage(root, options).store
     if wild and (entry := _head(store, pattern)) is not None:  # a name that only looks like a pattern
         yield _remote_file(f"{root}/{pattern}", entry, options)
         return
@@ -294,7 +296,7 @@ def location(file: SourceFile) -> tuple[str, Any]:
     if "://" not in file.uri:
         return file.uri, None
     root, key = _root_and_key(file.uri)
-    return key, from_url(root, **cast("dict[str, Any]", dict(file.options)))
+    return key, Storage(root, file.options).store
 
 
 def place(uri: str) -> tuple[str, ...]:
