@@ -354,7 +354,7 @@ def path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
         return None
     name = SQL_NAMES.get(kind, kind)
     try:
-        found = Path.parse(str(path.fields["value"])), parse_type(name)
+        found = Path.parse_spark(str(path.fields["value"])), parse_type(name)
     except ShredlakeError:
         return None
     return found if found[1].name == name else None  # a collation, or another precision of time
