@@ -7,12 +7,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, set_by_another_writer
 from shredlake.delta.properties import KNOWN, PREFIXES, TableProperties
+from shredlake.spark.export import migrate_files
+from shredlake.spark.local_engine import LocalEngine
 
 BAD: list[tuple[str, Any, str]] = [
     ("delta.checkpointInterval", "abc", "it can be a whole number, 1 or more"),
@@ -150,3 +153,14 @@ def test_typed_values() -> None:
     assert properties.v2_checkpoints
     assert properties.codec == "lz4"
     assert properties.file_retention_ms == 7 * 86_400_000
+
+
+def test_migrated_files_ask_the_property_too(tmp_path: Path) -> None:
+    documents = sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))
+    sl.write_draft(pa.table({"v": documents}), tmp_path / "old.parquet", {"v": "struct<a bigint>"})
+    table = tmp_path / "t"
+    sl.Table.create(table, pa.schema([("v", sl.variant())]))
+    migrate_files(LocalEngine(), str(tmp_path / "old.parquet"), str(table))
+    [path] = sl.Table(table).files().column("path").to_pylist()
+    assert "typed_value" not in str(pq.read_schema(table / path))
+    assert sl.Table(table).scan(["v:a::int AS a"]).to_arrow().column("a").to_pylist() == [1, 2]
