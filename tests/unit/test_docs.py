@@ -2,16 +2,23 @@
 
 Blocks of one page share their names, top to bottom, in an empty folder. A block with `>>>` is a doctest;
 others are executed. A block that needs Spark says so in its first line: `# needs Spark`.
+
+A console block that starts with `$ cat FILE` is a session on that file: the file is written with the lines
+that the block shows, the `shredlake` commands run, and what the block shows behind a command is its output.
 """
 
 from __future__ import annotations
 
 import doctest
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from shredlake.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -21,7 +28,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OUTSIDE = {"git", "cd", "pip", "python", "python3", "export", "source"}
+OUTSIDE = {"cat", "git", "cd", "pip", "python", "python3", "export", "source"}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -43,8 +50,10 @@ def page_id(page: Path) -> str:
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__docs__"}
-    for line, source in blocks(page, "python"):
-        if source.startswith("# needs Spark"):
+    for line, source in blocks(page, "python", "console"):
+        if source.startswith("$ cat "):
+            run_session(source)
+        if source.startswith(("# needs Spark", "$ ")):
             continue
         place = f"{page.name}, line {line}"
         if ">>>" in source:
@@ -57,15 +66,32 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             exec(compile("\n" * (line - 1) + source, str(page), "exec"), names)
 
 
+def run_session(source: str) -> None:
+    """Runs the commands of a console block, in the current folder, and compares their output."""
+    for part in re.split(r"^\$ ", source, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        program, *arguments = shlex.split(command)
+        if program == "cat":
+            Path(arguments[0]).write_text(shown)
+            continue
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, command
+        assert shown in ("", result.stdout), command
+
+
+def commands(source: str) -> list[str]:
+    """The commands of a block: its lines behind a `$`, or all of them if there is none."""
+    lines = re.findall(r"^\$ (.*)$", source, re.MULTILINE)
+    return lines or re.findall(r"^([a-z].*)$", source, re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_commands_exist(page: Path) -> None:
-    from shredlake.cli.app import app
-
     targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     verbs = {command.name for command in app.registered_commands}
     verbs |= {group.name for group in app.registered_groups}
     for _, source in blocks(page, "console", "bash", "sh"):
-        for command in re.findall(r"^\$? ?([a-z].*)$", source, re.MULTILINE):
+        for command in commands(source):
             words = command.split()
             if words[0] == "make":
                 assert words[1] in targets, command
