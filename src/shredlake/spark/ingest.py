@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 import os
 import sys
 import time
@@ -26,7 +25,6 @@ from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from shredlake.delta.actions import Add, Transaction
 from shredlake.delta.cleanup import removed_unless_committed
@@ -55,9 +53,9 @@ from shredlake.shredding.infer import infer_schema
 from shredlake.shredding.profile import Profile
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.computed import check_computed, computed_fields, kept, not_kept
-from shredlake.spark.local_engine import Engine, LocalEngine
+from shredlake.spark.local_engine import Engine, LocalEngine, Watch
 from shredlake.spark.once import Claim, Mark, claim_files, claim_job, has, job_mark
-from shredlake.spark.outcome import check_counts, check_json
+from shredlake.spark.outcome import check_counts, check_json, typed_share
 from shredlake.spark.rejects import (
     LineNumbers,
     discard_staged,
@@ -78,8 +76,6 @@ from shredlake.spark.task import (
     with_computed,
     write_splits,
 )
-
-_log = logging.getLogger(__name__)
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
@@ -206,7 +202,7 @@ def _ingest_files(
     if options.range_partition:
         job, tasks = sorted_here(job, splits, total)
     with progress("ingest", len(tasks), total, options.show_progress) as watch:
-        answers = engine.run(tasks, partial(write_splits, job), watch, tally)
+        answers = _run(engine, tasks, job, watch)
     results = [TaskResult.from_json(answer) for answer in answers]
     counted = zip(
         (split for task in tasks for split in task),
@@ -228,6 +224,23 @@ def sorted_here(
         )
     files = replace(job.files, gather_bytes=sys.maxsize)
     return replace(job, files=files), [tuple(splits)]
+
+
+def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watch: Watch) -> list[str]:
+    """Runs the tasks. If one fails, or at Ctrl-C, what the others wrote in this process is removed."""
+    finished: list[TaskResult] = []
+
+    def noted(result: str) -> tuple[int, int]:
+        finished.append(TaskResult.from_json(result))
+        return finished[-1].written, finished[-1].rejected
+
+    try:
+        counts = noted if isinstance(engine, LocalEngine) else tally
+        return engine.run(tasks, partial(write_splits, job), watch, counts)
+    except BaseException:
+        job.files.spec.storage.delete(decode_path(add["path"]) for made in finished for add in made.adds)
+        job.rejects.delete(made.staged for made in finished if made.staged is not None)
+        raise
 
 
 def tally(result: str) -> tuple[int, int]:
@@ -472,28 +485,3 @@ def made_meanwhile(plan: Snapshot, marks: Sequence[Mark]) -> Snapshot:
             "Nothing was added to it; run the job again"
         )
     return found
-
-
-def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
-    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns.
-
-    The rows are committed when this is asked, so a file that can't be read now is not an error.
-    """
-    try:
-        return _typed_share(storage, adds, physical) if adds else None
-    except Exception as error:
-        _log.warning("%s is written, but its share of typed bytes is not known: %s", storage.uri, error)
-        return None
-
-
-def _typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
-    typed = total = 0
-    with pq.ParquetFile(storage.open_input(decode_path(adds[0].path))) as file:
-        for group in range(file.metadata.num_row_groups):
-            for index in range(file.metadata.num_columns):
-                chunk = file.metadata.row_group(group).column(index)
-                if chunk.path_in_schema.startswith(physical + "."):
-                    total += chunk.total_compressed_size
-                    if chunk.path_in_schema.endswith(".typed_value"):
-                        typed += chunk.total_compressed_size
-    return typed / total if total else None

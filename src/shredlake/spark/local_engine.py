@@ -75,14 +75,20 @@ class LocalEngine:
         tally: Tally = no_tally,
     ) -> list[str]:
         rows = rejects = 0
+        told: set[int] = set()
         with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(work, task) for task in tasks]
             try:
                 for done, future in enumerate(as_completed(futures), 1):
-                    made = tally(future.result())
+                    result = future.result()
+                    told.add(id(future))
+                    made = tally(result)
                     rows, rejects = rows + made[0], rejects + made[1]
                     watch(done, rows, rejects)
             except BaseException:
                 pool.shutdown(cancel_futures=True)  # no use in starting what would be thrown away
+                for future in futures:  # whoever cleans up hears of all that was done
+                    if id(future) not in told and not future.cancelled() and future.exception() is None:
+                        tally(future.result())
                 raise
         return [future.result() for future in futures]

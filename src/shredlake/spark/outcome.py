@@ -1,12 +1,19 @@
-"""What must hold before an ingest is committed: every document accounted for, not too many of them bad."""
+"""What an ingest made: every document accounted for, not too many of them bad, how much is typed."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+import pyarrow.parquet as pq
+
+from shredlake.delta.actions import Add
+from shredlake.delta.storage import Storage, decode_path
 from shredlake.errors import NotJson, TooManyRejects, VerificationFailed
 from shredlake.spark.rejects import LineNumbers, Places, first_rejects, guess
 from shredlake.spark.task import TaskResult
+
+_log = logging.getLogger(__name__)
 
 
 def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers, table: str) -> None:
@@ -24,7 +31,7 @@ def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers
     count = sum(result.rejected for result in results)
     raise NotJson(
         f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
-        "committed; with max_rejects=1.0 (100%) the job goes on and keeps them as rejects"
+        "committed. Raise max_rejects to 100% to go on and keep them as rejects"
     )
 
 
@@ -46,3 +53,28 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
             f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
             "allows. Nothing was committed; run with more, or look at the source"
         )
+
+
+def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
+    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns.
+
+    The rows are committed when this is asked, so a file that can't be read now is not an error.
+    """
+    try:
+        return _typed_share(storage, adds, physical) if adds else None
+    except Exception as error:
+        _log.warning("%s is written, but its share of typed bytes is not known: %s", storage.uri, error)
+        return None
+
+
+def _typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
+    typed = total = 0
+    with pq.ParquetFile(storage.open_input(decode_path(adds[0].path))) as file:
+        for group in range(file.metadata.num_row_groups):
+            for index in range(file.metadata.num_columns):
+                chunk = file.metadata.row_group(group).column(index)
+                if chunk.path_in_schema.startswith(physical + "."):
+                    total += chunk.total_compressed_size
+                    if chunk.path_in_schema.endswith(".typed_value"):
+                        typed += chunk.total_compressed_size
+    return typed / total if total else None

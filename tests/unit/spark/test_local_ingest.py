@@ -695,3 +695,22 @@ def test_odd_names(tmp_path: Path, ingest: Ingest) -> None:
     for name in ("a%20b.ndjson", "a b.ndjson", "a#1.ndjson", "a?.ndjson", "[x].ndjson", "é.ndjson"):
         (tmp_path / name).write_text("{}\n")
         assert ingest(tmp_path / name).rows == 1, name
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, PipelineError])
+def test_a_job_that_ends_early_leaves_no_files(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    (tmp_path / "a.ndjson").write_bytes(LINES * 20 + b"bad\n")
+    module: Any = sys.modules["shredlake.spark.ingest"]
+    real = module.write_splits
+
+    def failing(job: Any, splits: Any) -> str:
+        if splits[0].number == 7:
+            raise error("stop")
+        return str(real(job, splits))
+
+    monkeypatch.setattr(module, "write_splits", failing)
+    with pytest.raises(error):
+        ingest(tmp_path / "a.ndjson", task_bytes=100)
+    assert not list(tmp_path.rglob("*.parquet"))
