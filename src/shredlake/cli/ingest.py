@@ -98,7 +98,7 @@ def _run(
     table: str,
     options: IngestOptions,
 ) -> IngestReport:
-    with running(_fitting(engine, size, options), size, master, remote) as chosen:
+    with running(_fitting(engine, kind, size, options), size, master, remote) as chosen:
         if isinstance(chosen, SparkEngine):
             return _on_spark(chosen, kind, sources, document, table, options)
         if kind == "json":
@@ -107,9 +107,10 @@ def _run(
         return ingest_batches(batches, schema, document or options.column, table, options)
 
 
-def _fitting(engine: EngineName, size: int, options: IngestOptions) -> EngineName:
+def _fitting(engine: EngineName, kind: Format, size: int, options: IngestOptions) -> EngineName:
     """Spark, unless told otherwise, where one process could not sort all rows."""
-    return "spark" if engine == "auto" and options.range_partition and size > LARGEST_SORT else engine
+    beyond = kind != "json" or size > LARGEST_SORT
+    return "spark" if engine == "auto" and options.range_partition and beyond else engine
 
 
 def computed_column(text: str) -> tuple[str, str]:

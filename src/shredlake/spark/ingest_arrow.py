@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta.spec import file_spec
 from shredlake.delta.storage import Storage
-from shredlake.errors import InvalidSchema
+from shredlake.errors import InvalidSchema, PipelineError
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.computed import computed_fields, not_kept
 from shredlake.spark.ingest import (
@@ -52,6 +52,11 @@ def ingest_batches(
     (1, 1)
     """
     started = time.monotonic()
+    if options.range_partition:
+        raise PipelineError(
+            "only Spark sorts the rows of Parquet, CSV and Delta sources over all files: use --engine spark, "
+            "or leave range_partition out and run optimize afterwards"
+        )
     if document not in schema.names:
         raise InvalidSchema(f"the source has no column {document!r}; it has {', '.join(schema.names)}")
     if document != options.column and options.column in schema.names:

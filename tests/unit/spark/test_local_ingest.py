@@ -34,6 +34,7 @@ from shredlake.errors import (
 )
 from shredlake.parquet.encodings import LEVELS, QUICK_LEVELS, choose_encodings
 from shredlake.spark.ingest import IngestOptions, ingest_text
+from shredlake.spark.ingest_arrow import ingest_batches
 from shredlake.spark.local_engine import LocalEngine
 from shredlake.spark.report import IngestReport, progress
 from shredlake.spark.task import Parsing
@@ -714,3 +715,10 @@ def test_a_job_that_ends_early_leaves_no_files(
     with pytest.raises(error):
         ingest(tmp_path / "a.ndjson", task_bytes=100)
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_batches_are_not_sorted_over_all_files(tmp_path: Path) -> None:
+    data = pa.table({"v": ["{}"]})
+    options = IngestOptions(sort_by=("v:a::int",), range_partition=True)
+    with pytest.raises(PipelineError, match="only Spark sorts"):
+        ingest_batches(data.to_batches(), data.schema, "v", str(tmp_path / "table"), options)
