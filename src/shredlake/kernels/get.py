@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.errors import CastError
-from shredlake.kernels.arrow_forms import as_binary, as_list, checked, normal, unencoded_type
+from shredlake.errors import CastError, MalformedVariant
+from shredlake.kernels.arrow_forms import as_binary, as_list, checked, normal, unencoded, unencoded_type
 from shredlake.kernels.cast_column import cast_typed
 from shredlake.kernels.chunks import Column, map_pieces
 from shredlake.kernels.columns import check_column, column_of, part, validity_of
@@ -34,6 +34,7 @@ from shredlake.kernels.targets import AnyVariant, Target, scalar_of, target_of
 from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, VariantType
+from shredlake.variant.types import MICROS_PER_DAY
 
 
 def get(
@@ -205,8 +206,20 @@ class _Reader:
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
         """A shredded scalar: the typed column, and `value` where the leaf is of another type."""
+        if source.type is VariantType.TIME:
+            _check_times(typed, self.casting)
         known = cast_typed(typed, source, target, self.casting)
         value = self.group.value
         if value is None or value.null_count == len(value):
             return known
         return choose(pc.is_valid(typed), checked(known), self.extract(target))
+
+
+def _check_times(times: pa.Array, casting: Casting) -> None:
+    """Raises for a time outside the day: Arrow takes any number, and shows it modulo a day."""
+    micros = pc.cast(unencoded(checked(times)), pa.time64("us")).cast(pa.int64())
+    wrong = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, MICROS_PER_DAY))
+    row = pc.index(wrong, True).as_py()
+    if row >= 0:
+        found = f"{casting.path} is a time of day of {micros[row].as_py()} microseconds"
+        raise MalformedVariant(f"row {casting.first_row + row}: {found}")
