@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,9 @@ def document(n: int) -> str:
     return f'{{"a":{a},"name":"{PREFIX}{n:05}","tags":["t{n % 3}","u"],"x":{n / 8}{extra}}}'
 
 
-def expected(n: int) -> str | None:
-    return kernels.to_json(kernels.from_json(pa.array([document(n)])))[0].as_py()
+def parsed(texts: pa.Array | pa.ChunkedArray) -> list[object]:
+    """Numbers as values: a file may hold 1.0 as a decimal, which prints as 1, or as a double, 1.0."""
+    return [json.loads(text) for text in texts.to_pylist()]
 
 
 QUERIES = {
@@ -48,7 +50,7 @@ def check_queries(path: Path) -> None:
         scan = scan_parquet(path, columns=["id", "v", "v:name::string AS name"], where=where)
         table = scan.to_arrow().sort_by("id")
         assert table["id"].to_pylist() == rows, where
-        assert kernels.to_json(table["v"]).to_pylist() == [expected(n) for n in rows]
+        assert parsed(kernels.to_json(table["v"])) == [json.loads(document(n)) for n in rows]
         assert table["name"].to_pylist() == [f"{PREFIX}{n:05}" for n in rows]
         assert scan_parquet(path, where=where).count() == len(rows)
 
