@@ -35,8 +35,8 @@ from shredlake.kernels.plan import plan_of
 from shredlake.kernels.sources import extend_metadata
 from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema, Untyped
 
-_NULL = pa.scalar(b"\x00", pa.binary())
-_EMPTY_OBJECT = pa.scalar(b"\x02\x00\x00", pa.binary())
+_NULL = b"\x00"
+_EMPTY_OBJECT = b"\x02\x00\x00"
 
 
 def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = None) -> Column:
@@ -123,7 +123,7 @@ class _Reshredding:
         missing = _both(pc.is_null(value), None if group.typed is None else pc.is_null(group.typed))
         missing = _both(missing, group.exists)
         if pc.any(missing).as_py():
-            value = pc.if_else(missing, _NULL, value)
+            value = pc.if_else(missing, pa.scalar(_NULL, pa.binary()), value)
         return self.group(Parts(value, group.typed, group.exists), old, new)
 
     def group(self, group: Parts, old: Node, new: Node) -> Parts:
@@ -153,7 +153,9 @@ class _Reshredding:
             )
             value = self.whole(Parts(value, leaving, group.exists), Object(dropped)).value
             value = pc.if_else(
-                _both(objects, pc.equal(value, _EMPTY_OBJECT)), pa.scalar(None, pa.binary()), value
+                _both(objects, pc.equal(value, pa.scalar(_EMPTY_OBJECT, pa.binary()))),
+                pa.scalar(None, pa.binary()),
+                value,
             )
         entered: dict[str, Parts] = {}
         if added and value.null_count < len(value):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -31,10 +31,21 @@ from shredlake.shredding.schema import (
 )
 from shredlake.variant.metadata import Dictionary
 
-OBJECT_HEADERS: Final = pa.array([bytes([header]) for header in range(2, 256, 4)], pa.binary())
-ARRAY_HEADERS: Final = pa.array([bytes([header]) for header in range(3, 256, 4)], pa.binary())
 MICROS_PER_DAY: Final = 86_400_000_000
 PREVIEW: Final = 16
+_OBJECT, _ARRAY = 2, 3
+
+
+@cache
+def _headers(basic_type: int) -> pa.Array:
+    """All first bytes of values of a basic type, which is in the lowest two bits."""
+    return pa.array([bytes([header]) for header in range(basic_type, 256, 4)], pa.binary())
+
+
+def objects_and_arrays(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Which values are objects and which are arrays, by their headers."""
+    header = pc.binary_slice(values, 0, 1)
+    return pc.is_in(header, _headers(_OBJECT)), pc.is_in(header, _headers(_ARRAY))
 
 
 @dataclass(frozen=True)
@@ -130,14 +141,12 @@ class DataCheck:
         values = value.take(indices)
         owners = entries.place.owners(self.place)
         metadata = self.metadata.take(indices if owners is None else owners.take(indices))
-        header = pc.binary_slice(values, 0, 1)
         return Residual(
             entries,
             indices,
             pa.StructArray.from_arrays([metadata, values], fields=list(kernels.variant())),
             has_typed.take(indices),
-            pc.is_in(header, OBJECT_HEADERS),
-            pc.is_in(header, ARRAY_HEADERS),
+            *objects_and_arrays(values),
         )
 
     def residual(self, residual: Residual) -> Iterator[Violation]:

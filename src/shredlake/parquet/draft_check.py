@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
-from shredlake.parquet.check_data import ARRAY_HEADERS, OBJECT_HEADERS, malformed, path_with_indices
+from shredlake.parquet.check_data import malformed, objects_and_arrays, path_with_indices
 from shredlake.parquet.draft_columns import variant_array
 from shredlake.parquet.draft_layout import draft_schema, draft_types
 from shredlake.parquet.entries import Place, groups_in
@@ -104,8 +104,7 @@ class _Check:
         broken = malformed(column)
         for position, problem in broken.items():
             yield self.breach("draft-malformed", level, indices[position], problem.problem, problem.path)
-        header = pc.binary_slice(column.field("value"), 0, 1)
-        is_object, is_array = pc.is_in(header, OBJECT_HEADERS), pc.is_in(header, ARRAY_HEADERS)
+        is_object, is_array = objects_and_arrays(column.field("value"))
         filled = {part: array.take(pa.array(indices, pa.int64())) for part, array in has.items()}
         for rule, wrong in self.beside(is_object, is_array, filled):
             for position in pc.indices_nonzero(wrong).to_pylist():

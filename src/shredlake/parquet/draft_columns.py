@@ -28,7 +28,7 @@ from shredlake import kernels
 from shredlake.errors import MalformedVariant, ShreddingConflict
 from shredlake.kernels.explain import in_row
 from shredlake.kernels.layout import shredded_type, typed_value_type, variant
-from shredlake.parquet.check_data import ARRAY_HEADERS, OBJECT_HEADERS
+from shredlake.parquet.check_data import objects_and_arrays
 from shredlake.parquet.draft_layout import draft_array, draft_rows, draft_schema
 from shredlake.parquet.entries import Place
 from shredlake.shredding.draft import DraftNode, reconstruct_draft, shred_draft, todays_node
@@ -233,9 +233,8 @@ class _Move:
         )
         odd += kernels.validate(pieces)["row"].to_pylist()
         self.odd[self.rows(pa.array(odd, pa.int64()), place)] = True
-        header = pc.binary_slice(value, 0, 1)
-        is_object = pc.is_in(header, OBJECT_HEADERS)
-        return _Residual(value, there, is_object, pc.is_in(header, ARRAY_HEADERS), pieces.filter(is_object))
+        is_object, is_array = objects_and_arrays(value)
+        return _Residual(value, there, is_object, is_array, pieces.filter(is_object))
 
     def dictionary_end(self, piece: bytes) -> int:
         if piece.startswith(EMPTY_METADATA):

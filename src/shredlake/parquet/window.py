@@ -25,9 +25,7 @@ from shredlake.parquet.file import OpenFile
 from shredlake.parquet.nested import replace_variants
 from shredlake.parquet.replace import Names
 from shredlake.parquet.rows import Rows
-
-EMPTY_METADATA = pa.scalar(bytes.fromhex("010000"), pa.binary())
-"""Stands in where no row needs a dictionary of names."""
+from shredlake.variant.metadata import EMPTY_METADATA
 
 WORTH_DROPPING = 0.5
 """As long as more than this share of the rows is left, copying them takes longer than judging all again."""
@@ -264,7 +262,7 @@ def _with_metadata(column: pa.StructArray) -> pa.StructArray:
     """A Variant column of which only some leaves were read, with a `metadata` that nobody will look at."""
     if column.type.get_field_index("metadata") >= 0:
         return column
-    metadata = pa.repeat(EMPTY_METADATA, len(column))
+    metadata = pa.repeat(pa.scalar(EMPTY_METADATA, pa.binary()), len(column))
     children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
     fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
