@@ -1,87 +1,94 @@
-"""Semi-structured data at the speed of relational tables."""
+"""Semi-structured data at the speed of relational tables.
 
-from shredlake.delta.table import Table
-from shredlake.errors import (
-    CastError,
-    CommitConflict,
-    CommitUncertain,
-    ConstraintViolation,
-    CorruptLog,
-    FileMissing,
-    InvalidExpression,
-    InvalidFile,
-    InvalidJson,
-    InvalidPath,
-    InvalidSchema,
-    InvalidValue,
-    MalformedVariant,
-    MissingDependency,
-    NoSuchElement,
-    NotATable,
-    NotJson,
-    PipelineError,
-    ReadFailed,
-    ShreddingConflict,
-    ShredlakeError,
-    StoreRefused,
-    TableError,
-    TableExists,
-    TooManyRejects,
-    UnsupportedExpression,
-    UnsupportedFeature,
-    VerificationFailed,
-    VersionNotFound,
-    WrongType,
-)
-from shredlake.kernels import (
-    from_arrow,
-    from_json,
-    get,
-    infer_schema,
-    is_variant,
-    merge_profiles,
-    profile,
-    profile_bytes,
-    reshred,
-    shred,
-    shredded_type,
-    shredding_schema,
-    to_json,
-    to_python,
-    unshred,
-    validate,
-    variant,
-)
-from shredlake.parquet.check import check
-from shredlake.parquet.draft import convert_draft, read_draft, write_draft
-from shredlake.parquet.explain import Explain
-from shredlake.parquet.inspect import FileReport, inspect
-from shredlake.parquet.read import read_parquet
-from shredlake.parquet.rules import Violation
-from shredlake.parquet.scan import Scan, scan_parquet
-from shredlake.parquet.write import FileFacts, ParquetWriter, WriteOptions, write_parquet
-from shredlake.shredding.decisions import InferredSchema
-from shredlake.shredding.profile import Profile
-from shredlake.shredding.schema import ShreddingSchema
-from shredlake.variant.builder import VariantBuilder
-from shredlake.variant.path import Path
-from shredlake.variant.scalars import (
-    Date,
-    Decimal4,
-    Decimal8,
-    Decimal16,
-    Float32,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Timestamp,
-    TimestampNanos,
-    TimestampNtz,
-    TimestampNtzNanos,
-)
-from shredlake.variant.types import VariantType
-from shredlake.variant.value import Variant
+Every public name is imported from its module when it is first used, so `import shredlake` takes milliseconds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shredlake.delta.table import Table
+    from shredlake.errors import (
+        CastError,
+        CommitConflict,
+        CommitUncertain,
+        ConstraintViolation,
+        CorruptLog,
+        FileMissing,
+        InvalidExpression,
+        InvalidFile,
+        InvalidJson,
+        InvalidPath,
+        InvalidSchema,
+        InvalidValue,
+        MalformedVariant,
+        MissingDependency,
+        NoSuchElement,
+        NotATable,
+        NotJson,
+        PipelineError,
+        ReadFailed,
+        ShreddingConflict,
+        ShredlakeError,
+        StoreRefused,
+        TableError,
+        TableExists,
+        TooManyRejects,
+        UnsupportedExpression,
+        UnsupportedFeature,
+        VerificationFailed,
+        VersionNotFound,
+        WrongType,
+    )
+    from shredlake.kernels import (
+        from_arrow,
+        from_json,
+        get,
+        infer_schema,
+        is_variant,
+        merge_profiles,
+        profile,
+        profile_bytes,
+        reshred,
+        shred,
+        shredded_type,
+        shredding_schema,
+        to_json,
+        to_python,
+        unshred,
+        validate,
+        variant,
+    )
+    from shredlake.parquet.check import check
+    from shredlake.parquet.draft import convert_draft, read_draft, write_draft
+    from shredlake.parquet.explain import Explain
+    from shredlake.parquet.inspect import FileReport, inspect
+    from shredlake.parquet.read import read_parquet
+    from shredlake.parquet.rules import Violation
+    from shredlake.parquet.scan import Scan, scan_parquet
+    from shredlake.parquet.write import FileFacts, ParquetWriter, WriteOptions, write_parquet
+    from shredlake.shredding.decisions import InferredSchema
+    from shredlake.shredding.profile import Profile
+    from shredlake.shredding.schema import ShreddingSchema
+    from shredlake.variant.builder import VariantBuilder
+    from shredlake.variant.path import Path
+    from shredlake.variant.scalars import (
+        Date,
+        Decimal4,
+        Decimal8,
+        Decimal16,
+        Float32,
+        Int8,
+        Int16,
+        Int32,
+        Int64,
+        Timestamp,
+        TimestampNanos,
+        TimestampNtz,
+        TimestampNtzNanos,
+    )
+    from shredlake.variant.types import VariantType
+    from shredlake.variant.value import Variant
 
 __all__ = [
     "CastError",
@@ -170,3 +177,62 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "shredlake.delta.table": "Table",
+    "shredlake.errors": (
+        "CastError CommitConflict CommitUncertain ConstraintViolation CorruptLog FileMissing "
+        "InvalidExpression InvalidFile InvalidJson InvalidPath InvalidSchema InvalidValue "
+        "MalformedVariant MissingDependency NoSuchElement NotATable NotJson PipelineError ReadFailed "
+        "ShreddingConflict ShredlakeError StoreRefused TableError TableExists TooManyRejects "
+        "UnsupportedExpression UnsupportedFeature VerificationFailed VersionNotFound WrongType"
+    ),
+    "shredlake.kernels": (
+        "from_arrow from_json get infer_schema is_variant merge_profiles profile profile_bytes reshred "
+        "shred shredded_type shredding_schema to_json to_python unshred validate variant"
+    ),
+    "shredlake.parquet.check": "check",
+    "shredlake.parquet.draft": "convert_draft read_draft write_draft",
+    "shredlake.parquet.explain": "Explain",
+    "shredlake.parquet.inspect": "FileReport inspect",
+    "shredlake.parquet.read": "read_parquet",
+    "shredlake.parquet.rules": "Violation",
+    "shredlake.parquet.scan": "Scan scan_parquet",
+    "shredlake.parquet.write": "FileFacts ParquetWriter WriteOptions write_parquet",
+    "shredlake.shredding.decisions": "InferredSchema",
+    "shredlake.shredding.profile": "Profile",
+    "shredlake.shredding.schema": "ShreddingSchema",
+    "shredlake.variant.builder": "VariantBuilder",
+    "shredlake.variant.path": "Path",
+    "shredlake.variant.scalars": (
+        "Date Decimal4 Decimal8 Decimal16 Float32 Int8 Int16 Int32 Int64 Timestamp TimestampNanos "
+        "TimestampNtz TimestampNtzNanos"
+    ),
+    "shredlake.variant.types": "VariantType",
+    "shredlake.variant.value": "Variant",
+}
+"""The module of every public name."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+_PACKAGES = {"caches", "delta", "errors", "expr", "json", "kernels", "parquet", "shredding"}
+"""Parts that are attributes of `shredlake` without an import of their own."""
+
+# The import system binds a package's name when the package is first imported. `variant` is also the name of a
+# public function, and the function wins.
+import_module("shredlake.variant")
+globals().pop("variant")
+
+if not TYPE_CHECKING:  # a type checker would accept any name
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return globals()[name]
+        if name in _PACKAGES:
+            return import_module(f"shredlake.{name}")
+        raise AttributeError(f"module 'shredlake' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,6 @@
-"""The `shredlake` command: answers Ctrl-C from its first moment, while the library is still being loaded.
+"""The `shredlake` command. It answers Ctrl-C from its first moment, while the command line is still loading.
 
-A package of its own, because importing any part of `shredlake` takes the second in which this matters.
+It is a package of its own, so that nothing of `shredlake` is imported before the signal handler is set.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 
 
 def main() -> None:
-    """Loads the command line and runs it."""
+    """Loads and runs the command line."""
     signal.signal(signal.SIGINT, _interrupted)
     from shredlake.cli.app import main as run
 

@@ -41,6 +41,14 @@ def test_all_errors_are_public() -> None:
         assert re.search(rf"\b{name}\b", errors.__doc__), f"{name} is not drawn in the tree"
 
 
-def test_the_package_root_holds_no_logic() -> None:
-    for node in ast.parse(SOURCE.read_text()).body:
-        assert isinstance(node, ast.Expr | ast.ImportFrom | ast.Assign), ast.unparse(node)
+def test_names_are_known_to_readers_of_types_and_at_run_time() -> None:
+    """A name stands in `__all__`, among the imports for type checkers, and in the table of modules."""
+    [typed] = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)][:1]
+    imports = {
+        alias.name: node.module
+        for node in typed.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imports == shredlake._HOMES
+    assert set(imports) == set(shredlake.__all__) <= set(dir(shredlake))

@@ -49,7 +49,7 @@ def advise(
     compare: bool = typer.Option(False, "--compare", help="Show what other engines' rules would choose."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
-    """Say what to shred, path by path with reasons, and what that does to the size."""
+    """Recommend which paths to shred, with reasons, and measure the effect on size."""
     with seekable([source]) as [found]:
         _advise(source, open_data(found, column), queries, max_leaves, compare, as_json)
 

@@ -1,29 +1,67 @@
-"""The command line: one module per verb, all listed here."""
+"""The command line: one module per verb, listed here, each imported when its verb is called."""
 
 from __future__ import annotations
 
 from functools import partial
-from importlib.metadata import version
+from importlib import import_module
+from typing import Any, Final
 
 import typer
+from typer.core import TyperCommand
+from typer.main import get_command
 
+import shredlake
 from shredlake.cli import failures
-from shredlake.cli.advise import advise
-from shredlake.cli.check import check_file
-from shredlake.cli.demo import demo
-from shredlake.cli.history import history
-from shredlake.cli.ingest import ingest_source
-from shredlake.cli.inspect import inspect_file
-from shredlake.cli.migrate import migrate_files
-from shredlake.cli.optimize import optimize_files
-from shredlake.cli.query import query
-from shredlake.cli.report import report
-from shredlake.cli.stats import stats
-from shredlake.cli.vacuum import vacuum
+
+VERBS: Final = {
+    "advise": ("advise", "Recommend which paths to shred, with reasons, and measure the effect on size."),
+    "check": ("check_file", "Check the Variants of a Parquet file against the specification."),
+    "demo": ("demo", "Generate events, ingest them, show the layout, and query paths."),
+    "history": ("history", "Show the commits of a Delta table, newest first."),
+    "ingest": ("ingest_source", "Ingest JSON into a shredded Delta table, each file once."),
+    "inspect": (
+        "inspect_file",
+        "Show the Variants of a Parquet file: types, fill, bytes and bounds per path.",
+    ),
+    "migrate": ("migrate_files", "Convert Parquet files from the older draft layout to the current one."),
+    "optimize": ("optimize_files", "Compact, sort and re-shred the files of a table; no row changes."),
+    "query": ("query", "Query paths of a table; only the columns, files and pages that can match are read."),
+    "report": (
+        "report",
+        "Show how the files of a Delta table shred its Variants, and what queries can skip.",
+    ),
+    "stats": ("stats", "Show which ranges of values the files of a Delta table cover, per column and path."),
+    "vacuum": ("vacuum", "List, or with --delete delete, the files that no retained version needs."),
+}
+"""Each verb is a function in the module of its name; the summary is the first line of its docstring."""
+
+
+class LazyVerb(TyperCommand):
+    """A verb whose module is imported when it runs, or when its own help is shown."""
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        return load(str(self.name)).make_context(info_name, args, parent=parent, **extra)
+
+
+class Verbs(failures.Interruptible):
+    """The group of all verbs. Its help needs no verb's module."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: LazyVerb(name, help=summary) for name, (_, summary) in VERBS.items()}
+
+
+def load(verb: str) -> Any:
+    """Imports a verb and returns its command."""
+    function, _ = VERBS[verb]
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(verb)(getattr(import_module(f"shredlake.cli.{verb}"), function))
+    return get_command(single)
+
 
 app = typer.Typer(
     name="shredlake",
-    cls=failures.Verbs,
+    cls=Verbs,
     help="Semi-structured data at the speed of relational tables.",
     no_args_is_help=True,
     add_completion=False,
@@ -34,26 +72,12 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _root(show_version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     if show_version:
-        typer.echo(f"shredlake {version('shredlake')}")
+        typer.echo(f"shredlake {shredlake.__version__}")
         raise typer.Exit()
 
 
-app.command("advise")(advise)
-app.command("check")(check_file)
-app.command("demo")(demo)
-app.command("history")(history)
-app.command("ingest")(ingest_source)
-app.command("inspect")(inspect_file)
-app.command("migrate")(migrate_files)
-app.command("optimize")(optimize_files)
-app.command("query")(query)
-app.command("report")(report)
-app.command("stats")(stats)
-app.command("vacuum")(vacuum)
-
-
 def main() -> None:
-    """Runs the command line. An error is one line on stderr, with exit code 1; wrong usage is exit code 2."""
+    """Runs the command line. An error is one line on stderr with exit code 1; wrong usage is exit code 2."""
     failures.run(partial(app, prog_name="shredlake"))
 
 

@@ -22,7 +22,10 @@ def check_file(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per violation."),
     limit: int = typer.Option(100, min=0, help="Show at most this many violations; all are counted."),
 ) -> None:
-    """Check the Variants of a Parquet file against the specification. Exit code 1 if it is broken."""
+    """Check the Variants of a Parquet file against the specification.
+
+    The exit code is 1 if a rule is broken.
+    """
     console = screen()
     counts: Counter[str] = Counter()
     with parquet_file(path) as file, rows_progress("checking", quiet=as_json) as progress:

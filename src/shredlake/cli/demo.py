@@ -53,7 +53,7 @@ def demo(
         "spark", help="spark, or local: threads of this process."
     ),
 ) -> None:
-    """Generate events, ingest them, show the layout, and query paths of them."""
+    """Generate events, ingest them, show the layout, and query paths."""
     console = screen(width=100)
     started = time.perf_counter()
     try:

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
-import obstore.exceptions
 from typer.core import TyperGroup
 
 from shredlake.cli.terminal import escaped, say
@@ -39,8 +38,8 @@ class Interrupted(Exception):
     """Ctrl-C, in a form that the command line library hands on."""
 
 
-class Verbs(TyperGroup):
-    """The verbs; Ctrl-C in one of them is ours to report."""
+class Interruptible(TyperGroup):
+    """A group of commands that reports Ctrl-C as `Interrupted`."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -82,7 +81,10 @@ def described(error: BaseException) -> str:
             return _one_line(f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}")
         case MemoryError():
             return "out of memory"
-        case obstore.exceptions.BaseError():
+    from obstore.exceptions import BaseError  # takes a while to import
+
+    match error:
+        case BaseError():
             return _one_line(str(error).partition("\n")[0])
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _one_line(f"unexpected error: {what}") + f". Set {DEBUG}=1 to see the traceback"

@@ -17,7 +17,7 @@ def history(
     limit: int = typer.Option(20, "--limit", "-n", min=0, help="Maximum number of commits; 0 for all."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per commit."),
 ) -> None:
-    """Show the commits of a Delta table, the newest first."""
+    """Show the commits of a Delta table, newest first."""
     entries = open_table(uri).history(limit or None)
     if as_json:
         for entry in entries:

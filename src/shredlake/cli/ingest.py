@@ -55,7 +55,10 @@ def ingest_source(
     master: str | None = MASTER,
     remote: str | None = REMOTE,
 ) -> None:
-    """Put JSON into a shredded Delta table, each document once, bad ones into a table of their own."""
+    """Ingest JSON into a shredded Delta table, each file once.
+
+    Invalid documents go to a table of rejects. The table is created if it does not exist.
+    """
     if len(source) < 2:
         raise typer.BadParameter("say what to ingest, and into which table: shredlake ingest SRC TABLE")
     *sources, table = source

@@ -32,7 +32,7 @@ def inspect_file(
     path: str = typer.Argument(help="A Parquet file: a path or a URL, or - for standard input."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
-    """Show what a Parquet file holds of Variants: types, fill, bytes and bounds per path."""
+    """Show the Variants of a Parquet file: types, fill, bytes and bounds per path."""
     with parquet_file(path) as file, rows_progress("reading", quiet=as_json) as progress:
         report = inspect(file, progress=progress)
     if as_json:

@@ -31,10 +31,10 @@ def migrate_files(
     master: str | None = MASTER,
     remote: str | None = REMOTE,
 ) -> None:
-    """Convert Parquet files from the older draft layout to today's, value for value.
+    """Convert Parquet files from the older draft layout to the current one.
 
-    With --table they become rows of a Delta table; with --unshred a Delta table is copied for engines that
-    can't read shredded files.
+    Every value stays the same. With --table the rows go to a Delta table. With --unshred the source is a
+    Delta table, and the target is a copy without shredding, for engines that can't read shredded files.
     """
     if table and unshred:
         raise typer.BadParameter("--table and --unshred exclude each other")

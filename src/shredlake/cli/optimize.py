@@ -28,7 +28,7 @@ def optimize_files(
     master: str | None = MASTER,
     remote: str | None = REMOTE,
 ) -> None:
-    """Compact, sort and re-shred a table's files, in one commit that changes no row."""
+    """Compact, sort and re-shred the files of a table; no row changes."""
     size = sum(open_table(table).files().column("size").to_pylist())
     with running(engine, size, master, remote) as chosen:
         report = optimize_table(

@@ -43,7 +43,7 @@ def query(
     strict: bool = typer.Option(False, "--strict", help="A value that does not cast is an error, not null."),
     version: int | None = typer.Option(None, "--version", min=0, help="The table as it was at this version."),
 ) -> None:
-    """Read paths of a table: only their columns, only the files, row groups and pages that can match."""
+    """Query paths of a table; only the columns, files and pages that can match are read."""
     chosen = format_of(form, output)
     if chosen == "parquet" and output is None:
         raise InvalidFile("--format parquet writes a file: name it with --output FILE")

@@ -73,7 +73,7 @@ def report(
     uri: str = typer.Argument(help="The table: a path or a URL."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
-    """Show how the files of a Delta table shred its Variants, and what a query on each path can skip."""
+    """Show how the files of a Delta table shred its Variants, and what queries can skip."""
     facts = table_facts(open_table(uri).snapshot)
     if as_json:
         say(json.dumps(asdict(facts), ensure_ascii=False))

@@ -37,7 +37,7 @@ def stats(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per column and path."),
 ) -> None:
-    """Show which ranges of values the files of a Delta table cover, per column and Variant path."""
+    """Show which ranges of values the files of a Delta table cover, per column and path."""
     found = list(ranges(open_table(uri).snapshot))
     if path:
         known = sorted({item.name for item in found})

@@ -23,7 +23,7 @@ def vacuum(
     force: bool = typer.Option(False, "--force", help="Allow a retention shorter than the table's."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
 ) -> None:
-    """List, or with --delete delete, the files that no version within the retention period needs."""
+    """List, or with --delete delete, the files that no retained version needs."""
     found = vacuum_table(
         open_table(uri).snapshot,
         retention_hours=retention_hours,

@@ -1,0 +1,66 @@
+"""What is imported when: counted in modules, because seconds depend on the machine."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import shredlake
+from shredlake.cli.app import VERBS
+
+HEAVY = {"duckdb", "numpy", "obstore", "pandas", "polars", "pyarrow", "pyspark", "sqlglot", "zstandard"}
+
+
+def imported(code: str) -> set[str]:
+    """All modules of a fresh process that ran the code."""
+    script = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint('\\n', *sys.modules)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(found.stdout.splitlines()[-1].split())
+
+
+def packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_importing_the_library_loads_one_package() -> None:
+    modules = imported("import shredlake")
+    assert not packages(modules) & HEAVY
+    own = {name for name in modules if name.startswith("shredlake.")}
+    assert len(own) <= 12, own
+    assert {name.split(".")[1] for name in own} <= {"errors", "json", "variant"}, own
+
+
+def test_all_public_names_do_without_pandas_and_spark() -> None:
+    assert not packages(imported("from shredlake import *")) & {"pandas", "pyspark", "polars", "duckdb"}
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_the_root_of_the_command_line_loads_no_verb(argument: str) -> None:
+    modules = imported(f"sys.argv = ['shredlake', '{argument}']; import shredlake_cli; shredlake_cli.main()")
+    assert "shredlake.cli.app" in modules
+    assert not packages(modules) & HEAVY
+    assert not modules & {f"shredlake.cli.{verb}" for verb in VERBS}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_summaries_are_those_of_the_verbs(verb: str) -> None:
+    function, summary = VERBS[verb]
+    text = inspect.getdoc(getattr(import_module(f"shredlake.cli.{verb}"), function))
+    assert text is not None
+    assert text.splitlines()[0] == summary
+
+
+def test_the_function_wins_over_the_package_of_its_name() -> None:
+    import_module("shredlake.variant.value")
+    assert inspect.isfunction(shredlake.variant)
+    names = imported("import shredlake.variant.value; assert callable(shredlake.variant)")
+    assert "shredlake.kernels" in names
+
+
+def test_names_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'shredlake' has no attribute 'tabel'"):
+        shredlake.tabel  # type: ignore[attr-defined]  # noqa: B018
