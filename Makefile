@@ -7,7 +7,7 @@ INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/pyt
 LOCKED  = --constraint constraints.txt
 ASAN_COUNT ?= 20000
 ASAN_SEED  ?= 1
-SOURCES := $(wildcard src/shredlake/kernels/*.pyx src/shredlake/kernels/*.pxd)
+SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
 .PHONY: asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
@@ -84,7 +84,7 @@ fuzz: build ## damaged input by the hundred thousand: minutes
 
 asan: $(VENV)/.dev ## the fuzzers of the kernels on a build with AddressSanitizer: ASAN_COUNT=20000 ASAN_SEED=1
 	@libasan=$$($${CC:-gcc} -print-file-name=libasan.so); test -e "$$libasan" || { echo "no AddressSanitizer: install gcc with libasan"; exit 1; }
-	@rm -rf build/asan/lib && mkdir -p build/asan/lib && cp -r src/shredlake build/asan/lib && rm -f build/asan/lib/shredlake/kernels/*.so
+	@rm -rf build/asan/lib && mkdir -p build/asan/lib && cp -r src/shredlake build/asan/lib && rm -f build/asan/lib/shredlake/kernels/compiled/*.so
 	@SHREDLAKE_SANITIZE=1 SHREDLAKE_REQUIRE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-temp build/asan --build-lib build/asan/lib
 	@for fuzzer in kernels shredding; do \
 	  PYTHONPATH=build/asan/lib LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) \

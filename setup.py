@@ -22,14 +22,14 @@ OPTIONAL = os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1"
 
 kernels = [
     Extension(
-        f"shredlake.kernels.{source.stem}",
+        f"shredlake.kernels.compiled.{source.stem}",
         [str(source)],
         extra_compile_args=FLAGS,
         extra_link_args=[flag for flag in FLAGS if flag.startswith("-fsanitize")],
         define_macros=[("Py_LIMITED_API", LIMITED_API), ("CYTHON_LIMITED_API", "1")],
         py_limited_api=True,
     )
-    for source in sorted(Path("src/shredlake/kernels").glob("*.pyx"))
+    for source in sorted(Path("src/shredlake/kernels/compiled").glob("*.pyx"))
     if os.environ.get("SHREDLAKE_SKIP_KERNELS") != "1"
 ]
 

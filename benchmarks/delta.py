@@ -30,9 +30,9 @@ from rich.console import Console
 from rich.table import Table
 
 import shredlake as sl
-from shredlake.delta.checkpoint import write_checkpoint
-from shredlake.delta.files import FILE_SCHEMA, Files
-from shredlake.delta.z85 import ALPHABET, encode_variants
+from shredlake.delta.log.files import FILE_SCHEMA, Files
+from shredlake.delta.stats.z85 import ALPHABET, encode_variants
+from shredlake.delta.write.checkpoint import write_checkpoint
 
 LIMIT = 1_500_000_000
 SPEEDUP = 20

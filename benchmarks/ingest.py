@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from datasets import write_ndjson
-from shredlake.spark import ingest, session
+from shredlake.jobs import ingest
+from shredlake.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

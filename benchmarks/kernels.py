@@ -37,7 +37,7 @@ from rich.table import Table
 
 import datasets
 import shredlake as sl
-from shredlake.kernels.compiled import COMPILED
+from shredlake.kernels.dispatch import COMPILED
 from timing import best_of
 
 PATHS: dict[str, tuple[str, str]] = {

@@ -29,7 +29,7 @@ ROWS = 16_384
 LAYOUT = "struct<id bigint, kind string, at timestamp, payload string, tags array<string>>"
 
 VERBS = {
-    "inspect": "from shredlake.parquet.inspect import inspect; inspect(path)",
+    "inspect": "from shredlake.parquet.inspect.inspect import inspect; inspect(path)",
     "check": "assert not list(sl.check(path))",
     "filter, whole Variants": "assert sl.scan_parquet(path, where='v:id::bigint % 1000 = 7').count()\n"
     "for batch in sl.scan_parquet(path, columns=['v'], where='v:id::bigint % 10 = 7').to_batches(): pass",

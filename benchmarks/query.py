@@ -39,14 +39,15 @@ from rich.table import Table as Grid
 
 import shredlake as sl
 from datasets import write_ndjson
-from shredlake.delta.files import as_adds
-from shredlake.delta.read_file import DataFile
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.read.data_file import DataFile
+from shredlake.jobs import ingest
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, node_ddl
-from shredlake.spark import ingest, session
+from shredlake.spark import session
 from shredlake.spark import sql as ours_sql
-from shredlake.spark.layouts import FileLayouts
-from shredlake.spark.query import _answer as answered
-from shredlake.spark.query import native
+from shredlake.spark.query.api import _answer as answered
+from shredlake.spark.query.api import native
+from shredlake.spark.query.layouts import FileLayouts
 
 RUNS = 12
 FEWEST = 2

@@ -31,7 +31,7 @@ def conformance() -> Path:
 @pytest.fixture(params=["compiled", "reference"])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Runs a test twice: on the compiled kernels, and on the reference that serves without them."""
-    from shredlake.kernels import compiled
+    from shredlake.kernels import dispatch as compiled
 
     if request.param == "reference":
         monkeypatch.setattr(compiled, "COMPILED", False)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import shredlake as sl
-from shredlake.delta.actions import dumps
+from shredlake.delta.protocol.actions import dumps
 
 ID_AND_VARIANT = pa.schema([("id", pa.int64()), ("v", sl.variant())])
 SHREDDED = {"delta.enableVariantShredding": "true", "shredlake.shredding.v": "struct<a bigint, s string>"}

@@ -19,8 +19,8 @@ from uuid import uuid4
 
 import pytest
 
-from shredlake.delta.storage import Storage
-from shredlake.parquet.destination import LocalDestination
+from shredlake.delta.storage.storage import Storage
+from shredlake.parquet.io.destination import LocalDestination
 
 OPERATIONS = ("entries", "get", "get_range", "head", "put", "create", "delete")
 DATA = "data"

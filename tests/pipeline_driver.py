@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shredlake.spark import ingest, optimize, session, sql, stream
+from shredlake.jobs import ingest
+from shredlake.spark import optimize, session, sql, stream
 
 READY = b"the session is up"
 

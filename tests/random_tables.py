@@ -20,11 +20,11 @@ from pyroaring import BitMap64
 
 import shredlake as sl
 from delta_tables import variants, write_commit
-from shredlake.delta import z85
-from shredlake.delta.deletion_vectors import PORTABLE, read_vector
-from shredlake.delta.files import as_adds
-from shredlake.delta.storage import decode_path
-from shredlake.parquet.write import WriteOptions
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.read.deletion_vectors import PORTABLE, read_vector
+from shredlake.delta.stats import z85
+from shredlake.delta.storage.storage import decode_path
+from shredlake.parquet.write.writer import WriteOptions
 
 LAYOUTS = [
     None,

@@ -12,9 +12,10 @@ import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, rows_of
-from shredlake.delta.actions import Add
-from shredlake.delta.commit import Operation, commit
-from shredlake.spark import aggregate, by_workers
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.write.transaction import Operation, commit
+from shredlake.spark.query import aggregate
+from shredlake.spark.query import pushdown as by_workers
 
 
 def in_every_layout(

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.kernels import is_variant, unshred, variant
-from shredlake.parquet.footer import read_footer
-from shredlake.parquet.schema import SchemaNode
+from shredlake.parquet.format.footer import read_footer
+from shredlake.parquet.format.schema import SchemaNode
 from shredlake.variant.value import Variant
 
 MISSING = object()

@@ -59,16 +59,16 @@ if TYPE_CHECKING:
         validate,
         variant,
     )
-    from shredlake.parquet.check import check
-    from shredlake.parquet.draft import convert_draft, read_draft, write_draft
-    from shredlake.parquet.explain import Explain
-    from shredlake.parquet.inspect import FileReport, inspect
-    from shredlake.parquet.read import read_parquet
-    from shredlake.parquet.rules import Violation
-    from shredlake.parquet.scan import Scan, scan_parquet
-    from shredlake.parquet.write import FileFacts, ParquetWriter, WriteOptions, write_parquet
-    from shredlake.shredding.decisions import InferredSchema
-    from shredlake.shredding.profile import Profile
+    from shredlake.parquet.inspect.check import check
+    from shredlake.parquet.inspect.inspect import FileReport, inspect
+    from shredlake.parquet.inspect.rules import Violation
+    from shredlake.parquet.legacy.convert import convert_draft, read_draft, write_draft
+    from shredlake.parquet.read.explain import Explain
+    from shredlake.parquet.read.scan import Scan, scan_parquet
+    from shredlake.parquet.read.whole import read_parquet
+    from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions, write_parquet
+    from shredlake.shredding.inference.profile import Profile
+    from shredlake.shredding.inference.report import InferredSchema
     from shredlake.shredding.schema import ShreddingSchema
     from shredlake.variant.builder import VariantBuilder
     from shredlake.variant.path import Path
@@ -191,16 +191,16 @@ _MODULES = {
         "from_arrow from_json get infer_schema is_variant merge_profiles profile profile_bytes reshred "
         "shred shredded_type shredding_schema to_json to_python unshred validate variant"
     ),
-    "shredlake.parquet.check": "check",
-    "shredlake.parquet.draft": "convert_draft read_draft write_draft",
-    "shredlake.parquet.explain": "Explain",
-    "shredlake.parquet.inspect": "FileReport inspect",
-    "shredlake.parquet.read": "read_parquet",
-    "shredlake.parquet.rules": "Violation",
-    "shredlake.parquet.scan": "Scan scan_parquet",
-    "shredlake.parquet.write": "FileFacts ParquetWriter WriteOptions write_parquet",
-    "shredlake.shredding.decisions": "InferredSchema",
-    "shredlake.shredding.profile": "Profile",
+    "shredlake.parquet.inspect.check": "check",
+    "shredlake.parquet.legacy.convert": "convert_draft read_draft write_draft",
+    "shredlake.parquet.read.explain": "Explain",
+    "shredlake.parquet.inspect.inspect": "FileReport inspect",
+    "shredlake.parquet.read.whole": "read_parquet",
+    "shredlake.parquet.inspect.rules": "Violation",
+    "shredlake.parquet.read.scan": "Scan scan_parquet",
+    "shredlake.parquet.write.writer": "FileFacts ParquetWriter WriteOptions write_parquet",
+    "shredlake.shredding.inference.report": "InferredSchema",
+    "shredlake.shredding.inference.profile": "Profile",
     "shredlake.shredding.schema": "ShreddingSchema",
     "shredlake.variant.builder": "VariantBuilder",
     "shredlake.variant.path": "Path",

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.schema import parse_schema
-from shredlake.delta.z85 import decode_variant
+from shredlake.delta.schema.types import parse_schema
+from shredlake.delta.stats.z85 import decode_variant
 
 SPARK_TABLES = ["spark-variant-checkpoint", "spark-shredded-variant-preview-delta"]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from shredlake.errors import ShredlakeError
-from shredlake.parquet.read import read_parquet
-from shredlake.parquet.scan import scan_parquet
+from shredlake.parquet.read.scan import scan_parquet
+from shredlake.parquet.read.whole import read_parquet
 from shredlake.variant.metadata import metadata_size
 from shredlake.variant.value import Variant
 

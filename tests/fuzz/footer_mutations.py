@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from shredlake.parquet import thrift
-from shredlake.parquet.thrift import List, Struct
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.thrift import List, Struct
 
 Change = Callable[[random.Random], None]
 NUMBERS = (-1, 0, 1, 2, 3, 7, 15, 127, 1 << 16, (1 << 31) - 1, 1 << 40, (1 << 62) - 1, -(1 << 62))

@@ -16,10 +16,10 @@ from cast_values import STRINGS
 from mutations import mutated
 from shredlake import MalformedVariant, Path, Variant
 from shredlake.kernels import get, variant
-from shredlake.kernels.cast import try_cast_value
-from shredlake.kernels.datetime_text import session_zone
-from shredlake.kernels.raw_arrays import scalars
-from shredlake.kernels.targets import Scalar, target_of
+from shredlake.kernels.arrow.raw_arrays import scalars
+from shredlake.kernels.casts.datetimes import session_zone
+from shredlake.kernels.casts.table import try_cast_value
+from shredlake.kernels.casts.targets import Scalar, target_of
 
 TYPES = [
     pa.bool_(), pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal128(38, 10),

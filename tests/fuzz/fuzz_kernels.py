@@ -37,7 +37,7 @@ from shredlake import (
 )
 from shredlake.json import parse
 from shredlake.kernels import get, reshred, variant
-from shredlake.kernels.compiled import COMPILED
+from shredlake.kernels.dispatch import COMPILED
 from strategies import json_texts_gone_wrong
 
 SCHEMAS = [

@@ -16,10 +16,10 @@ import shredlake as sl
 from delta_spark import DeltaSpark, DeltaSparkError, started
 from delta_tables import SHREDDED, numbered, rows_of, variants
 from shredlake.cli.generate import write_ndjson
-from shredlake.delta.z85 import decode_variant
+from shredlake.delta.stats.z85 import decode_variant
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.ingest import IngestOptions, ingest_text
 from shredlake.kernels.checksum import checksum
-from shredlake.spark.ingest import IngestOptions, ingest_text
-from shredlake.spark.local_engine import LocalEngine
 from shredlake.spark.optimize import optimize_table
 from shredlake.variant.scalars import Float32, Int8, Int16, Int32, Int64
 

@@ -14,10 +14,10 @@ import pytest
 from obstore.store import from_url
 
 import shredlake as sl
-from shredlake.parquet.draft import write_draft
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.parquet.legacy.convert import write_draft
 from shredlake.spark.export import migrate_files
-from shredlake.spark.ingest import IngestOptions, ingest_text
-from shredlake.spark.local_engine import LocalEngine
 
 moto = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'shredlake[dev]'")
 

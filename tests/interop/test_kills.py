@@ -22,9 +22,10 @@ import pytest
 import shredlake as sl
 from pipeline_driver import Driver
 from shredlake.cli.generate import write_ndjson
-from shredlake.spark import ingest, optimize, stream
-from shredlake.spark.ingest import IngestOptions, ingest_text
-from shredlake.spark.local_engine import LocalEngine
+from shredlake.jobs import ingest
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.spark import optimize, stream
 from shredlake.spark.optimize import optimize_table
 from shredlake.spark.session import java_version
 

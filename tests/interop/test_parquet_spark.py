@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from file_cases import BY_TYPE, NESTED, SPARK_CANNOT_SHRED, nested_table, unwrapped
-from shredlake.parquet.check import check
-from shredlake.parquet.inspect import inspect
-from shredlake.parquet.layout import variant_columns
-from shredlake.parquet.write import WriteOptions, write_parquet
+from shredlake.parquet.inspect.check import check
+from shredlake.parquet.inspect.inspect import inspect
+from shredlake.parquet.variant_columns import variant_columns
+from shredlake.parquet.write.writer import WriteOptions, write_parquet
 from shredlake.variant.value import Variant
 from variant_columns import MISSING, column_of, footer_schema, read_rows, rows
 

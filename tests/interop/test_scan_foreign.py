@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from shredlake import kernels
-from shredlake.parquet.scan import scan_parquet
+from shredlake.parquet.read.scan import scan_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

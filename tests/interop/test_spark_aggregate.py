@@ -12,9 +12,11 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.actions import Add
-from shredlake.spark import aggregate, by_workers, query
-from shredlake.spark.query import explain, sql
+from shredlake.delta.protocol.actions import Add
+from shredlake.spark.query import aggregate
+from shredlake.spark.query import api as query
+from shredlake.spark.query import pushdown as by_workers
+from shredlake.spark.query.api import explain, sql
 
 pytestmark = pytest.mark.spark
 

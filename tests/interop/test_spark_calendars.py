@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark import aggregate, by_workers, query
-from shredlake.spark.query import explain, read, sql
+from shredlake.spark.query import aggregate
+from shredlake.spark.query import api as query
+from shredlake.spark.query import pushdown as by_workers
+from shredlake.spark.query.api import explain, read, sql
 from shredlake.spark.settings import set_meanwhile
 from spark_tables import adopt
 

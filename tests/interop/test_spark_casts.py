@@ -14,7 +14,7 @@ from cast_values import SOURCES, TARGETS, rows
 from shredlake.errors import CastError
 from shredlake.expr import parse_type
 from shredlake.kernels import get, shred, variant
-from shredlake.kernels.cast import casts
+from shredlake.kernels.casts.table import casts
 from shredlake.shredding import ShreddingSchema
 from shredlake.spark.settings import dialect_of
 from shredlake.variant import VariantType

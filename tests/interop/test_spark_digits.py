@@ -14,11 +14,11 @@ import pytest
 import shredlake as sl
 from delta_tables import variants
 from shredlake.expr.types import parse_type
-from shredlake.json import old_java
+from shredlake.json import java_digits as old_java
 from shredlake.kernels import get
-from shredlake.kernels.dialect import spark_on
-from shredlake.spark import query
-from shredlake.spark.query import read, sql
+from shredlake.kernels.cast_options import spark_on
+from shredlake.spark.query import api as query
+from shredlake.spark.query.api import read, sql
 from shredlake.spark.settings import dialect_of
 from spark_tables import in_every_layout, use_workers
 

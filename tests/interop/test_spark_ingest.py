@@ -16,9 +16,10 @@ import pytest
 import shredlake as sl
 from shredlake.cli.generate import write_ndjson
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema, PipelineError, TooManyRejects
+from shredlake.jobs import ingest
 from shredlake.kernels.checksum import checksum
-from shredlake.parquet.draft import write_draft
-from shredlake.spark import ingest, migrate_draft, optimize, stream, unshred
+from shredlake.parquet.legacy.convert import write_draft
+from shredlake.spark import migrate_draft, optimize, stream, unshred
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.optimize import optimize_table
 
@@ -399,8 +400,8 @@ def test_appends_survive_an_optimize_and_deletes_do_not(
 def test_a_copy_that_lost_something_is_not_committed(
     spark: SparkSession, scattered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from shredlake.spark import copy
-    from shredlake.spark.local_engine import LocalEngine
+    from shredlake.jobs import verified_copy as copy
+    from shredlake.jobs.engine import LocalEngine
 
     real = copy.write_tables
     monkeypatch.setattr(copy, "write_tables", lambda job, tables: real(job, (t.slice(1) for t in tables)))

@@ -13,7 +13,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.spark import optimize
-from shredlake.spark.query import read, register, sql
+from shredlake.spark.query.api import read, register, sql
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark.query import register, sql
+from shredlake.spark.query.api import register, sql
 
 pytestmark = pytest.mark.spark
 

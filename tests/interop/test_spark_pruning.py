@@ -15,8 +15,8 @@ import pytest
 
 import shredlake as sl
 from delta_tables import variants
-from shredlake.parquet.write import WriteOptions
-from shredlake.spark.query import read, register, sql
+from shredlake.parquet.write.writer import WriteOptions
+from shredlake.spark.query.api import read, register, sql
 from spark_metrics import Read, what_was_read
 from spark_versions import skip_before
 

@@ -27,8 +27,10 @@ from random_tables import (
     random_top,
 )
 from shredlake.errors import ShredlakeError
-from shredlake.spark import aggregate, query, top
-from shredlake.spark.query import read, sql
+from shredlake.spark.query import aggregate
+from shredlake.spark.query import api as query
+from shredlake.spark.query import top_n as top
+from shredlake.spark.query.api import read, sql
 from shredlake.spark.settings import set_meanwhile
 from spark_tables import use_workers
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark import query
-from shredlake.spark.frames import collected
-from shredlake.spark.query import explain, read, sql
+from shredlake.spark.arrow import collected
+from shredlake.spark.query import api as query
+from shredlake.spark.query.api import explain, read, sql
 from spark_tables import adopt, in_every_layout, use_workers
 
 pytestmark = pytest.mark.spark

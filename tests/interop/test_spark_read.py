@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark.frames import spark_batch
-from shredlake.spark.paths import Service
-from shredlake.spark.query import read, scan
+from shredlake.spark.arrow import spark_batch
+from shredlake.spark.query.api import read, scan
+from shredlake.spark.query.path_columns import Service
 
 pytestmark = pytest.mark.spark
 

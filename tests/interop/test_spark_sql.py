@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark import query
-from shredlake.spark.query import explain, sql
+from shredlake.spark.query import api as query
+from shredlake.spark.query.api import explain, sql
 
 pytestmark = pytest.mark.spark
 

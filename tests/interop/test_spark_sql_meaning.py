@@ -15,7 +15,7 @@ import pytest
 
 import shredlake as sl
 from delta_tables import variants
-from shredlake.spark.query import sql
+from shredlake.spark.query.api import sql
 from spark_versions import skip_before
 
 pytestmark = pytest.mark.spark

@@ -15,10 +15,10 @@ import shredlake as sl
 from delta_tables import add, metadata, rows_of, variants, write_commit
 from random_tables import delete_by_vectors
 from shredlake.caches import LruCache
-from shredlake.parquet.write import WriteOptions
-from shredlake.spark import layouts
-from shredlake.spark.paths import Service
-from shredlake.spark.query import read, register, scan, sql
+from shredlake.parquet.write.writer import WriteOptions
+from shredlake.spark.query import layouts
+from shredlake.spark.query.api import read, register, scan, sql
+from shredlake.spark.query.path_columns import Service
 from spark_metrics import what_was_read
 
 pytestmark = pytest.mark.spark
@@ -69,7 +69,7 @@ def test_layouts_of_others_are_read_from_footers_and_remembered(
     spark: Any, foreign: str, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layouts, "_remembered", LruCache(3))
-    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LruCache(9))
+    monkeypatch.setattr(import_module("shredlake.spark.query.scan"), "_groups", LruCache(9))
     if many:
         monkeypatch.setattr(layouts, "ENOUGH_FOR_SPARK", 1)
     planned = scan(spark, foreign, ["id"], where="v:a::bigint = 250")
@@ -82,7 +82,7 @@ def test_layouts_of_others_are_read_from_footers_and_remembered(
 
 def test_more_layouts_than_are_remembered(spark: Any, foreign: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layouts, "_remembered", LruCache(1))
-    monkeypatch.setattr(import_module("shredlake.spark.scan"), "_groups", LruCache(9))
+    monkeypatch.setattr(import_module("shredlake.spark.query.scan"), "_groups", LruCache(9))
     assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
     assert ids(read(spark, foreign, ["id"], where="v:a::bigint = 250")) == [250]
 
@@ -137,7 +137,7 @@ def test_vectors_mapping_and_partitions(spark: Any, tmp_path: Path, mapping: str
 
 
 def _adds(table: sl.Table) -> Any:
-    from shredlake.delta.files import as_adds
+    from shredlake.delta.log.files import as_adds
 
     return as_adds(table.files())
 

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.files import as_adds
-from shredlake.delta.read_file import DataFile
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.read.data_file import DataFile
 from shredlake.expr import Column, Compare, IsNull, Or
 from shredlake.expr.types import BIGINT, STRING, TIMESTAMP
-from shredlake.spark import by_workers, query
-from shredlake.spark.query import explain, sql
-from shredlake.spark.top import Key, Order
+from shredlake.spark.query import api as query
+from shredlake.spark.query import pushdown as by_workers
+from shredlake.spark.query.api import explain, sql
+from shredlake.spark.query.top_n import Key, Order
 from spark_tables import adopt
 
 pytestmark = pytest.mark.spark

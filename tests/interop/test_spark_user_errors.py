@@ -10,7 +10,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.spark import optimize
-from shredlake.spark.query import read, register, sql
+from shredlake.spark.query.api import read, register, sql
 from spark_versions import skip_before
 
 pytestmark = pytest.mark.spark

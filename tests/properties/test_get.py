@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels import get, shred, variant
-from shredlake.kernels.cast import cast_value, try_cast_value
-from shredlake.kernels.datetime_text import session_zone
-from shredlake.kernels.dialect import Dialect, spark_on
-from shredlake.kernels.raw_arrays import arrow_type, nested, plain
-from shredlake.kernels.targets import AnyVariant, target_of
+from shredlake.kernels.arrow.raw_arrays import arrow_type, nested, plain
+from shredlake.kernels.cast_options import Dialect, spark_on
+from shredlake.kernels.casts.datetimes import session_zone
+from shredlake.kernels.casts.table import cast_value, try_cast_value
+from shredlake.kernels.casts.targets import AnyVariant, target_of
 from shredlake.shredding import ShreddingSchema
 from shredlake.variant import Path, Variant, VariantType
 from strategies import hostile_buffers, shreddable_columns, wide_variants
@@ -187,7 +187,7 @@ def test_the_reference_serves_as_well(
     want = expected(rows, path, type_, dt.UTC)
     layouts = (column_of(rows), shred(column_of(rows), schema))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shredlake.kernels.compiled.COMPILED", False)
+        patch.setattr("shredlake.kernels.dispatch.COMPILED", False)
         for column in layouts:
             assert_same(get(column, path, type_), want, type_)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shredlake import InvalidJson, MalformedVariant, Variant, from_json, to_json, to_python, validate
 from shredlake.json import parse
 from shredlake.kernels import variant
-from shredlake.kernels.compiled import COMPILED
+from shredlake.kernels.dispatch import COMPILED
 from strategies import hostile_buffers, json_documents, json_texts_gone_wrong, variants, wide_variants
 from variant_columns import column
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shredlake.parquet.file import OpenFile
-from shredlake.parquet.rows import Rows, merge_ranges
+from shredlake.parquet.format.row_ranges import Rows, merge_ranges
+from shredlake.parquet.read.open_file import OpenFile
 
 TYPES = [
     pa.int64(),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shredlake.errors import MalformedVariant
 from shredlake.kernels import merge_profiles, profile, profile_bytes, shred, variant
-from shredlake.shredding.profile import PathProfile, Profile
-from shredlake.shredding.profile_reference import profile_values
+from shredlake.shredding.inference.profile import PathProfile, Profile
+from shredlake.shredding.inference.profile_reference import profile_values
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant import Variant
 from strategies import hostile_buffers, shreddable_columns, wide_variants

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from shredlake import kernels
 from shredlake.expr import evaluate, parse_columns, parse_predicate
-from shredlake.parquet.scan import scan_parquet
+from shredlake.parquet.read.scan import scan_parquet
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.value import Variant
 

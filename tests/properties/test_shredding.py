@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shredlake.kernels import reshred, shred, shredded_type, unshred, variant
-from shredlake.kernels.columns import column_of, validity_of
+from shredlake.kernels.arrow.buffers import column_of, validity_of
+from shredlake.kernels.arrow.flat_schema import plan_of
+from shredlake.kernels.arrow.rows import to_shredded
 from shredlake.kernels.fallback.shred import shred as reference_shred
 from shredlake.kernels.fallback.unshred import unshred as reference_unshred
-from shredlake.kernels.plan import plan_of
-from shredlake.kernels.rows import to_shredded
 from shredlake.shredding import ShreddingSchema
 from shredlake.shredding.reference import Shredded
 from shredlake.variant import Variant

@@ -20,6 +20,7 @@ LAYERS = [
     "expr",
     "parquet",
     "delta",
+    "jobs",
     "spark",
     "cli",
 ]

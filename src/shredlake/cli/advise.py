@@ -17,10 +17,10 @@ from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
 from shredlake.errors import InvalidFile
 from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
-from shredlake.shredding.fit import classes
-from shredlake.shredding.infer import MAX_LEAVES, infer_schema
-from shredlake.shredding.profile import Profile
+from shredlake.shredding.inference.fit import classes
+from shredlake.shredding.inference.infer import MAX_LEAVES, infer_schema
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
 from shredlake.shredding.rivals import RIVALS, Rules, infer_by, typed_by, with_decimals
 from shredlake.shredding.schema import Scalar
 from shredlake.variant.types import VariantType

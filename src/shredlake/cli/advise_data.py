@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.kernels.arrow.types import is_variant, shredding_schema
 from shredlake.kernels.documents import is_array, split_elements, split_lines
 from shredlake.kernels.from_json import from_json
-from shredlake.kernels.layout import is_variant, shredding_schema
 from shredlake.kernels.unshred import unshred
-from shredlake.parquet.scan import scan_parquet
-from shredlake.parquet.write import write_parquet
+from shredlake.parquet.read.scan import scan_parquet
+from shredlake.parquet.write.writer import write_parquet
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 
 BLOCK_BYTES = 32 << 20
@@ -84,7 +84,7 @@ def _from_table(source: str, column: str | None) -> Data:
     table = Table(source)
     name = _only_variant(table.schema, column, source)
     scan = table.scan(columns=[name])
-    from shredlake.spark.ingest import previous_layout
+    from shredlake.jobs.ingest import previous_layout
 
     previous = previous_layout(table.snapshot, name)
     return Data(source, name, (_variants(batch.column(0)) for batch in scan.to_batches()), previous)

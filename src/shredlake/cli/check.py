@@ -13,8 +13,8 @@ from rich.text import Text
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import say, screen, shown
-from shredlake.parquet.check import violations
-from shredlake.parquet.rules import ALL_RULES
+from shredlake.parquet.inspect.check import violations
+from shredlake.parquet.inspect.rules import ALL_RULES
 
 
 def check_file(

@@ -19,11 +19,11 @@ from shredlake.cli.generate import write_ndjson
 from shredlake.cli.terminal import screen
 from shredlake.delta.table import Table
 from shredlake.errors import MissingDependency
-from shredlake.parquet.inspect import inspect
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.parquet.inspect.inspect import inspect
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest import IngestOptions, ingest_text
-from shredlake.spark.local_engine import LocalEngine
-from shredlake.spark.query import read
+from shredlake.spark.query.api import read
 from shredlake.spark.session import check_java, check_spark, session
 
 if TYPE_CHECKING:

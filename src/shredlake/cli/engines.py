@@ -9,8 +9,8 @@ from typing import Literal
 
 import typer
 
+from shredlake.jobs.engine import Engine, LocalEngine
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.local_engine import Engine, LocalEngine
 from shredlake.spark.session import session
 
 EngineName = Literal["auto", "spark", "local"]

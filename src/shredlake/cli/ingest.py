@@ -15,15 +15,15 @@ from shredlake.cli.inputs import open_table, seekable, table_to_write
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import screen
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
-from shredlake.parquet.write import WriteOptions
+from shredlake.jobs.ingest import LARGEST_SORT, IngestOptions, ingest_text
+from shredlake.jobs.ingest_arrow import ingest_batches
+from shredlake.jobs.parse_task import Parsing
+from shredlake.jobs.report import IngestReport
+from shredlake.jobs.sources import find_files
+from shredlake.parquet.write.writer import WriteOptions
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest import LARGEST_SORT, IngestOptions, ingest_text
-from shredlake.spark.ingest_arrow import ingest_batches
-from shredlake.spark.pipeline import ingest
-from shredlake.spark.query import read
-from shredlake.spark.report import IngestReport
-from shredlake.spark.sources import find_files
-from shredlake.spark.task import Parsing
+from shredlake.spark.query.api import read
+from shredlake.spark.verbs import ingest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

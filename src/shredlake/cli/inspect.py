@@ -14,7 +14,7 @@ from rich.text import Text
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
-from shredlake.parquet.inspect import ColumnReport, FileReport, PathReport, inspect
+from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 
 BAR = 20
 WIDE = 140

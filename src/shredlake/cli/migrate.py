@@ -12,8 +12,8 @@ from shredlake.cli.inputs import table_to_write
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import say, screen
 from shredlake.errors import InvalidFile
-from shredlake.parquet.draft import convert_draft
-from shredlake.parquet.write import FileFacts
+from shredlake.parquet.legacy.convert import convert_draft
+from shredlake.parquet.write.writer import FileFacts
 from shredlake.spark.export import migrate_files as files_to_table
 from shredlake.spark.export import unshred_table
 

@@ -12,11 +12,11 @@ import typer
 from shredlake.cli.inputs import open_table
 from shredlake.cli.rows import Format, format_of, write_rows
 from shredlake.cli.terminal import say
-from shredlake.delta.scan import FIRST_ROWS
+from shredlake.delta.read.scan import FIRST_ROWS
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile
 from shredlake.expr.select_list import split_columns
-from shredlake.spark.frames import collected
+from shredlake.spark.arrow import collected
 
 LARGE_TABLE = 20 << 30
 """Bytes to read from which Spark is worth its start, where there is a choice."""
@@ -72,7 +72,7 @@ def query(
 
 
 def _spark_scan(opened: Table, columns: list[str] | None, where: str | None, strict: bool) -> Any:
-    from shredlake.spark.scan import SparkScan
+    from shredlake.spark.query.scan import SparkScan
     from shredlake.spark.session import session
 
     spark = session()

@@ -23,8 +23,8 @@ from shredlake.cli.inputs import checked_output
 from shredlake.cli.terminal import WIDTH, escaped_json, escaped_lines, screen, shown
 from shredlake.errors import InvalidFile
 from shredlake.kernels import from_arrow, to_json
-from shredlake.kernels.layout import is_variant
-from shredlake.parquet.write import ParquetWriter
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.parquet.write.writer import ParquetWriter
 
 Format = Literal["table", "json", "csv", "parquet"]
 

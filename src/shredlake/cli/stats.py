@@ -17,7 +17,7 @@ from rich.text import Text
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.terminal import escaped, say, screen, shown
-from shredlake.delta.ranges import Ranges, ranges
+from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
 from shredlake.expr import from_arrow
 

@@ -8,7 +8,7 @@ import typer
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.terminal import say
-from shredlake.delta.vacuum import vacuum as vacuum_table
+from shredlake.delta.write.vacuum import vacuum as vacuum_table
 
 
 def vacuum(

@@ -10,25 +10,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.delta import alter, mutate
-from shredlake.delta import history as history_
-from shredlake.delta.actions import Protocol
-from shredlake.delta.changes import changes
-from shredlake.delta.checkpoint import write_checkpoint
-from shredlake.delta.commit import NOTHING, WHOLE_TABLE, Operation, commit
-from shredlake.delta.create import create, planned
-from shredlake.delta.features import require_writable
-from shredlake.delta.layouts import Shredding
-from shredlake.delta.log import as_version, version_at
-from shredlake.delta.properties import CHECK_PREFIX
-from shredlake.delta.restore import restore
-from shredlake.delta.scan import TableScan, check_rows
-from shredlake.delta.snapshot import Snapshot, load_snapshot
-from shredlake.delta.storage import Storage, normalized_uri
-from shredlake.delta.vacuum import vacuum
+from shredlake.delta.log import history as history_
+from shredlake.delta.log.listing import as_version, version_at
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Protocol
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.protocol.properties import CHECK_PREFIX
+from shredlake.delta.read.changes import changes
+from shredlake.delta.read.scan import TableScan, check_rows
+from shredlake.delta.storage.storage import Storage, normalized_uri
+from shredlake.delta.write import alter, mutate
+from shredlake.delta.write.checkpoint import write_checkpoint
+from shredlake.delta.write.create import create, planned
+from shredlake.delta.write.layout import Shredding
+from shredlake.delta.write.restore import restore
+from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation, commit
+from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
-from shredlake.parquet.write import WriteOptions
+from shredlake.parquet.write.writer import WriteOptions
 
 _log = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from shredlake.expr.types import (
     DataType,
     decimal,
 )
-from shredlake.kernels.cast import cast_scalar
-from shredlake.kernels.datetime_text import session_zone
-from shredlake.kernels.targets import scalar_of
+from shredlake.kernels.casts.datetimes import session_zone
+from shredlake.kernels.casts.table import cast_scalar
+from shredlake.kernels.casts.targets import scalar_of
 from shredlake.variant.scalars import unscaled_and_scale
 from shredlake.variant.types import VariantType
 
@@ -73,7 +73,7 @@ def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | No
 
 
 def depends_on_engine(source: DataType, target: DataType) -> bool:
-    """Whether engines differ in what becomes of a constant (`kernels/dialect.py`): then each casts its own.
+    """Whether engines differ in what becomes of a constant: then each casts its own.
 
     >>> depends_on_engine(DOUBLE, STRING), depends_on_engine(INT, STRING)
     (True, False)

@@ -39,11 +39,11 @@ from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.like import like_mask
 from shredlake.expr.sql import spelled
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
-from shredlake.kernels.cast_column import cast_column
-from shredlake.kernels.columns import null_rows
-from shredlake.kernels.dialect import ARROW, Dialect
+from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.casts.columns import cast_column
 from shredlake.kernels.get import get
-from shredlake.kernels.layout import is_variant
 
 Data: TypeAlias = pa.Table | pa.RecordBatch
 

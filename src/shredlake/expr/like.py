@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.kernels.damaged_text import characters, decoded
+from shredlake.kernels.casts.invalid_utf8 import characters, decoded
 
 ANY = object()
 ONE = object()

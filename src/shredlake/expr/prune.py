@@ -41,10 +41,10 @@ from shredlake.expr.ast import (
     references,
     walk,
 )
+from shredlake.expr.cast_bounds import Bounds, Image, cast_image, image_of_bounds
 from shredlake.expr.coerce import common_type, is_decimal
 from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.evaluate import evaluate
-from shredlake.expr.images import Bounds, Image, cast_image, image_of_bounds
 from shredlake.expr.like import ANY, pattern_parts
 from shredlake.expr.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, UUID, DataType
 

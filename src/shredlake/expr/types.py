@@ -24,7 +24,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from shredlake.errors import InvalidExpression
-from shredlake.kernels.layout import is_variant, variant
+from shredlake.kernels.arrow.types import is_variant, variant
 
 MAX_PRECISION = 38
 

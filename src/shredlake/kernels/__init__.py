@@ -1,10 +1,10 @@
 """The operations on Variants over whole Arrow columns, compiled."""
 
+from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema, variant
 from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.get import get
 from shredlake.kernels.infer import infer_schema
-from shredlake.kernels.layout import is_variant, shredded_type, shredding_schema, variant
 from shredlake.kernels.profile import merge_profiles, profile, profile_bytes
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from shredlake.kernels.compiled import engine
+from shredlake.kernels.dispatch import engine
 from shredlake.kernels.from_json import from_json
 
 

@@ -32,13 +32,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shredlake.errors import InvalidValue, MalformedVariant, ShredlakeError
-from shredlake.kernels.arrow_forms import checked
-from shredlake.kernels.arrow_nodes import ArrowNode, node_of
-from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.explain import in_row
+from shredlake.kernels.arrow.nodes import ArrowNode, node_of
+from shredlake.kernels.arrow.normalize import checked
+from shredlake.kernels.arrow.types import variant
+from shredlake.kernels.dispatch import engine
 from shredlake.kernels.fallback.from_arrow import row_variant
-from shredlake.kernels.layout import variant
+from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 
 
 def from_arrow(column: Column, *, threads: int | None = None) -> Column:

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias, overload
 import pyarrow as pa
 
 from shredlake.errors import InvalidJson, WrongType
-from shredlake.kernels.arrow_forms import checked, unencoded, unencoded_type
-from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.layout import variant
+from shredlake.kernels.arrow.normalize import checked, unencoded, unencoded_type
+from shredlake.kernels.arrow.types import variant
+from shredlake.kernels.dispatch import engine
+from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 
 MAX_DEPTH = 1000
 MAX_SIZE = 128 << 20

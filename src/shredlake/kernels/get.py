@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError, MalformedVariant
-from shredlake.kernels.arrow_forms import as_binary, as_list, checked, normal, unencoded, unencoded_type
-from shredlake.kernels.cast_column import cast_typed
-from shredlake.kernels.chunks import Column, map_pieces
-from shredlake.kernels.columns import check_column, column_of, part, validity_of
-from shredlake.kernels.datetime_text import session_zone
-from shredlake.kernels.dialect import ARROW, Dialect
-from shredlake.kernels.extract import Casting, Steps, extract
+from shredlake.kernels.arrow.buffers import check_column, column_of, part, validity_of
+from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, normal, unencoded, unencoded_type
+from shredlake.kernels.arrow.raw_arrays import choose, nested, plain
+from shredlake.kernels.arrow.types import is_list_like, shredding_schema
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.casts.columns import cast_typed
+from shredlake.kernels.casts.datetimes import session_zone
+from shredlake.kernels.casts.extract import Casting, Steps, extract
+from shredlake.kernels.casts.targets import AnyVariant, Target, scalar_of, target_of
 from shredlake.kernels.fallback.get import value_at
-from shredlake.kernels.layout import is_list_like, shredding_schema
-from shredlake.kernels.raw_arrays import choose, nested, plain
-from shredlake.kernels.targets import AnyVariant, Target, scalar_of, target_of
+from shredlake.kernels.threads import Column, map_pieces
 from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, VariantType

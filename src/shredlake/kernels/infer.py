@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shredlake.kernels.chunks import Column
 from shredlake.kernels.profile import profile
-from shredlake.shredding.decisions import InferredSchema
-from shredlake.shredding.infer import MAX_DEPTH, MAX_LEAVES, MIN_SHARE
-from shredlake.shredding.infer import infer_schema as infer_from_profile
-from shredlake.shredding.profile import Profile
+from shredlake.kernels.threads import Column
+from shredlake.shredding.inference.infer import MAX_DEPTH, MAX_LEAVES, MIN_SHARE
+from shredlake.shredding.inference.infer import infer_schema as infer_from_profile
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.inference.report import InferredSchema
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.path import Path
 

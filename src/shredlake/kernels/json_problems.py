@@ -10,7 +10,7 @@ from typing import Final
 
 from shredlake.errors import InvalidJson
 
-# As in `enum Problem` of _json_text.pxd.
+# As in `enum Problem` of json_text.pxd.
 EXPECTED_VALUE: Final = 1
 EXPECTED_KEY: Final = 2
 EXPECTED_COLON: Final = 3

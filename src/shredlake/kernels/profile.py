@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from shredlake.errors import InvalidValue, MalformedVariant
-from shredlake.kernels.arrow_forms import as_binary
-from shredlake.kernels.chunks import Column, chunks_of, run, thread_count
-from shredlake.kernels.columns import check_column, metadata_of, part, validity_of
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.explain import in_row
-from shredlake.kernels.layout import shredding_schema
-from shredlake.shredding.profile import MAX_DEPTH, MAX_PATHS, Profile
+from shredlake.kernels.arrow.buffers import check_column, metadata_of, part, validity_of
+from shredlake.kernels.arrow.normalize import as_binary
+from shredlake.kernels.arrow.types import shredding_schema
+from shredlake.kernels.dispatch import engine
+from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.threads import Column, chunks_of, run, thread_count
+from shredlake.shredding.inference.profile import MAX_DEPTH, MAX_PATHS, Profile
 from shredlake.variant import Variant
 
 # Fixed, so that the profile of a column does not depend on the number of cores.

@@ -16,10 +16,8 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.kernels import compiled
-from shredlake.kernels.arrow_forms import as_binary, as_list, checked, unencoded
-from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.columns import (
+from shredlake.kernels import dispatch as compiled
+from shredlake.kernels.arrow.buffers import (
     check_column,
     check_schema,
     column_of,
@@ -29,10 +27,12 @@ from shredlake.kernels.columns import (
     part,
     validity_of,
 )
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.layout import shredding_schema, typed_value_type
-from shredlake.kernels.plan import plan_of
-from shredlake.kernels.sources import extend_metadata
+from shredlake.kernels.arrow.flat_schema import plan_of
+from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, unencoded
+from shredlake.kernels.arrow.shredded import extend_metadata
+from shredlake.kernels.arrow.types import shredding_schema, typed_value_type
+from shredlake.kernels.dispatch import engine
+from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema, Untyped
 
 _NULL = b"\x00"

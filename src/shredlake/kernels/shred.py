@@ -6,9 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from shredlake.kernels.arrow_forms import as_binary
-from shredlake.kernels.chunks import Column, map_pieces
-from shredlake.kernels.columns import (
+from shredlake.kernels.arrow.buffers import (
     check_column,
     check_schema,
     column_of,
@@ -16,10 +14,12 @@ from shredlake.kernels.columns import (
     part,
     validity_of,
 )
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.layout import shredding_schema
-from shredlake.kernels.plan import Kind, Plan, plan_of
+from shredlake.kernels.arrow.flat_schema import Kind, Plan, plan_of
+from shredlake.kernels.arrow.normalize import as_binary
+from shredlake.kernels.arrow.types import shredding_schema
+from shredlake.kernels.dispatch import engine
 from shredlake.kernels.reshred import reshred
+from shredlake.kernels.threads import Column, map_pieces
 from shredlake.kernels.unshred import unshred
 from shredlake.shredding.schema import ShreddingSchema
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 import pyarrow as pa
 
 from shredlake.errors import ShredlakeError
-from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.columns import check_column
-from shredlake.kernels.compiled import engine
+from shredlake.kernels.arrow.buffers import check_column
+from shredlake.kernels.arrow.types import shredding_schema
+from shredlake.kernels.dispatch import engine
 from shredlake.kernels.from_arrow import from_arrow
-from shredlake.kernels.layout import shredding_schema
-from shredlake.kernels.malformed import parts_of, reason
+from shredlake.kernels.row_errors import parts_of, reason
+from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 

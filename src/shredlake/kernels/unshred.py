@@ -6,12 +6,12 @@ from functools import partial
 
 import pyarrow as pa
 
-from shredlake.kernels.arrow_forms import as_binary
-from shredlake.kernels.chunks import Column, assemble, pieces, run, thread_count
-from shredlake.kernels.columns import check_column, column_of, metadata_of, part
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.layout import shredding_schema
-from shredlake.kernels.plan import Kind, Plan, plan_of
+from shredlake.kernels.arrow.buffers import check_column, column_of, metadata_of, part
+from shredlake.kernels.arrow.flat_schema import Kind, Plan, plan_of
+from shredlake.kernels.arrow.normalize import as_binary
+from shredlake.kernels.arrow.types import shredding_schema
+from shredlake.kernels.dispatch import engine
+from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.shredding.schema import Node, Untyped
 
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import MalformedVariant
-from shredlake.kernels.arrow_forms import as_binary
-from shredlake.kernels.chunks import Column, pieces, run, thread_count
-from shredlake.kernels.columns import check_column, part, validity_of
-from shredlake.kernels.compiled import engine
-from shredlake.kernels.layout import shredding_schema
+from shredlake.kernels.arrow.buffers import check_column, part, validity_of
+from shredlake.kernels.arrow.normalize import as_binary
+from shredlake.kernels.arrow.types import shredding_schema
+from shredlake.kernels.dispatch import engine
+from shredlake.kernels.threads import Column, pieces, run, thread_count
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 

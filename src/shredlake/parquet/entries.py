@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.parquet.layout import Level
+from shredlake.parquet.variant_columns import Level
 
 
 @dataclass(frozen=True)

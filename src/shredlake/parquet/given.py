@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.errors import InvalidSchema, InvalidValue, WrongType
-from shredlake.kernels.layout import variant
+from shredlake.kernels.arrow.types import variant
 from shredlake.variant import Variant
 
 # Python objects that are turned into one table.

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shredlake.kernels.arrow_forms import normal_schema
+from shredlake.kernels.arrow.normalize import normal_schema
 from shredlake.parquet.entries import list_values, map_lists
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.parquet.layout import list_element
+from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.replace import Names, unwrap
-from shredlake.parquet.schema import SchemaNode
+from shredlake.parquet.variant_columns import list_element
 
 
 def leaf_types(schema: pa.Schema) -> list[pa.DataType]:

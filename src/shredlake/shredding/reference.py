@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from shredlake.errors import MalformedVariant, ShreddingConflict
-from shredlake.shredding.nulls import CONFLICT_IS_AN_ERROR, MISSING_READS_AS_NULL, NULL_TABLE, Group, Meaning
+from shredlake.shredding.null_table import (
+    CONFLICT_IS_AN_ERROR,
+    MISSING_READS_AS_NULL,
+    NULL_TABLE,
+    Group,
+    Meaning,
+)
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar, Untyped
 from shredlake.variant import Path, Variant, VariantBuilder, VariantType
 from shredlake.variant.decode import EXACT

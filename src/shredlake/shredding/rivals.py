@@ -20,8 +20,8 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from shredlake.shredding.fit import classes, exact_scalar, fitting
-from shredlake.shredding.profile import PathProfile, Profile
+from shredlake.shredding.inference.fit import classes, exact_scalar, fitting
+from shredlake.shredding.inference.profile import PathProfile, Profile
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
     Array,
@@ -100,7 +100,7 @@ MAX_DEPTH: Final = 50
 def infer_by(rules: Rules, profile: Profile) -> ShreddingSchema:
     """The layout that an engine's rules choose, from the profile of the rows it looks at.
 
-    >>> from shredlake.shredding.profile_reference import profile_values
+    >>> from shredlake.shredding.inference.profile_reference import profile_values
     >>> from shredlake.variant.value import Variant
     >>> rows = [{"status": n if n % 50 else "n/a"} | ({"rare": 1} if n % 40 == 0 else {}) for n in range(100)]
     >>> profile = profile_values(Variant.of(row) for row in rows)
@@ -126,7 +126,7 @@ def with_decimals(schema: ShreddingSchema, profile: Profile) -> ShreddingSchema:
     """The layout of an engine that reads fractions as doubles, for data where they are decimals.
 
     >>> from decimal import Decimal
-    >>> from shredlake.shredding.profile_reference import profile_values
+    >>> from shredlake.shredding.inference.profile_reference import profile_values
     >>> from shredlake.variant.value import Variant
     >>> profile = profile_values([Variant.of({"x": Decimal("1.5")})])
     >>> str(with_decimals(ShreddingSchema.parse("struct<x double>"), profile))

@@ -9,7 +9,7 @@ Object ─┬─ event_ts ─ Scalar(INT64)
         └─ tags ───── Array ─── element ─ Scalar(STRING)
 ```
 
-The text form is Spark's DDL (`shredding/ddl.py`); the Arrow form is in `kernels/layout.py`.
+The text form is Spark's DDL (`shredding/ddl.py`); the Arrow form is in `kernels/arrow/types.py`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shredlake import errors
 from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
-from shredlake.spark.local_engine import Tally, Task, Watch, no_tally, unwatched
+from shredlake.jobs.engine import Tally, Task, Watch, no_tally, unwatched
 from shredlake.spark.worker import settle_in
 
 if TYPE_CHECKING:

@@ -11,33 +11,33 @@ from functools import partial
 
 import pyarrow as pa
 
-from shredlake.delta.actions import Add
-from shredlake.delta.constraints import Constraints, complete
-from shredlake.delta.create import planned
-from shredlake.delta.files import as_adds
-from shredlake.delta.layouts import may_shred
-from shredlake.delta.log import list_log
-from shredlake.delta.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
-from shredlake.delta.snapshot import Snapshot, load_snapshot
-from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.listing import list_log
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.constraints import Constraints, complete
+from shredlake.delta.write.create import planned
+from shredlake.delta.write.layout import may_shred
+from shredlake.delta.write.spec import file_spec
 from shredlake.errors import InvalidSchema, TableExists
-from shredlake.kernels.layout import is_variant
-from shredlake.parquet.draft import read_draft
-from shredlake.parquet.draft_layout import draft_schema, is_draft
+from shredlake.jobs.engine import Engine
+from shredlake.jobs.ingest import already_done, commit_adds
+from shredlake.jobs.once import claim_files, claim_job
+from shredlake.jobs.parse_task import FILE_BYTES, FileJob
+from shredlake.jobs.report import IngestReport, progress
+from shredlake.jobs.sources import SourceFile, find_files, location
+from shredlake.jobs.verified_copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.parquet.io.source import open_input
+from shredlake.parquet.legacy.convert import read_draft
+from shredlake.parquet.legacy.types import draft_schema, is_draft
+from shredlake.parquet.read.stream import parquet_file
 from shredlake.parquet.replace import find_types
-from shredlake.parquet.source import open_input
-from shredlake.parquet.stream import parquet_file
-from shredlake.shredding.draft import todays_node
+from shredlake.shredding.legacy import todays_node
 from shredlake.shredding.schema import ShreddingSchema, Untyped
-from shredlake.spark.copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
-from shredlake.spark.ingest import already_done, commit_adds
-from shredlake.spark.local_engine import Engine
-from shredlake.spark.once import claim_files, claim_job
 from shredlake.spark.optimize import pack
-from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import SourceFile, find_files, location
-from shredlake.spark.task import FILE_BYTES, FileJob
 
 # ── In ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -19,28 +19,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.constraints import DEFAULT, GENERATED, checks_of
-from shredlake.delta.schema import Field, arrow_schema, parse_schema
-from shredlake.delta.snapshot import Snapshot
-from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.schema.types import Field, arrow_schema, parse_schema
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
+from shredlake.delta.write.spec import file_spec
 from shredlake.errors import InvalidSchema
 from shredlake.expr.sort_key import parse_sort_keys
-from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.spark.columns import at, from_log, from_user
-from shredlake.spark.engine import SparkEngine, collected, translated
-from shredlake.spark.frame_task import (
-    DOCUMENT,
-    HELD,
-    REJECT,
-    REJECT_COLUMNS,
-    REJECT_DDL,
-    Parse,
-    ParseText,
-    Write,
-)
-from shredlake.spark.frames import from_spark, spark_type
-from shredlake.spark.ingest import (
+from shredlake.jobs.ingest import (
     LARGEST_TASK,
     IngestOptions,
     already_done,
@@ -52,12 +38,26 @@ from shredlake.spark.ingest import (
     settled_layout,
     task_size,
 )
-from shredlake.spark.once import Claim, claim_job, job_mark
-from shredlake.spark.rejects import LineNumbers, rejects_place
-from shredlake.spark.report import IngestReport, progress
-from shredlake.spark.sources import bundle, cut, find_files, spooled
-from shredlake.spark.store import stored
-from shredlake.spark.task import FileJob, TaskResult, WriteJob, count_lines
+from shredlake.jobs.once import Claim, claim_job, job_mark
+from shredlake.jobs.parse_task import FileJob, TaskResult, WriteJob, count_lines
+from shredlake.jobs.rejects import LineNumbers, rejects_place
+from shredlake.jobs.report import IngestReport, progress
+from shredlake.jobs.sources import bundle, cut, find_files, spooled
+from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.spark.arrow import from_spark, spark_type
+from shredlake.spark.columns import at, from_log, from_user
+from shredlake.spark.engine import SparkEngine, collected, translated
+from shredlake.spark.frame_tasks import (
+    DOCUMENT,
+    HELD,
+    REJECT,
+    REJECT_COLUMNS,
+    REJECT_DDL,
+    Parse,
+    ParseText,
+    Write,
+)
+from shredlake.spark.store_assignment import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -27,29 +27,37 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.delta.actions import Action, Add
-from shredlake.delta.cleanup import removed_unless_committed
-from shredlake.delta.commit import Operation, Reads, commit
-from shredlake.delta.files import as_adds
-from shredlake.delta.read_file import DataFile, whole_rows
-from shredlake.delta.rebind import condition
-from shredlake.delta.skipping import prune
-from shredlake.delta.snapshot import Snapshot, load_snapshot
-from shredlake.delta.spec import file_spec
-from shredlake.delta.storage import Storage
-from shredlake.delta.write import LAYOUT_TAG
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Action, Add
+from shredlake.delta.read.bind import condition
+from shredlake.delta.read.data_file import DataFile, whole_rows
+from shredlake.delta.stats.skipping import prune
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.data_files import LAYOUT_TAG
+from shredlake.delta.write.spec import file_spec
+from shredlake.delta.write.transaction import Operation, Reads, commit
 from shredlake.expr.sort_key import parse_sort_keys
+from shredlake.jobs.engine import Engine, Watch
+from shredlake.jobs.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
+from shredlake.jobs.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
+from shredlake.jobs.report import progress
+from shredlake.jobs.verified_copy import (
+    CopyResult,
+    RowSum,
+    check_same,
+    copy_files,
+    rows_in,
+    sum_files,
+    write_and_sum,
+)
 from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.parquet.write import WriteOptions
+from shredlake.parquet.write.writer import WriteOptions
+from shredlake.spark.arrow import from_spark, spark_batch, spark_type
 from shredlake.spark.columns import at
-from shredlake.spark.copy import CopyResult, RowSum, check_same, copy_files, rows_in, sum_files, write_and_sum
 from shredlake.spark.engine import SparkEngine, collected, translated
-from shredlake.spark.frames import from_spark, spark_batch, spark_type
-from shredlake.spark.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
 from shredlake.spark.ingest_frame import spark_order
-from shredlake.spark.local_engine import Engine, Watch
-from shredlake.spark.report import progress
-from shredlake.spark.task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 
 SAMPLE_FILES = 16
 SAMPLE_ROWS = 20_000
@@ -294,7 +302,7 @@ class _Write:
     job: FileJob
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from shredlake.delta.conform import conform
+        from shredlake.delta.read.conform import conform
 
         def rows() -> Iterator[pa.RecordBatch]:
             for batch in batches:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from shredlake.kernels.dialect import Dialect, spark_on
+from shredlake.kernels.cast_options import Dialect, spark_on
 from shredlake.spark.engine import is_connect
 
 if TYPE_CHECKING:

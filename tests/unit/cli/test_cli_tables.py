@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, rows_of
 from shredlake.cli.app import app, main
-from shredlake.delta.ranges import ranges
+from shredlake.delta.stats.ranges import ranges
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app
-from shredlake.parquet.draft import write_draft
+from shredlake.parquet.legacy.convert import write_draft
 
 
 def run(*arguments: object, fails: bool = False) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.actions import dumps
+from shredlake.delta.protocol.actions import dumps
 
 NOON = datetime(2026, 1, 1, 12)
 NAN = float("nan")

@@ -30,12 +30,12 @@ from delta_tables import (
     rows_of,
     write_commit,
 )
-from shredlake.delta import z85
-from shredlake.delta.actions import DeletionVector
-from shredlake.delta.deletion_vectors import PORTABLE, read_vector
-from shredlake.delta.durations import milliseconds
-from shredlake.delta.storage import Storage, decode_path, encode_path
-from shredlake.delta.type_widening import is_widening
+from shredlake.delta.protocol.actions import DeletionVector
+from shredlake.delta.protocol.durations import milliseconds
+from shredlake.delta.read.deletion_vectors import PORTABLE, read_vector
+from shredlake.delta.schema.type_widening import is_widening
+from shredlake.delta.stats import z85
+from shredlake.delta.storage.storage import Storage, decode_path, encode_path
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 

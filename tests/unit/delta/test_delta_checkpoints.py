@@ -16,10 +16,10 @@ import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, paths, python, rows_of
-from shredlake.delta.checkpoint import write_checkpoint
-from shredlake.delta.files import FILE_SCHEMA, Files
-from shredlake.delta.skipping import prune
-from shredlake.delta.z85 import decode_variant, encode_variant
+from shredlake.delta.log.files import FILE_SCHEMA, Files
+from shredlake.delta.stats.skipping import prune
+from shredlake.delta.stats.z85 import decode_variant, encode_variant
+from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.expr import parse_predicate
 
 
@@ -114,7 +114,7 @@ def test_unshredded_variant_statistics_prune_too(tmp_path: Path, monkeypatch: py
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
     for start in (0, 100):
         table.append(numbered(start, start + 10))
-    monkeypatch.setattr("shredlake.delta.checkpoint.shredding_of", lambda *_: {})
+    monkeypatch.setattr("shredlake.delta.write.checkpoint.shredding_of", lambda *_: {})
     path = tmp_path / table.checkpoint()
     minimum = pq.read_schema(path).field("add").type.field("stats_parsed").type.field("minValues").type
     assert [field.name for field in minimum.field("v").type] == ["metadata", "value"]
@@ -213,7 +213,7 @@ def test_a_failing_checkpoint_does_not_fail_the_commit(
     def fail(*_: object) -> None:
         raise kind("disk full")
 
-    monkeypatch.setattr("shredlake.delta.checkpoint.write_checkpoint", fail)
+    monkeypatch.setattr("shredlake.delta.write.checkpoint.write_checkpoint", fail)
     with warnings.catch_warnings(), caplog.at_level("WARNING", logger="shredlake"):
         warnings.simplefilter("error")
         assert table.append(numbered(0, 1)) == 1

@@ -15,14 +15,14 @@ import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, rows_of
-from shredlake.delta import commit as commits
-from shredlake.delta import mutate
-from shredlake.delta.actions import Add, DomainMetadata, Remove, Transaction, dumps
-from shredlake.delta.commit import WHOLE_TABLE, Operation, Reads, commit
-from shredlake.delta.files import as_adds
-from shredlake.delta.restore import restore
-from shredlake.delta.snapshot import Snapshot, load_snapshot
-from shredlake.delta.storage import Storage
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Add, DomainMetadata, Remove, Transaction, dumps
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write import mutate
+from shredlake.delta.write import transaction as commits
+from shredlake.delta.write.restore import restore
+from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads, commit
 
 WRITE = Operation("TEST")
 

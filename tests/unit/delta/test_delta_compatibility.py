@@ -10,7 +10,7 @@ import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, python, rows_of, variants
-from shredlake.delta.z85 import decode_variant
+from shredlake.delta.stats.z85 import decode_variant
 
 NESTED = pa.struct([("v", sl.variant())])
 

@@ -14,7 +14,7 @@ import pytest
 
 import shredlake as sl
 from delta_tables import PROTOCOL, add, metadata, paths, remove, write_commit
-from shredlake.delta.log import list_log
+from shredlake.delta.log.listing import list_log
 
 
 def simple_log(root: Path, versions: int = 4) -> None:

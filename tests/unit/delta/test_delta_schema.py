@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.column_mapping import assign
-from shredlake.delta.features import (
+from shredlake.delta.protocol.features import (
     FEATURES,
     Protocol,
     reader_features,
@@ -20,7 +19,8 @@ from shredlake.delta.features import (
     with_features,
     writer_features,
 )
-from shredlake.delta.schema import (
+from shredlake.delta.schema.column_mapping import assign
+from shredlake.delta.schema.types import (
     Array,
     Field,
     Map,

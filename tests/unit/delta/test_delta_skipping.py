@@ -17,9 +17,9 @@ import pytest
 
 import shredlake as sl
 from delta_tables import PROTOCOL, add, metadata, rows_of, variants, write_commit
-from shredlake.delta.skipping import prune
-from shredlake.delta.stats import truncated_maximum, truncated_minimum
-from shredlake.delta.z85 import decode_variant, encode, encode_variant
+from shredlake.delta.stats.collect import truncated_maximum, truncated_minimum
+from shredlake.delta.stats.skipping import prune
+from shredlake.delta.stats.z85 import decode_variant, encode, encode_variant
 from shredlake.expr import parse_predicate
 from shredlake.expr.evaluate import evaluate
 

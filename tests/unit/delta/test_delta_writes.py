@@ -26,14 +26,14 @@ from delta_tables import (
     set_by_another_writer,
     variants,
 )
-from shredlake.delta.actions import Add
-from shredlake.delta.create import planned
-from shredlake.delta.layouts import Shredding, choose
-from shredlake.delta.spec import file_spec
-from shredlake.delta.stats_text import with_stats
-from shredlake.delta.storage import Storage
-from shredlake.delta.write import DataFileWriter
-from shredlake.delta.z85 import decode_variant
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.stats.text import with_stats
+from shredlake.delta.stats.z85 import decode_variant
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.create import planned
+from shredlake.delta.write.data_files import DataFileWriter
+from shredlake.delta.write.layout import Shredding, choose
+from shredlake.delta.write.spec import file_spec
 
 
 def ids(table: sl.Table, **scan: object) -> list[int]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shredlake as sl
-from shredlake.delta import z85
+from shredlake.delta.stats import z85
 
 DOCUMENT = [
     "0S&u501fk+ze0(tB98CpzF6vU0rJl95HpNdvjbtatpi(cu0wW^cTu",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shredlake.delta.durations import milliseconds
+from shredlake.delta.protocol.durations import milliseconds
 from shredlake.errors import InvalidSchema
 
 HOUR = 3_600_000

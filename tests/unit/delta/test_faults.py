@@ -13,7 +13,7 @@ import pytest
 
 import shredlake as sl
 from faulty_storage import Door, Fault, faults
-from shredlake.delta import commit as commits
+from shredlake.delta.write import transaction as commits
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 

@@ -12,12 +12,12 @@ import pytest
 from pyroaring import BitMap, BitMap64
 
 import shredlake as sl
-from shredlake.delta import z85
-from shredlake.delta.actions import DeletionVector
-from shredlake.delta.deletion_vectors import NATIVE, PORTABLE, read_vector
-from shredlake.delta.storage import Storage
+from shredlake.delta.protocol.actions import DeletionVector
+from shredlake.delta.read.deletion_vectors import NATIVE, PORTABLE, read_vector
+from shredlake.delta.stats import z85
+from shredlake.delta.storage.storage import Storage
 from shredlake.errors import CorruptLog
-from shredlake.parquet import thrift
+from shredlake.parquet.format import thrift
 
 PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
 

@@ -16,7 +16,7 @@ import pytest
 
 import shredlake as sl
 from delta_tables import PROTOCOL, add, metadata, write_commit
-from shredlake.delta.storage import Storage
+from shredlake.delta.storage.storage import Storage
 
 SEED = 20
 _numbers = itertools.count()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from shredlake.kernels.columns import null_rows
+from shredlake.kernels.arrow.buffers import null_rows
 
 ONE = {"metadata": b"\x01\0\0", "value": b"\x0c\x01"}
 VARIANT = sl.variant()

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.storage import Storage
-from shredlake.spark.ingest import IngestOptions
+from shredlake.delta.storage.storage import Storage
+from shredlake.jobs.ingest import IngestOptions
 
 SECRET = "SUPERSECRETKEY123"
 OPTIONS = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": SECRET, "aws_region": "us-east-1"}

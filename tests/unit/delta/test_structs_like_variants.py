@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from shredlake.parquet.footer import read_footer
+from shredlake.parquet.format.footer import read_footer
 
 BLOB = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
 ROWS = [{"metadata": b"not a Variant", "value": b"\xff\xff"}, None, {"metadata": None, "value": b""}]

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.addresses import log_key, log_keys, table_key
-from shredlake.delta.folder import Kind, kind_of
-from shredlake.delta.storage import Storage
-from shredlake.delta.vacuum import vacuum
+from shredlake.delta.storage.addresses import log_key, log_keys, table_key
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.folder import Kind, kind_of
+from shredlake.delta.write.vacuum import vacuum
 
 SCHEMA = pa.schema([("id", pa.int64())])
 OLD = time.time() - 30 * 86_400

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import shredlake as sl
 from shredlake.cli.app import app
 from shredlake.errors import InvalidExpression
-from shredlake.spark.local_engine import LocalEngine
+from shredlake.jobs.engine import LocalEngine
 from shredlake.spark.optimize import optimize_table
 
 SCHEMA = pa.schema(

@@ -28,7 +28,7 @@ from shredlake import (
     validate,
     write_parquet,
 )
-from shredlake.kernels.arrow_forms import as_list, checked, unencoded
+from shredlake.kernels.arrow.normalize import as_list, checked, unencoded
 from shredlake.kernels.checksum import checksum
 from shredlake.kernels.reshred import reshred
 

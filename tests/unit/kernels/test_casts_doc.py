@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cast_values import rows
 from shredlake.expr import parse_type
-from shredlake.kernels.cast import casts, try_cast_value
-from shredlake.kernels.targets import Scalar, target_of
+from shredlake.kernels.casts.table import casts, try_cast_value
+from shredlake.kernels.casts.targets import Scalar, target_of
 from shredlake.variant import Variant
 from shredlake.variant import VariantType as V
 from shredlake.variant.scalars import TimestampNanos, TimestampNtzNanos

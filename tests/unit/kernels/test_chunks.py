@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from shredlake.kernels import chunks, compiled
-from shredlake.kernels.chunks import assemble, map_pieces, pieces, thread_count
+from shredlake.kernels import dispatch as compiled
+from shredlake.kernels import threads as chunks
+from shredlake.kernels.threads import assemble, map_pieces, pieces, thread_count
 
 
 def test_pieces_cover_every_row_once_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +91,7 @@ def test_the_implementation_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPat
 
 
 def test_pure_python_on_request_and_without_a_warning() -> None:
-    code = "from shredlake.kernels.compiled import COMPILED; print(COMPILED)"
+    code = "from shredlake.kernels.dispatch import COMPILED; print(COMPILED)"
     found = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
         env={**os.environ, "SHREDLAKE_PURE": "1"},
@@ -103,7 +104,7 @@ def test_pure_python_on_request_and_without_a_warning() -> None:
 def test_one_warning_where_nothing_is_compiled() -> None:
     code = (
         "import sys, warnings\n"
-        "sys.modules['shredlake.kernels._buffers'] = None\n"
+        "sys.modules['shredlake.kernels.compiled.buffers'] = None\n"
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         "    import shredlake, pyarrow as pa\n"

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from shredlake.kernels.fallback import footer_places as reference
-from shredlake.parquet.footer import read_footer
-from shredlake.parquet.thrift import Reader
+from shredlake.parquet.format.footer import read_footer
+from shredlake.parquet.format.thrift import Reader
 
-compiled = pytest.importorskip("shredlake.kernels._footer_places", reason="no compiled kernels")
+compiled = pytest.importorskip("shredlake.kernels.compiled.footer_places", reason="no compiled kernels")
 
 
 @pytest.fixture(scope="module")

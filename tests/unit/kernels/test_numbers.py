@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-numbers = pytest.importorskip("shredlake.kernels._numbers", reason="the kernels are not compiled")
+numbers = pytest.importorskip("shredlake.kernels.compiled.numbers", reason="the kernels are not compiled")
 
 EDGES = [
     5e-324, 1e-323, 5e-323, 2.2250738585072009e-308, 2.2250738585072014e-308, 1.7976931348623157e308,

@@ -9,16 +9,8 @@ import pyarrow as pa
 import pytest
 
 from shredlake.errors import InvalidSchema, MalformedVariant, ShreddingConflict
-from shredlake.kernels import (
-    is_variant,
-    reshred,
-    shred,
-    shredded_type,
-    shredding_schema,
-    sources,
-    unshred,
-    variant,
-)
+from shredlake.kernels import is_variant, reshred, shred, shredded_type, shredding_schema, unshred, variant
+from shredlake.kernels.arrow import shredded as sources
 from shredlake.shredding import ShreddingSchema
 from shredlake.variant import Variant, VariantType
 from shredlake.variant.scalars import (
@@ -254,7 +246,7 @@ def test_an_array_that_outgrows_its_offsets_becomes_chunks(
         arrow([{"a": number, "b": "x" * 50} for number in range(100)]), schema("struct<a int, b string>")
     )
     monkeypatch.setattr(sources, "LARGEST_ARRAY", 1000)
-    monkeypatch.setattr("shredlake.kernels.chunks.LARGEST_ARRAY_BYTES", 1000)
+    monkeypatch.setattr("shredlake.kernels.threads.LARGEST_ARRAY_BYTES", 1000)
     whole = unshred(shredded)
     assert isinstance(whole, pa.ChunkedArray)
     assert whole.num_chunks > 5

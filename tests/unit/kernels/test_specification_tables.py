@@ -14,7 +14,7 @@ import pytest
 from shredlake.errors import ShreddingConflict
 from shredlake.kernels import shred, shredded_type, unshred, variant
 from shredlake.shredding import ShreddingSchema
-from shredlake.shredding.nulls import NULL_TABLE, Meaning
+from shredlake.shredding.null_table import NULL_TABLE, Meaning
 from shredlake.variant import Variant
 from shredlake.variant.scalars import Timestamp
 

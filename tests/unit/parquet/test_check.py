@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 
 from shredlake.kernels import shredded_type
-from shredlake.parquet.check import check, violations
-from shredlake.parquet.footer import annotate, footer_bytes, read_footer
-from shredlake.parquet.rules import ALL_RULES, DRAFT_RULES, RULES
-from shredlake.parquet.write import write_parquet
+from shredlake.parquet.format.footer import annotate, footer_bytes, read_footer
+from shredlake.parquet.inspect.check import check, violations
+from shredlake.parquet.inspect.rules import ALL_RULES, DRAFT_RULES, RULES
+from shredlake.parquet.write.writer import write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.value import Variant
 from strategies import shreddable_columns
@@ -278,7 +278,7 @@ def test_two_fields_of_one_name(tmp_path: Path) -> None:
 
 def test_rows_and_positions_are_those_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Violations far into the file, in the second of two lists, with batches of three rows."""
-    monkeypatch.setattr("shredlake.parquet.check.BATCH_ROWS", 3)
+    monkeypatch.setattr("shredlake.parquet.inspect.check.BATCH_ROWS", 3)
     bad = shredded("bigint", (None, 1), (NULL, 34), (None, 2))["v"].combine_chunks()
     lists = pa.ListArray.from_arrays(pa.array([0, 0, 0, 0, 0, 1, 3], pa.int32()), bad)
     file = write_raw(pa.table({"l": lists}), tmp_path / "f", ("l", "list", "element"))

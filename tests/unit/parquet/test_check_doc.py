@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shredlake.parquet.rules import ALL_RULES
+from shredlake.parquet.inspect.rules import ALL_RULES
 
 PAGE = Path(__file__).parents[3] / "docs" / "check.md"
 

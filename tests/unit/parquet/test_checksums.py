@@ -11,9 +11,9 @@ import pytest
 
 import shredlake as sl
 from shredlake.errors import InvalidFile
-from shredlake.parquet import thrift
-from shredlake.parquet.footer import read_footer
-from shredlake.parquet.thrift import Reader
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.footer import read_footer
+from shredlake.parquet.format.thrift import Reader
 
 CRC = 4
 COMPRESSED_SIZE = 3

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from shredlake.kernels import variant
-from shredlake.parquet.draft import write_draft
-from shredlake.parquet.write import write_parquet
-from shredlake.shredding.draft import DraftNode, draft_node
+from shredlake.parquet.legacy.convert import write_draft
+from shredlake.parquet.write.writer import write_parquet
+from shredlake.shredding.legacy import DraftNode, draft_node
 from shredlake.shredding.schema import Scalar, ShreddingSchema
 from shredlake.variant.types import VariantType
 from variant_columns import column_of, footer_schema

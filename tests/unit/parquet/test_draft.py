@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from shredlake.cli.app import app
 from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant, ShreddingConflict
 from shredlake.kernels import shred, unshred
-from shredlake.parquet.check import check
-from shredlake.parquet.draft import convert_draft, read_draft, write_draft
-from shredlake.parquet.draft_columns import from_draft, to_draft
-from shredlake.parquet.draft_layout import draft_array, draft_rows, draft_schema, draft_type
-from shredlake.parquet.rules import DRAFT_RULES
-from shredlake.shredding.draft import (
+from shredlake.parquet.inspect.check import check
+from shredlake.parquet.inspect.rules import DRAFT_RULES
+from shredlake.parquet.legacy.columns import from_draft, to_draft
+from shredlake.parquet.legacy.convert import convert_draft, read_draft, write_draft
+from shredlake.parquet.legacy.types import draft_array, draft_rows, draft_schema, draft_type
+from shredlake.shredding.legacy import (
     DraftNode,
     DraftValue,
     draft_node,

@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from shredlake.parquet.encodings import choose_encodings
+from shredlake.parquet.write.encodings import choose_encodings
 
 ROWS = 20_000
 

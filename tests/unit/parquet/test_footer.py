@@ -12,10 +12,10 @@ import pytest
 import shredlake as sl
 from shredlake.errors import InvalidFile
 from shredlake.kernels import variant
-from shredlake.parquet.footer import FILE_SCHEMA, annotate, footer_bytes, read_footer
-from shredlake.parquet.layout import is_annotated, variant_columns
-from shredlake.parquet.schema import ELEMENT_CONVERTED_TYPE
-from shredlake.parquet.thrift import read_struct
+from shredlake.parquet.format.footer import FILE_SCHEMA, annotate, footer_bytes, read_footer
+from shredlake.parquet.format.schema import ELEMENT_CONVERTED_TYPE
+from shredlake.parquet.format.thrift import read_struct
+from shredlake.parquet.variant_columns import is_annotated, variant_columns
 
 
 def written(table: pa.Table, **options: object) -> io.BytesIO:

@@ -11,8 +11,8 @@ import pytest
 
 import shredlake as sl
 from shredlake.errors import InvalidFile
-from shredlake.parquet import thrift
-from shredlake.parquet.thrift import Struct
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.thrift import Struct
 
 SCHEMA = sl.ShreddingSchema.parse("struct<a bigint, t array<string>>")
 

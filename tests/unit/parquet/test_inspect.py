@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from shredlake.cli.app import app
 from shredlake.kernels import shred
-from shredlake.parquet.inspect import FileReport, inspect
-from shredlake.parquet.write import ParquetWriter, WriteOptions, write_parquet
+from shredlake.parquet.inspect.inspect import FileReport, inspect
+from shredlake.parquet.write.writer import ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.reference import Shredded, shred_value
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, ShreddingSchema, Steps, node_path
 from shredlake.variant.value import Variant

@@ -11,10 +11,10 @@ import pytest
 
 import shredlake as sl
 from shredlake.errors import InvalidFile, InvalidSchema
-from shredlake.parquet import thrift
-from shredlake.parquet.footer import read_footer
-from shredlake.parquet.pages import DEPTH_LIMIT
-from shredlake.parquet.thrift import Struct
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.footer import read_footer
+from shredlake.parquet.format.thrift import Struct
+from shredlake.parquet.read.pages import DEPTH_LIMIT
 
 
 def parquet(table: pa.Table) -> io.BytesIO:

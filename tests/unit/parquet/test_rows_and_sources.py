@@ -15,8 +15,8 @@ import pytest
 
 import shredlake as sl
 from shredlake.errors import InvalidFile
-from shredlake.parquet.rows import Rows, merge_ranges
-from shredlake.parquet.source import REMOTE_GAP, coalesce, find_files, open_input
+from shredlake.parquet.format.row_ranges import Rows, merge_ranges
+from shredlake.parquet.io.source import REMOTE_GAP, coalesce, find_files, open_input
 
 
 def test_a_second_mask_narrows_the_first() -> None:

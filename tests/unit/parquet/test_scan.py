@@ -16,14 +16,14 @@ import pytest
 from shredlake import kernels
 from shredlake.errors import CastError, InvalidExpression, InvalidFile, InvalidSchema, ShreddingConflict
 from shredlake.expr import parse_predicate
-from shredlake.parquet import scan as scanning
-from shredlake.parquet.draft import write_draft
-from shredlake.parquet.file import OpenFile
-from shredlake.parquet.plan import make_plan
-from shredlake.parquet.read import read_parquet
-from shredlake.parquet.rows import Rows
-from shredlake.parquet.scan import Scan, scan_parquet
-from shredlake.parquet.write import write_parquet
+from shredlake.parquet.format.row_ranges import Rows
+from shredlake.parquet.legacy.convert import write_draft
+from shredlake.parquet.read import scan as scanning
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.plan import make_plan
+from shredlake.parquet.read.scan import Scan, scan_parquet
+from shredlake.parquet.read.whole import read_parquet
+from shredlake.parquet.write.writer import write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 
 TEXTS = [

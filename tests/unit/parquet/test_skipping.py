@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from shredlake import kernels
-from shredlake.parquet import footer as numbers
-from shredlake.parquet.chunks import FILE_COLUMN_ORDERS, META_STATISTICS
-from shredlake.parquet.footer import footer_bytes, read_footer
-from shredlake.parquet.scan import Scan, scan_parquet
-from shredlake.parquet.statistics import MAX_VALUE, MIN_VALUE, OLD_MAX, OLD_MIN
-from shredlake.parquet.thrift import BINARY, Struct, write_struct
+from shredlake.parquet.format import footer as numbers
+from shredlake.parquet.format.chunks import FILE_COLUMN_ORDERS, META_STATISTICS
+from shredlake.parquet.format.footer import footer_bytes, read_footer
+from shredlake.parquet.format.thrift import BINARY, Struct, write_struct
+from shredlake.parquet.read.scan import Scan, scan_parquet
+from shredlake.parquet.read.statistics import MAX_VALUE, MIN_VALUE, OLD_MAX, OLD_MIN
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.value import Variant
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shredlake.errors import InvalidFile
-from shredlake.parquet import thrift
-from shredlake.parquet.footer import read_footer
-from shredlake.parquet.thrift import List, Map, Struct, read_struct, write_struct
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.footer import read_footer
+from shredlake.parquet.format.thrift import List, Map, Struct, read_struct, write_struct
 
 int64s = st.integers(-(2**63), 2**63 - 1)
 SCALARS: dict[int, st.SearchStrategy[object]] = {

@@ -14,11 +14,11 @@ import pytest
 from file_cases import BY_TYPE, NESTED, nested_table, unwrapped
 from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant, ShredlakeError
 from shredlake.kernels import shred, shredded_type, to_json, variant
-from shredlake.parquet.check import check
-from shredlake.parquet.inspect import inspect
-from shredlake.parquet.layout import parse_layout_json, variant_columns
-from shredlake.parquet.read import read_parquet
-from shredlake.parquet.write import ParquetWriter, WriteOptions, write_parquet
+from shredlake.parquet.inspect.check import check
+from shredlake.parquet.inspect.inspect import inspect
+from shredlake.parquet.read.whole import read_parquet
+from shredlake.parquet.variant_columns import parse_layout_json, variant_columns
+from shredlake.parquet.write.writer import ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.value import Variant
 from variant_columns import MISSING, column, column_of, footer_schema, read_rows, rows

@@ -15,7 +15,7 @@ import pytest
 
 from shredlake.errors import InvalidFile, MalformedVariant
 from shredlake.kernels import variant
-from shredlake.parquet.write import ParquetWriter, WriteOptions, write_parquet
+from shredlake.parquet.write.writer import ParquetWriter, WriteOptions, write_parquet
 from variant_columns import column_of, read_rows, rows
 
 GOOD = pa.table({"v": column_of([{"a": 1}, {"a": "x"}])})
@@ -74,7 +74,7 @@ FULL_DISK = """
 import resource, sys, signal
 import pyarrow as pa
 from shredlake.kernels import from_json
-from shredlake.parquet.write import ParquetWriter, WriteOptions
+from shredlake.parquet.write.writer import ParquetWriter, WriteOptions
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 import random

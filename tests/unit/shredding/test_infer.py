@@ -14,10 +14,10 @@ import pytest
 
 import shredlake as sl
 from shredlake.errors import InvalidSchema
-from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
-from shredlake.shredding.infer import choose, infer_schema
-from shredlake.shredding.profile import Profile
-from shredlake.shredding.profile_reference import profile_values
+from shredlake.shredding.inference.infer import choose, infer_schema
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.inference.profile_reference import profile_values
+from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant import Variant
 

@@ -10,7 +10,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.cli.generate import generate
-from shredlake.shredding.decisions import Decision, InferredSchema, Outcome
+from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
 from shredlake.shredding.rivals import SPARK, infer_by
 from shredlake.shredding.schema import Scalar, Untyped
 

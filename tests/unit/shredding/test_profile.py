@@ -15,8 +15,8 @@ import pytest
 import shredlake as sl
 from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.kernels import merge_profiles, profile, profile_bytes
-from shredlake.shredding.profile import Look, Profile
-from shredlake.shredding.profile_reference import profile_values
+from shredlake.shredding.inference.profile import Look, Profile
+from shredlake.shredding.inference.profile_reference import profile_values
 from shredlake.shredding.schema import ARRAY_ELEMENT
 from shredlake.variant import Variant, VariantType
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark.ingest import IngestOptions, ingest_text
-from shredlake.spark.local_engine import LocalEngine
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.parse_task import ordered
 from shredlake.spark.optimize import optimize_table
-from shredlake.spark.task import ordered
 
 WORDS = [f"word{n}" for n in range(2000)]
 

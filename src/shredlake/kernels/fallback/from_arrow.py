@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shredlake.errors import InvalidValue, MalformedVariant, ShredlakeError
-from shredlake.kernels.arrow_nodes import ArrowNode, Kind, primitive_header
+from shredlake.kernels.arrow.nodes import ArrowNode, Kind, primitive_header
 from shredlake.kernels.fallback.json_encode import variants
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.metadata import EMPTY_METADATA

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.errors import ShredlakeError
-from shredlake.kernels.dialect import Dialect
-from shredlake.kernels.explain import in_row
-from shredlake.kernels.layout import typed_value_type
+from shredlake.kernels.arrow.types import typed_value_type
+from shredlake.kernels.cast_options import Dialect
+from shredlake.kernels.row_reasons import in_row
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, Variant
 

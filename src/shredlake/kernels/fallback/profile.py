@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant
-from shredlake.shredding.profile import Profile
-from shredlake.shredding.profile_reference import profile_values
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.inference.profile_reference import profile_values
 from shredlake.variant import Variant
 
 

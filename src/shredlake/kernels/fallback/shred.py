@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shredlake.errors import ShredlakeError
-from shredlake.kernels.explain import in_row
-from shredlake.kernels.plan import Plan
-from shredlake.kernels.rows import from_shredded
+from shredlake.kernels.arrow.flat_schema import Plan
+from shredlake.kernels.arrow.rows import from_shredded
+from shredlake.kernels.row_reasons import in_row
 from shredlake.shredding.reference import MISSING, Shredded, shred_value
 from shredlake.variant import Variant
 

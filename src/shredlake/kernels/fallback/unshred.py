@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shredlake.errors import MalformedVariant, ShredlakeError
-from shredlake.kernels.arrow_forms import checked
-from shredlake.kernels.columns import column_of, metadata_of, part, validity_of
-from shredlake.kernels.explain import check_row, in_row
-from shredlake.kernels.plan import Plan
-from shredlake.kernels.rows import to_shredded
+from shredlake.kernels.arrow.buffers import column_of, metadata_of, part, validity_of
+from shredlake.kernels.arrow.flat_schema import Plan
+from shredlake.kernels.arrow.normalize import checked
+from shredlake.kernels.arrow.rows import to_shredded
+from shredlake.kernels.row_reasons import check_row, in_row
 from shredlake.shredding.reference import reconstruct
 from shredlake.variant import Variant
 

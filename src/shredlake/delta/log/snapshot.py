@@ -1,0 +1,274 @@
+"""One version of a table: the log replayed.
+
+The newest reference to a logical file wins, and so does the newest protocol, metadata, transaction and
+domain. Commits are read newest first; what they leave open is looked up in the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.checkpoint_read import CheckpointPart, open_checkpoint
+from shredlake.delta.log.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, key_of, keys_of
+from shredlake.delta.log.listing import LogSegment, find_segment
+from shredlake.delta.protocol.action_types import problem_of
+from shredlake.delta.protocol.actions import (
+    Action,
+    DeletionVector,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Transaction,
+    raw_lines,
+)
+from shredlake.delta.protocol.features import require_readable
+from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.schema.type_widening import check_type_changes
+from shredlake.delta.schema.types import Struct, arrow_schema, parse_schema
+from shredlake.delta.storage.storage import Storage
+from shredlake.errors import CorruptLog, InvalidSchema
+
+TOMBSTONE_SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("deletionTimestamp", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("extendedFileMetadata", pa.bool_()),
+        ("partitionValues", FILE_SCHEMA.field("partitionValues").type),
+        ("size", pa.int64()),
+        ("deletionVector", VECTOR_TYPE),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table at one version."""
+
+    storage: Storage
+    segment: LogSegment
+    protocol: Protocol
+    metadata: Metadata
+    transactions: Mapping[str, Transaction]
+    domains: Mapping[str, DomainMetadata]
+    files: Files = field(repr=False)
+    recent_tombstones: pa.Table = field(repr=False)
+
+    def without_files(self) -> Snapshot:
+        """The same without its files: all that a worker needs to read one, and small enough to send."""
+        return replace(
+            self,
+            transactions={},
+            domains={},
+            files=Files([], FILE_SCHEMA.empty_table(), ()),
+            recent_tombstones=self.recent_tombstones.slice(0, 0),
+        )
+
+    @property
+    def version(self) -> int:
+        return self.segment.version
+
+    @cached_property
+    def schema(self) -> Struct:
+        try:
+            schema = parse_schema(self.metadata.schema_string)
+        except (CorruptLog, InvalidSchema) as error:
+            raise type(error)(f"{self.storage.uri}: {error}") from None
+        check_type_changes(schema, self.storage.uri)
+        for name in self.metadata.partition_columns:
+            column = schema.get(name)
+            if column is None or not isinstance(column.type, str):
+                raise CorruptLog(
+                    f"{self.storage.uri}: the partition column {name!r} is not a plain column of the table"
+                )
+        return schema
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return arrow_schema(self.schema)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.configuration
+
+    @cached_property
+    def settings(self) -> TableProperties:
+        """The properties, typed."""
+        return TableProperties(self.properties)
+
+    def tombstones(self) -> pa.Table:
+        """Files removed and not yet forgotten: recent ones, and those that the checkpoint keeps."""
+        pieces = [self.recent_tombstones]
+        for part in self.files.parts:
+            with part.reading():
+                found = part.read_tombstones(TOMBSTONE_SCHEMA.names)
+                if found.num_rows == 0:
+                    continue
+                columns = [_column(found, item) for item in TOMBSTONE_SCHEMA]
+                table = pa.Table.from_arrays(columns, schema=TOMBSTONE_SCHEMA)
+                table.validate(full=True)
+                keys = keys_of(table.column("path"), table.column("deletionVector"))
+                known = pc.is_in(keys, value_set=self.files.superseded)
+                pieces.append(table.filter(pc.invert(known)))
+        return pa.concat_tables(pieces)
+
+
+def _column(table: pa.Table, item: pa.Field) -> Any:
+    if item.name not in table.column_names:
+        return pa.nulls(table.num_rows, item.type)
+    return table.column(item.name).cast(item.type)
+
+
+class _Replay:
+    """Collects the newest of everything while the log is read backwards."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.protocol: Protocol | None = None
+        self.metadata: Metadata | None = None
+        self.transactions: dict[str, Transaction] = {}
+        self.domains: dict[str, DomainMetadata] = {}
+        self.seen: set[str] = set()
+        self.adds: list[pa.Table] = []
+        self.removes: list[dict[str, Any]] = []
+
+    def commit(self, file: str, actions: Iterator[tuple[str, dict[str, Any]]]) -> None:
+        """Takes over the actions of one commit, older than all before."""
+        adds: dict[str, dict[str, Any]] = {}
+        removes: dict[str, dict[str, Any]] = {}
+        once: dict[str, dict[str, Any]] = {}
+        for name, fields in actions:
+            if name in ("add", "remove"):
+                target = adds if name == "add" else removes
+                key = self._file_key(fields)
+                if key in target:
+                    raise CorruptLog(f"{file} has two {name} actions for {fields['path']}")
+                target[key] = fields
+            elif name in ("protocol", "metaData"):
+                if name in once:
+                    raise CorruptLog(f"{file} has two {name} actions; a commit may hold one")
+                once[name] = fields
+            else:
+                self.small(name, fields, file)
+        both = adds.keys() & removes.keys()
+        if both:
+            raise CorruptLog(f"{file} both adds and removes {sorted(both)[0]!r}: the order is not defined")
+        for name, fields in once.items():
+            self.small(name, fields, file)
+        fresh = [fields for key, fields in adds.items() if key not in self.seen]
+        if fresh:
+            self.adds.append(file_rows(fresh))
+        self.removes.extend(fields for key, fields in removes.items() if key not in self.seen)
+        self.seen.update(adds, removes)
+
+    def small(self, name: str, fields: dict[str, Any], file: str) -> None:
+        """Takes over an action that is not a file, unless a newer one is known."""
+        problem = problem_of(name, fields)
+        if problem is not None:
+            raise CorruptLog(f"{file}: {problem}")
+        match name:
+            case "protocol" if self.protocol is None:
+                self.protocol = Protocol.from_json(fields)
+            case "metaData" if self.metadata is None:
+                self.metadata = Metadata.from_json(fields)
+            case "txn":
+                self.transactions.setdefault(fields["appId"], Transaction.from_json(fields))
+            case "domainMetadata":
+                self.domains.setdefault(fields["domain"], DomainMetadata.from_json(fields))
+
+    def _file_key(self, fields: dict[str, Any]) -> str:
+        vector = fields.get("deletionVector")
+        return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
+
+
+def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
+    """Replays the log up to a version, the latest where none is named.
+
+    >>> from shredlake.delta.example import example_table
+    >>> snapshot = load_snapshot(Storage(example_table("snapshot").uri))
+    >>> snapshot.version, snapshot.schema.names, len(snapshot.files)
+    (1, ['id', 'v'], 1)
+    """
+    return replay(storage, find_segment(storage, version))
+
+
+def newest(snapshot: Snapshot) -> Snapshot:
+    """The latest version of a table that was opened before: the same object as long as its log is the same.
+
+    >>> from shredlake.delta.example import example_table
+    >>> table = example_table("newest")
+    >>> opened = table.snapshot
+    >>> newest(opened) is opened
+    True
+    >>> _ = table.delete("id = 1")
+    >>> newest(opened).version
+    2
+    """
+    segment = find_segment(snapshot.storage)
+    return snapshot if segment == snapshot.segment else replay(snapshot.storage, segment)
+
+
+def replay(storage: Storage, segment: LogSegment) -> Snapshot:
+    """Builds the snapshot that the files of a segment describe."""
+    state = _Replay(storage.uri)
+    for commit in reversed(segment.commits):
+        path = commit.entry.path
+        state.commit(path, raw_lines(storage.get(path), path))
+    superseded = set(state.seen)
+    parts: list[CheckpointPart] = []
+    if segment.checkpoint is not None:
+        parts = _replay_checkpoint(storage, segment, state)
+    if state.protocol is None or state.metadata is None:
+        missing = "protocol" if state.protocol is None else "metaData"
+        raise CorruptLog(f"{storage.uri}: the log up to version {segment.version} has no {missing} action")
+    require_readable(state.protocol, storage.uri)
+    recent = pa.concat_tables(state.adds) if state.adds else FILE_SCHEMA.empty_table()
+    return Snapshot(
+        storage=storage,
+        segment=segment,
+        protocol=state.protocol,
+        metadata=state.metadata,
+        transactions=state.transactions,
+        domains={name: domain for name, domain in state.domains.items() if not domain.removed},
+        files=Files(parts, recent, superseded),
+        recent_tombstones=_tombstone_rows(state.removes),
+    )
+
+
+def _replay_checkpoint(storage: Storage, segment: LogSegment, state: _Replay) -> list[CheckpointPart]:
+    checkpoint = segment.checkpoint
+    assert checkpoint is not None
+    path = checkpoint.files[0].path
+    if not checkpoint.is_json:
+        small, parts = open_checkpoint(storage, checkpoint)
+    else:
+        content = list(raw_lines(storage.get(path), path))
+        small, parts = open_checkpoint(storage, checkpoint, iter(content))
+        state.commit(path, ((name, fields) for name, fields in content if name in ("add", "remove")))
+    for name, fields in small:
+        state.small(name, fields, path)
+    return parts
+
+
+def _tombstone_rows(removes: list[dict[str, Any]]) -> pa.Table:
+    columns = []
+    for item in TOMBSTONE_SCHEMA:
+        values = [remove.get(item.name) for remove in removes]
+        if item.name == "partitionValues":
+            values = [None if value is None else list(value.items()) for value in values]
+        columns.append(pa.array(values, type=item.type))
+    return pa.Table.from_arrays(columns, schema=TOMBSTONE_SCHEMA)
+
+
+def actions_of(snapshot: Snapshot) -> Iterator[Action]:
+    """The actions of a snapshot that are not files, as a checkpoint keeps them."""
+    yield snapshot.protocol
+    yield snapshot.metadata
+    yield from snapshot.transactions.values()
+    yield from snapshot.domains.values()

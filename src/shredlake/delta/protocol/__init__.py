@@ -1,0 +1,1 @@
+"""The Delta protocol as facts: actions, features, properties."""

@@ -1,0 +1,1 @@
+"""Reading a table: scans, data files, deletion vectors, changes."""

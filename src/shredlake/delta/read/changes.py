@@ -1,0 +1,143 @@
+"""The change data feed: which rows came and went, version by version.
+
+A version that has change files is told by them alone. Otherwise added files are inserts and removed files
+deletes, or, where only the deletion vector of a file changed, the rows by which the two vectors differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from shredlake.delta.log.history import enabled_since
+from shredlake.delta.log.listing import as_version, commit_path, commit_timestamps, list_log
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Metadata, Remove, loads
+from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.read.data_file import DataFile, nullable_schema, whole_rows
+from shredlake.delta.schema.types import Field, Struct, schema_json
+from shredlake.delta.write.constraints import check_feed
+from shredlake.delta.write.delete import CHANGE_TYPE
+from shredlake.errors import TableError, VersionNotFound
+
+COMMIT_VERSION = "_commit_version"
+COMMIT_TIMESTAMP = "_commit_timestamp"
+
+
+def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
+    """Rows that changed in the versions `start` to `end`, both included, with what happened to them.
+
+    Columns are those of the version `end`, and `_change_type`, `_commit_version`, `_commit_timestamp`.
+    """
+    start = as_version(start)
+    last = snapshot.version if end is None else as_version(end)
+    if start < 0 or last > snapshot.version or start > last:
+        raise VersionNotFound(f"changes of versions {start} to {last}: the table has 0 to {snapshot.version}")
+    check_feed(snapshot.schema, snapshot.settings)
+    at_end = snapshot if last == snapshot.version else load_snapshot(snapshot.storage, last)
+    listing = list_log(snapshot.storage)
+    times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))
+    tables = []
+    metadata: Metadata | None = None
+    for version in range(start, last + 1):
+        if version not in listing.commits:
+            raise VersionNotFound(f"{snapshot.storage.uri}: commit {version} is no longer in the log")
+        actions = list(loads(snapshot.storage.get(commit_path(version)), commit_path(version)))
+        metadata = next((action for action in actions if isinstance(action, Metadata)), metadata)
+        if metadata is None:
+            metadata = load_snapshot(snapshot.storage, version).metadata
+        _check_enabled(snapshot.storage.uri, metadata, version)
+        for table in _version_changes(at_end, actions):
+            moment = datetime.fromtimestamp(times[version] / 1000, UTC)
+            tables.append(_stamped(table, version, moment))
+    return pa.concat_tables(tables) if tables else _schema(at_end).empty_table()
+
+
+def _schema(snapshot: Snapshot) -> pa.Schema:
+    fields = list(nullable_schema(snapshot.arrow_schema))
+    return pa.schema(
+        [
+            *fields,
+            pa.field(CHANGE_TYPE, pa.string()),
+            pa.field(COMMIT_VERSION, pa.int64()),
+            pa.field(COMMIT_TIMESTAMP, pa.timestamp("us", tz="UTC")),
+        ]
+    )
+
+
+def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
+    """What a version without the feed rewrote can't be told from what it changed."""
+    if not TableProperties(metadata.configuration).change_feed:
+        raise TableError(
+            f"{uri} has no change data feed at version {version}; set "
+            "delta.enableChangeDataFeed=true, from then on changes are recorded"
+        )
+
+
+def _version_changes(snapshot: Snapshot, actions: Sequence[Action]) -> Iterator[pa.Table]:
+    files = [action for action in actions if isinstance(action, ChangeFile)]
+    if files:
+        for file in files:
+            yield _change_rows(snapshot, file)
+        return
+    adds = {a.path: a for a in actions if isinstance(a, Add) and a.data_change}
+    removes = {a.path: a for a in actions if isinstance(a, Remove) and a.data_change}
+    for name in dict.fromkeys([*adds, *removes]):
+        yield from _file_changes(snapshot, adds.get(name), removes.get(name))
+
+
+def _file_changes(snapshot: Snapshot, add: Add | None, remove: Remove | None) -> Iterator[pa.Table]:
+    if add is not None and remove is not None:
+        file = DataFile(snapshot, replace(add, deletion_vector=None))
+        before, after = file.deleted(remove.deletion_vector), file.deleted(add.deletion_vector)
+        query = whole_rows(snapshot)
+        whole = pa.Table.from_batches(file.batches(query), query.schema)
+        yield _marked(_picked(whole, after - before), "delete")
+        yield _marked(_picked(whole, before - after), "insert")
+    elif add is not None:
+        yield _marked(_rows(snapshot, add), "insert")
+    elif remove is not None:
+        yield _marked(_rows(snapshot, _as_add(remove)), "delete")
+
+
+def _as_add(remove: Remove) -> Add:
+    return Add(
+        path=remove.path,
+        size=remove.size or 0,
+        modification_time=0,
+        partition_values=remove.partition_values or {},
+        deletion_vector=remove.deletion_vector,
+    )
+
+
+def _rows(snapshot: Snapshot, add: Add) -> pa.Table:
+    query = whole_rows(snapshot)
+    return pa.Table.from_batches(DataFile(snapshot, add).batches(query), query.schema)
+
+
+def _picked(whole: pa.Table, rows: BitMap64) -> pa.Table:
+    return whole.take(pa.array(rows.to_array(), pa.uint64()))
+
+
+def _marked(table: pa.Table, kind: str) -> pa.Table:
+    return table.append_column(CHANGE_TYPE, pa.array([kind] * table.num_rows, pa.string()))
+
+
+def _change_rows(snapshot: Snapshot, file: ChangeFile) -> pa.Table:
+    """A change file has the table's columns and `_change_type`."""
+    schema = Struct((*snapshot.schema.fields, Field(CHANGE_TYPE, "string")))
+    wider = replace(snapshot, metadata=replace(snapshot.metadata, schema_string=schema_json(schema)))
+    add = Add(file.path, file.size, 0, file.partition_values)
+    query = whole_rows(wider)
+    return pa.Table.from_batches(DataFile(wider, add).batches(query), query.schema)
+
+
+def _stamped(table: pa.Table, version: int, moment: datetime) -> pa.Table:
+    count = table.num_rows
+    versions = pa.array([version] * count, pa.int64())
+    moments = pa.array([moment] * count, pa.timestamp("us", tz="UTC"))
+    return table.append_column(COMMIT_VERSION, versions).append_column(COMMIT_TIMESTAMP, moments)

@@ -1,0 +1,169 @@
+"""The rows of one data file, as the table sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add, DeletionVector
+from shredlake.delta.read.bind import Binding, bind, resolve
+from shredlake.delta.read.conform import FILES, fit, renamed
+from shredlake.delta.read.deletion_vectors import check_inside, live_mask, read_vector
+from shredlake.delta.schema import partitions
+from shredlake.delta.schema.types import arrow_type, physical_type
+from shredlake.delta.storage.storage import decode_path
+from shredlake.delta.write.layout import variant_places
+from shredlake.expr import Column, Expr, Projection, join_name
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.parquet.read.explain import Explain
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.plan import make_plan
+from shredlake.parquet.read.scan import Scan
+from shredlake.parquet.read.window import Live, are_indexes
+
+# Bytes of a file from which on it is streamed rather than read ahead whole.
+LARGE_FILE = 64 << 20
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a scan wants of every file."""
+
+    projections: tuple[Projection, ...]
+    predicate: Expr | None
+    schema: pa.Schema
+    strict: bool = False
+    timezone: str = "UTC"
+    dialect: Dialect = ARROW
+    """That of the engine that the values are for."""
+
+
+def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
+    """The typed partition values of a file, by logical name."""
+    found: dict[str, Any] = {}
+    for name in snapshot.metadata.partition_columns:
+        field = snapshot.schema.get(name)
+        assert field is not None
+        found[name] = partitions.python_value(add.partition_values.get(field.physical_name), field)
+    return found
+
+
+class DataFile:
+    """A file of a snapshot, opened."""
+
+    def __init__(
+        self, snapshot: Snapshot, add: Add, file: OpenFile | None = None, *, checksums: bool = True
+    ) -> None:
+        """`file` is the same file, opened before; `checksums` as `OpenFile` takes them."""
+        self.snapshot = snapshot
+        self.add = add
+        self.file = file or open_file(snapshot, add, checksums=checksums)
+        self.binding: Binding = bind(
+            snapshot.schema,
+            partition_values(snapshot, add),
+            self.file.arrow_schema,
+            by_id=snapshot.settings.mapping_mode == "id",
+        )
+
+    @property
+    def is_large(self) -> bool:
+        return self.add.size > LARGE_FILE
+
+    def batches(
+        self, query: Query, *, indexes: bool = False, first_rows: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that the query keeps, with its columns.
+
+        With `indexes`, texts may come as indexes into a dictionary, batch by batch. With `first_rows` the
+        first batches are small.
+        """
+        for batch in self._scan(query, indexes, first_rows).to_batches():
+            yield self._finished(batch, query, indexes)
+
+    def count(self, query: Query) -> int:
+        """How many rows the query keeps; its columns are not read."""
+        return self._scan(query).count()
+
+    def explain(self, query: Query) -> Explain:
+        """What reading costs."""
+        return self._scan(query).explain()
+
+    def _scan(self, query: Query, indexes: bool = False, first_rows: int | None = None) -> Scan:
+        plan = make_plan(
+            [self.file],
+            [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
+            None if query.predicate is None else self.binding.expression(query.predicate),
+            views="variant",
+            strict=query.strict,
+            timezone=query.timezone,
+            dialect=query.dialect,
+            live=self._live(),
+            indexes=indexes,
+        )
+        # Small files are read side by side, each on one thread; a large one has all to itself.
+        return Scan(plan, threads=None if self.is_large or first_rows else 1, first_rows=first_rows)
+
+    def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
+        """Types and nested names as the table has them, whatever the file says."""
+        if not query.projections:
+            return batch
+        columns = []
+        for projection, field, column in zip(query.projections, query.schema, batch.columns, strict=True):
+            as_it_is = indexes and are_indexes(column.type, field.type)
+            columns.append(column if as_it_is else self._as_table_type(projection, field, column))
+        if indexes:
+            return pa.RecordBatch.from_arrays(columns, names=query.schema.names)
+        return pa.RecordBatch.from_arrays(columns, schema=query.schema)
+
+    def _as_table_type(self, projection: Projection, field: pa.Field, column: pa.Array) -> pa.Array:
+        if isinstance(projection.expr, Column) and not column.type.equals(field.type):
+            kind = resolve(self.snapshot.schema, projection.expr.name)[-1].type
+            chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name, FILES)
+            column = renamed(chunked, arrow_type(kind)).combine_chunks()
+        return column if column.type.equals(field.type) else column.cast(field.type)
+
+    def _live(self) -> dict[OpenFile, Live] | None:
+        """Which rows are left of a file with a deletion vector."""
+        if self.add.deletion_vector is None:
+            return None
+        deleted = self.deleted(self.add.deletion_vector)
+        return {self.file: lambda start, stop: live_mask(deleted, start, stop - start)}
+
+    def deleted(self, vector: DeletionVector | None) -> BitMap64:
+        """The rows of this file that a vector deletes."""
+        if vector is None:
+            return BitMap64()
+        rows = read_vector(self.snapshot.storage, vector)
+        check_inside(rows, sum(self.file.chunks.row_counts), self.add.path)
+        return rows
+
+
+def open_file(snapshot: Snapshot, add: Add, *, checksums: bool = True) -> OpenFile:
+    """The Parquet file itself."""
+    location, store = snapshot.storage.source(decode_path(add.path))
+    declared = [place.groups for place in variant_places(snapshot.schema)]
+    return OpenFile(location, store, variants=declared, exact=True, checksums=checksums)
+
+
+def whole_rows(snapshot: Snapshot) -> Query:
+    """Every column of the table."""
+    projections = tuple(
+        Projection(item.name, Column(join_name((item.name,)))) for item in snapshot.schema.fields
+    )
+    return Query(projections, None, nullable_schema(snapshot.arrow_schema))
+
+
+def nullable_schema(schema: pa.Schema) -> pa.Schema:
+    """Files may hold nulls where the table forbids them now: reading does not judge."""
+    return pa.schema([item.with_nullable(True) for item in schema])
+
+
+def read_rows(snapshot: Snapshot, add: Add) -> pa.Table:
+    """All live rows of a file."""
+    query = whole_rows(snapshot)
+    return pa.Table.from_batches(DataFile(snapshot, add).batches(query), query.schema)

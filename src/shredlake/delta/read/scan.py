@@ -1,0 +1,295 @@
+"""Reading a table: files pruned by the log, the rest read by the leaf.
+
+```
+all files ─ partition values ─▶ ─ column and Variant statistics ─▶ files ─ row groups, pages ─▶ rows
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.read.bind import canonical, condition, resolve
+from shredlake.delta.read.data_file import DataFile, Query, nullable_schema
+from shredlake.delta.schema.types import arrow_type
+from shredlake.delta.stats.skipping import FileStatistics, Verdict, prune
+from shredlake.errors import ConstraintViolation, InvalidFile
+from shredlake.expr import Column, Expr, Projection, join_name
+from shredlake.expr.arguments import read_columns, read_condition
+from shredlake.expr.evaluate import evaluate
+
+# Files made into objects at a time: a scan of a million files stays small.
+BATCH_OF_FILES = 512
+
+# Rows of the first batch for someone who reads along.
+FIRST_ROWS = 1024
+
+# Of an action, what reading its file takes: statistics stay where they are.
+NEEDED_TO_READ = ("path", "partitionValues", "size", "deletionVector")
+
+
+# Rows per byte of a file from which on a recorded count is compared with the file.
+ROWS_PER_BYTE = 1000.0
+
+
+@dataclass(frozen=True)
+class TableExplain:
+    """What a scan of a table read, of how much, and what spared the rest.
+
+    >>> print(TableExplain(1, 12, 10, 1, 2, 16, 3, 96, 40_000, 10_000_000, 80_000_000, ("v",), 17))
+    17 rows of 1 of 12 files
+    pruned by partition values 10, by statistics 1
+    row groups     2 of     16   12.5%   in the files read
+    pages          3 of     96    3.1%   in the columns read
+    bytes     40.0 kB of 80.0 MB    0.1%
+    columns   v
+    """
+
+    files_read: int
+    files_total: int
+    pruned_by_partition: int
+    pruned_by_statistics: int
+    row_groups_read: int
+    row_groups_total: int
+    pages_read: int
+    pages_total: int
+    bytes_read: int
+    bytes_in_files_read: int
+    bytes_total: int
+    columns: tuple[str, ...]
+    rows: int
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"{self.rows} rows of {self.files_read} of {self.files_total} files",
+                f"pruned by partition values {self.pruned_by_partition}, "
+                f"by statistics {self.pruned_by_statistics}",
+                _line("row groups", f"{self.row_groups_read:>4}", f"{self.row_groups_total:>6}",
+                      self.row_groups_read, self.row_groups_total) + "   in the files read",
+                _line("pages", f"{self.pages_read:>4}", f"{self.pages_total:>6}",
+                      self.pages_read, self.pages_total) + "   in the columns read",
+                _line("bytes", _size(self.bytes_read), _size(self.bytes_total),
+                      self.bytes_read, self.bytes_total),
+                "columns   " + "\n          ".join(self.columns),
+            ]
+        )  # fmt: skip
+
+
+def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{label:<10}{read} of {total} {share:>6.1f}%"
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+class TableScan:
+    """A query over one version of a table; nothing is read before rows are asked for.
+
+    >>> from shredlake.delta.example import example_table
+    >>> scan = TableScan(example_table("table-scan").snapshot, ["v:a::int AS a"], "id = 2")
+    >>> scan.schema.names, scan.count(), scan.to_arrow().to_pylist()
+    (['a'], 1, [{'a': 20}])
+    >>> scan.explain().files_read
+    1
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        columns: str | Sequence[str | Projection] | None,
+        where: str | Expr | None,
+        *,
+        strict: bool = False,
+        timezone: str = "UTC",
+        threads: int | None = None,
+        checked: bool = True,
+        checksums: bool = True,
+    ) -> None:
+        """Without `checked`, `where` comes from an engine that has checked its types already."""
+        self.checksums = checksums
+        self.snapshot = snapshot
+        self.threads = threads or pa.cpu_count()
+        if checked or isinstance(where, str):
+            predicate = condition(where, snapshot.schema, timezone=timezone)
+        else:
+            found = read_condition(where)
+            predicate = None if found is None else canonical(found, snapshot.schema)
+        projections = tuple(self._projections(columns, timezone))
+        self.query = Query(
+            projections=projections,
+            predicate=predicate,
+            schema=self._output_schema(projections, timezone),
+            strict=strict,
+            timezone=timezone,
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What comes out."""
+        return self.query.schema
+
+    def _projections(
+        self, columns: str | Sequence[str | Projection] | None, timezone: str
+    ) -> Iterator[Projection]:
+        if columns is None:
+            for item in self.snapshot.schema.fields:
+                yield Projection(item.name, Column(join_name((item.name,))))
+            return
+        for found in read_columns(columns, timezone=timezone):
+            yield Projection(found.name, canonical(found.expr, self.snapshot.schema))
+
+    def _output_schema(self, projections: Sequence[Projection], timezone: str) -> pa.Schema:
+        empty = nullable_schema(self.snapshot.arrow_schema).empty_table()
+        fields = []
+        for projection in projections:
+            if isinstance(projection.expr, Column):
+                kind = arrow_type(resolve(self.snapshot.schema, projection.expr.name)[-1].type)
+            else:
+                kind = evaluate(projection.expr, empty, timezone=timezone).type
+            fields.append(pa.field(projection.name, kind))
+        return pa.schema(fields)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Which files must be read."""
+        return prune(self.snapshot, self.query.predicate, self.query.timezone)
+
+    def files(self) -> pa.Table:
+        """The files that the log can't rule out."""
+        return self.snapshot.files.table(keep=self.verdict.keep)
+
+    def _adds(self) -> Iterator[Add]:
+        table = self.snapshot.files.table(NEEDED_TO_READ, self.verdict.keep)
+        for start in range(0, table.num_rows, BATCH_OF_FILES):
+            yield from as_adds(table.slice(start, BATCH_OF_FILES))
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch, in the order of the files; a few files are read ahead."""
+        for batches in self._per_file(self._batches_of):
+            yield from (batch for batch in batches if batch.num_rows)
+
+    def _batches_of(self, file: DataFile) -> Iterable[pa.RecordBatch]:
+        """A small file is read where this runs, a large one by whoever takes its rows, window by window."""
+        batches = file.batches(self.query)
+        return batches if file.is_large else list(batches)
+
+    def stream(self, first_rows: int = FIRST_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows for someone who reads along: the first ones soon, then more and more at a time.
+
+        Little more is read than what is taken, and little is held: one file after another, window by window.
+
+        >>> from shredlake.delta.example import example_table
+        >>> next(example_table("stream").scan(["id"]).stream(first_rows=1)).to_pylist()
+        [{'id': 1}]
+        """
+        for batches in self._per_file(lambda file: file.batches(self.query, first_rows=first_rows)):
+            yield from (batch for batch in batches if batch.num_rows)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream that DuckDB, Polars and others read from."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, as one table."""
+        return pa.Table.from_batches(self.to_batches(), self.schema)
+
+    def to_pandas(self) -> Any:
+        """All rows, as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def count(self) -> int:
+        """How many rows match."""
+        if self.query.predicate is None:
+            known = self._recorded_rows()
+            if known is not None:
+                return known
+        return sum(self._per_file(lambda file: file.count(self.query)))
+
+    def _recorded_rows(self) -> int | None:
+        """The sum of the files' own counts, if all of them have one that can be."""
+        counts = FileStatistics.of(self.snapshot).row_counts
+        files = self.snapshot.files
+        if files.live is not None:
+            counts = counts.filter(pa.array(files.live))
+        if counts.null_count:
+            return None
+        table = files.table(["size", "deletionVector"])
+        deleted = pc.fill_null(pc.struct_field(table.column("deletionVector"), ["cardinality"]), 0)
+        if not _plausible(counts, deleted, table.column("size")):
+            return None
+        return int((pc.sum(counts).as_py() or 0) - (pc.sum(deleted).as_py() or 0))
+
+    def explain(self) -> TableExplain:
+        """Runs the scan and tells what it read, of how much."""
+        found = list(self._per_file(lambda file: (file.explain(self.query), file.add.size)))
+        reports = [report for report, _ in found]
+        sizes = self.snapshot.files.table(["size"]).column(0)
+        columns = dict.fromkeys(column for report in reports for column in report.columns)
+        return TableExplain(
+            files_read=len(reports),
+            files_total=len(sizes),
+            pruned_by_partition=self.verdict.by_partition,
+            pruned_by_statistics=self.verdict.by_statistics,
+            row_groups_read=sum(report.row_groups_read for report in reports),
+            row_groups_total=sum(report.row_groups_total for report in reports),
+            pages_read=sum(report.pages_read for report in reports),
+            pages_total=sum(report.pages_total for report in reports),
+            bytes_read=sum(report.bytes_read for report in reports),
+            bytes_in_files_read=sum(size for _, size in found),
+            bytes_total=int(pc.sum(sizes).as_py() or 0),
+            columns=tuple(columns),
+            rows=sum(report.rows for report in reports),
+        )
+
+    def _per_file(self, work: Callable[[DataFile], Any]) -> Iterator[Any]:
+        """The result for every file, in order, a few files ahead."""
+
+        def run(add: Add) -> Any:
+            try:
+                return work(DataFile(self.snapshot, add, checksums=self.checksums))
+            except InvalidFile as error:
+                raise InvalidFile(f"{self.snapshot.storage.uri}: {error}") from error
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            waiting: list[Any] = []
+            for add in self._adds():
+                waiting.append(pool.submit(run, add))
+                if len(waiting) >= 2 * self.threads:
+                    yield waiting.pop(0).result()
+            for future in waiting:
+                yield future.result()
+
+
+def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.ChunkedArray) -> bool:
+    """Whether no file has fewer rows than were deleted of it, or more than its bytes can hold."""
+    possible = pc.and_(pc.greater_equal(deleted, 0), pc.less_equal(deleted, counts))
+    most = pc.multiply(pc.cast(sizes, pa.float64()), ROWS_PER_BYTE)
+    possible = pc.and_(possible, pc.less_equal(pc.cast(counts, pa.float64()), most))
+    return bool(pc.all(possible, min_count=0).as_py())
+
+
+def check_rows(snapshot: Snapshot, name: str, text: str) -> None:
+    """Refuses a CHECK constraint that rows of the table break."""
+    total, held = TableScan(snapshot, [], None).count(), TableScan(snapshot, [], text).count()
+    if held < total:
+        raise ConstraintViolation(
+            f"{total - held} of {total} rows break the CHECK constraint {name} ({text}); it was not added"
+        )

@@ -1,0 +1,1 @@
+"""A table's schema: types, partitions, column mapping, type widening."""

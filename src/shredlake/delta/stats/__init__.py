@@ -1,0 +1,1 @@
+"""Statistics of files: collected, stored, read, and used to skip files."""

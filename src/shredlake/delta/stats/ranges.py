@@ -1,0 +1,118 @@
+"""Which files overlap in which ranges: how well a table is sorted, column by column and path by path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.stats.parsed import StatsColumns, shredding_of
+from shredlake.delta.stats.skipping import FileStatistics
+from shredlake.expr import Column, Get, join_name
+from shredlake.expr.prune import Bounds
+from shredlake.shredding.schema import Object
+from shredlake.variant.path import Path
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The ranges of one column or path over the files of a table."""
+
+    name: str
+    type: pa.DataType
+    files: int
+    """How many live files there are."""
+    minimum: pa.Array
+    maximum: pa.Array
+    """Bounds of the files that have both, in the order of their minima."""
+
+    @property
+    def bounded(self) -> int:
+        return len(self.minimum)
+
+    def overall(self) -> tuple[Any, Any]:
+        """The least minimum and the greatest maximum."""
+        return self.minimum[0].as_py(), pc.max(self.maximum).as_py()
+
+    def positions(self) -> tuple[Numbers, Numbers]:
+        """The ranges as places between 0 and 1."""
+        low, high = _numbers(self.minimum), _numbers(self.maximum)
+        start, width = low.min(), high.max() - low.min()
+        return ((low - start) / width, (high - start) / width) if width else (low * 0, high * 0 + 1)
+
+    def depths(self, places: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """How many files cover each of so many equal stretches: 1 everywhere is perfectly sorted."""
+        low, high = self.positions()
+        edges = np.arange(places) / places
+        return np.array(
+            [int(((low < edge + 1 / places) & (high >= edge)).sum()) for edge in edges], dtype=np.int64
+        )
+
+    def mean_depth(self) -> float:
+        """How many files, on average, may hold the value at a file's minimum: what a point query reads."""
+        low, high = self.positions()
+        order = np.sort(low)
+        ends = np.sort(high)
+        started = np.searchsorted(order, low, side="right")
+        ended = np.searchsorted(ends, low, side="left")
+        return float((started - ended).mean())
+
+
+def ranges(snapshot: Snapshot) -> Iterator[Ranges]:
+    """The ranges of every column and path that has statistics, columns first.
+
+    >>> from shredlake.delta.example import example_table
+    >>> [(item.name, item.overall()) for item in ranges(example_table("ranges").snapshot)]
+    [('id', (1, 2)), ('v:a', (10, 20))]
+    """
+    columns = StatsColumns.of(snapshot)
+    statistics = FileStatistics.of(snapshot)
+    shredding = shredding_of(statistics.pieces, columns.variant_leaves)
+    for leaf in columns.bounded:
+        name = join_name(leaf.names)
+        if leaf.type != "variant":
+            yield from _found(snapshot, name, statistics.bounds(Column(name)))
+            continue
+        root = shredding[leaf].root if leaf in shredding else None
+        for key, _ in root.fields if isinstance(root, Object) else ():
+            path = Path.parse(key)
+            text = str(path).removeprefix("$").removeprefix(".")
+            yield from _found(
+                snapshot, f"{name}:{text}" if text else name, statistics.bounds(Get(name, path))
+            )
+
+
+def _found(snapshot: Snapshot, name: str, bounds: list[Bounds]) -> Iterator[Ranges]:
+    live = snapshot.files.live
+    # Types of the same path come in a settled order, whichever is more frequent.
+    for found in sorted(bounds, key=lambda one: str(one.minimum.type)):
+        table = pa.table({"minimum": found.minimum, "maximum": found.maximum})
+        if live is not None:
+            table = table.filter(pa.array(live))
+        both = table.drop_null().sort_by("minimum")
+        if both.num_rows:
+            low, high = (both.column(side).combine_chunks() for side in ("minimum", "maximum"))
+            yield Ranges(name, low.type, len(snapshot.files), low, high)
+
+
+def _numbers(values: pa.Array) -> Numbers:
+    """Values of any ordered type as numbers that keep the order, roughly to scale."""
+    kind = values.type
+    if pa.types.is_string(kind):
+        raw = [value.encode()[:6].ljust(6, b"\0") for value in values.to_pylist()]
+        return np.array([int.from_bytes(value, "big") for value in raw], dtype=np.float64)
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int8())
+    elif pa.types.is_timestamp(kind):
+        values = values.cast(pa.int64())
+    elif pa.types.is_date(kind):
+        values = values.cast(pa.int32())
+    numbers: Numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.clip(numbers, -1e300, 1e300)

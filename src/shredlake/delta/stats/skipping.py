@@ -1,0 +1,423 @@
+"""Which files of a table can hold a row that a predicate keeps.
+
+Statistics come as Arrow columns over all files; `expr.prune` decides. What a bound may be used for depends
+on its type, and Variant statistics can differ in type from file to file: so the files are judged once per
+type that occurs, each time with the bounds of that type alone and the others unknown. A file is skipped if
+one of these says so; each is sound by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.caches import LruCache
+from shredlake.delta.log.checkpoint_read import Mask
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.read.bind import resolve
+from shredlake.delta.schema import partitions
+from shredlake.delta.schema.type_widening import TYPE_CHANGES
+from shredlake.delta.schema.types import Struct
+from shredlake.delta.stats.collect import Leaf, clashing, leaf_columns
+from shredlake.delta.stats.columns import Piece, pieces_of, widened
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.data_files import LAYOUT_TAG
+from shredlake.expr import Column, Expr, Get, all_of, conjuncts, join_name, may_match, name_parts, references
+from shredlake.expr.prune import Bounds
+from shredlake.kernels import get
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.variant.path import Path
+
+# The type id of a primitive (the upper six bits of its first byte) to the type its bounds are read as.
+# Integers of any width are one class; decimals are another, read with all the digits there are.
+_CLASSES: dict[int, pa.DataType] = {
+    1: pa.bool_(),
+    2: pa.bool_(),
+    3: pa.int64(),
+    4: pa.int64(),
+    5: pa.int64(),
+    6: pa.int64(),
+    7: pa.float64(),
+    8: pa.decimal128(38, 0),
+    9: pa.decimal128(38, 0),
+    10: pa.decimal128(38, 0),
+    11: pa.date32(),
+    12: pa.timestamp("us", tz="UTC"),
+    13: pa.timestamp("us"),
+    14: pa.float32(),
+    16: pa.string(),
+}
+
+
+FEW_FILES: Final = 10_000
+"""Up to so many files, statistics that were read once are kept: a few MB a table."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Files to read, and how many fell to what."""
+
+    keep: Mask
+    by_partition: int
+    by_statistics: int
+
+
+@dataclass(frozen=True)
+class AtRank:
+    """Statistics as `expr.prune` asks for them: one type per reference, the rank-th most frequent."""
+
+    statistics: FileStatistics
+    rank: int
+
+    @property
+    def length(self) -> int:
+        return self.statistics.length
+
+    def bounds(self, ref: Column | Get) -> Bounds | None:
+        found = self.statistics.bounds(ref)
+        return found[self.rank] if self.rank < len(found) else None
+
+
+@dataclass
+class FileStatistics:
+    """The statistics of a snapshot's files, each read once."""
+
+    snapshot: Snapshot
+    pieces: list[Piece]
+    _cache: dict[Column | Get, list[Bounds]] = field(default_factory=dict)
+    _row_counts: pa.Array | None = None
+
+    @staticmethod
+    def of(snapshot: Snapshot) -> FileStatistics:
+        """The statistics of a version; of a table that is not large, the same again for the next query."""
+        found = _remembered.find(snapshot.storage)
+        if found is not None and found.snapshot is snapshot:
+            return found
+        found = FileStatistics(snapshot, list(pieces_of(snapshot.files)))
+        # What one object holds does not change; another one of the same version may hold fewer files.
+        return _remembered.put(snapshot.storage, found) if snapshot.files.places <= FEW_FILES else found
+
+    @property
+    def length(self) -> int:
+        return self.snapshot.files.places
+
+    def ranks(self, predicate: Expr) -> int:
+        """How many types the bounds of one of the predicate's references come in, at most."""
+        return max((len(self.bounds(ref)) for ref in references(predicate)), default=0)
+
+    def bounds(self, ref: Column | Get) -> list[Bounds]:
+        """The bounds of a reference, one set per type that occurs."""
+        if ref not in self._cache:
+            self._cache[ref] = self._find(ref)
+        return self._cache[ref]
+
+    def _find(self, ref: Column | Get) -> list[Bounds]:
+        name = ref.column if isinstance(ref, Get) else ref.name
+        leaf = find_leaf(self.snapshot.schema, name_parts(name))
+        if leaf is None or leaf.physical[0] in clashing(self.snapshot.schema):
+            return []
+        if leaf.names[0] in self.snapshot.metadata.partition_columns:
+            return [self._partition_bounds(leaf)]
+        if isinstance(ref, Get):
+            return self._path_bounds(leaf, ref) if leaf.type == "variant" else []
+        if not isinstance(leaf.type, str):
+            return [self._presence(leaf)]
+        return [self._presence(leaf) if leaf.type == "variant" else self._column_bounds(leaf)]
+
+    # ── Ordinary columns ────────────────────────────────────────────────────────────────────────────────
+
+    def _column_bounds(self, leaf: Leaf) -> Bounds:
+        minimum, maximum, nulls = self._gathered(
+            lambda piece: piece.bound("minValues", leaf),
+            lambda piece: piece.bound("maxValues", leaf),
+            lambda piece: piece.null_count(leaf),
+        )
+        minimum, maximum = _joined(minimum), _joined(maximum)
+        if self._was_float(leaf):
+            minimum, maximum = (
+                _loosened(minimum, pc.min_element_wise),
+                _loosened(maximum, pc.max_element_wise),
+            )
+        return Bounds(
+            minimum=minimum,
+            maximum=widened(maximum, leaf.type),
+            null_count=self._trusted(_joined(nulls)),
+            row_count=self.row_counts,
+            may_be_nan=self._may_be_nan(maximum),
+        )
+
+    def _was_float(self, leaf: Leaf) -> bool:
+        """Whether a column of doubles was one of floats, so that texts of old bounds may mean floats."""
+        field = resolve(self.snapshot.schema, join_name(leaf.names))[-1]
+        changes = field.metadata.get(TYPE_CHANGES) or ()
+        return leaf.type == "double" and any(change.get("fromType") == "float" for change in changes)
+
+    def _presence(self, leaf: Leaf) -> Bounds:
+        """Null counts only: of Variants, lists and maps."""
+        unknown = pa.nulls(self.length, pa.int64())
+        [nulls] = self._gathered(lambda piece: piece.null_count(leaf))
+        return Bounds(unknown, unknown, self._trusted(_joined(nulls)), self.row_counts)
+
+    @property
+    def row_counts(self) -> pa.Array:
+        if self._row_counts is None:
+            self._gathered()
+        return self._row_counts
+
+    def _gathered(self, *questions: Callable[[Piece], pa.Array]) -> list[list[pa.Array]]:
+        """The answers of every piece, which is read once for all of them and then let go."""
+        answers: list[list[pa.Array]] = [[] for _ in questions]
+        counts = []
+        for piece in self.pieces:
+            for found, question in zip(answers, questions, strict=True):
+                found.append(question(piece))
+            if self._row_counts is None:
+                counts.append(piece.num_records())
+            piece.release()
+        if self._row_counts is None:
+            self._row_counts = _joined(counts)
+        return answers
+
+    def _trusted(self, found: pa.Array) -> pa.Array:
+        """Null counts: where rows were deleted since, only none and all still say something."""
+        deleted = self._has_vector
+        if deleted is None:
+            return found
+        firm = pc.or_kleene(pc.equal(found, 0), pc.equal(found, self.row_counts))
+        trusted = pc.or_(pc.invert(deleted), pc.fill_null(firm, False))
+        return pc.if_else(trusted, found, pa.scalar(None, pa.int64()))
+
+    @cached_property
+    def _has_vector(self) -> pa.Array | None:
+        files = self.snapshot.files
+        if "deletionVectors" not in (self.snapshot.protocol.reader_features or ()):
+            return None
+        return pc.is_valid(files.column("deletionVector")).combine_chunks()
+
+    def _may_be_nan(self, maximum: pa.Array) -> pa.Array | None:
+        """Our own files have no maximum where there is a NaN; other writers may have passed over it."""
+        if not pa.types.is_floating(maximum.type):
+            return None
+        return pc.invert(pc.and_(self._written_by_us, pc.is_valid(maximum)))
+
+    @cached_property
+    def _written_by_us(self) -> pa.Array:
+        tags = self.snapshot.files.column("tags")
+        layout = pc.map_lookup(tags, pa.scalar(LAYOUT_TAG), "first")
+        return pc.is_valid(layout).combine_chunks()
+
+    # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
+
+    def _partition_bounds(self, leaf: Leaf) -> Bounds:
+        """All rows of a file share the value, so one stands for all of them."""
+        values = self._partition_values(leaf)
+        one = pa.array(np.ones(self.length, dtype=np.int64))
+        return Bounds(values, values, pc.cast(pc.is_null(values), pa.int64()), one)
+
+    def _partition_values(self, leaf: Leaf) -> pa.Array:
+        maps = self.snapshot.files.column("partitionValues")
+        texts = pc.map_lookup(maps, pa.scalar(leaf.physical[0]), "first")
+        assert isinstance(leaf.type, str)
+        found = partitions.parse_values(texts, leaf.type)
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+    # ── Paths of Variants ───────────────────────────────────────────────────────────────────────────────
+
+    def _path_bounds(self, leaf: Leaf, ref: Get) -> list[Bounds]:
+        """One set of bounds per type that occurs, the most frequent first."""
+        path = ref.path.normalized()
+        lower, upper = self._gathered(
+            lambda piece: piece.variant_bound("minValues", leaf, path),
+            lambda piece: piece.variant_bound("maxValues", leaf, path),
+        )
+        minima, maxima = _by_class(lower), _by_class(upper)
+        kinds = sorted(
+            minima.keys() | maxima.keys(),
+            key=lambda kind: -sum(_valid(side.get(kind)) for side in (minima, maxima)),
+        )
+        unknown = pa.nulls(self.length, pa.int64())
+        found = []
+        for kind in kinds:
+            nothing = pa.nulls(self.length, kind)
+            minimum, maximum = minima.get(kind, nothing), _unbroken(maxima.get(kind, nothing))
+            # How many rows lack a path is not recorded.
+            found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
+        return found
+
+
+_remembered: LruCache[Storage, FileStatistics] = LruCache(8, "statistics of tables")
+
+
+def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
+    """The column that a dotted name means, with its names as the schema spells them.
+
+    >>> from shredlake.delta.schema.types import Field
+    >>> find_leaf(Struct((Field("s", Struct((Field("Id", "long"),))),)), ("S", "id")).names
+    ('s', 'Id')
+    """
+    for leaf in leaf_columns(schema):
+        if tuple(name.casefold() for name in leaf.names) == tuple(part.casefold() for part in parts):
+            return leaf
+    return None
+
+
+def _joined(arrays: list[pa.Array]) -> pa.Array:
+    kinds = {array.type for array in arrays}
+    if len(kinds) > 1:  # a checkpoint may say int32 where the JSON on top reads as int64
+        widest = pa.float64() if any(pa.types.is_floating(kind) for kind in kinds) else arrays[-1].type
+        arrays = [array.cast(widest) for array in arrays]
+    return pa.concat_arrays(arrays)
+
+
+def _unbroken(maxima: pa.Array) -> pa.Array:
+    """Maxima without those that another writer may have cut through the middle of a character.
+
+    Delta cuts by UTF-16 units and appends U+10FFFF; half a character becomes a question mark: too small.
+    """
+    if not pa.types.is_string(maxima.type):
+        return maxima
+    broken = pc.ends_with(maxima, pattern="?\U0010ffff")
+    return pc.if_else(pc.fill_null(broken, False), pa.scalar(None, maxima.type), maxima)
+
+
+def _loosened(bounds: pa.Array, outer: Callable[..., pa.Array]) -> pa.Array:
+    """Bounds that hold whether a text such as 0.1 meant the double or the float, which is a little more."""
+    return outer(bounds, bounds.cast(pa.float32()).cast(pa.float64()))
+
+
+def _valid(array: pa.Array | None) -> int:
+    return 0 if array is None else len(array) - array.null_count
+
+
+def _by_class(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
+    """Bounds of all files, one column per type that occurs, null where a file's bound has another."""
+    scale = max((_largest_scale(piece) for piece in pieces), default=0)
+    typed = [_classes_of(piece, scale) for piece in pieces]
+    kinds = {kind for found in typed for kind in found}
+    return {
+        kind: pa.concat_arrays(
+            [found.get(kind, pa.nulls(len(piece), kind)) for found, piece in zip(typed, pieces, strict=True)]
+        )
+        for kind in kinds
+    }
+
+
+def _classes_of(bounds: pa.Array, scale: int) -> dict[pa.DataType, pa.Array]:
+    if bounds.null_count == len(bounds):
+        return {}
+    if not is_variant(bounds.type):
+        kind = _widest(bounds.type, scale)
+        try:
+            return {kind: bounds.cast(kind)}
+        except pa.ArrowException:
+            return {}  # more digits than fit: unknown
+    headers = bytes_at(bounds, 0)
+    found = {}
+    for kind in {class_of(header) for header in np.unique(headers).tolist()} - {None}:
+        of_kind = np.array([class_of(header) == kind for header in range(256)])[headers]
+        values = get(bounds, Path(), _widest(kind, scale))
+        found[_widest(kind, scale)] = pc.if_else(pa.array(of_kind), values, pa.scalar(None, values.type))
+    return found
+
+
+def class_of(header: int) -> pa.DataType | None:
+    """The type behind the first byte of a value; None for what has no order here.
+
+    `ttttttbb`: two bits for the basic type (0 primitive, 1 short string), six for the type or length.
+    """
+    basic, kind = header & 0b11, header >> 2
+    if basic == 1:
+        return pa.string()
+    return _CLASSES.get(kind) if basic == 0 else None
+
+
+def _widest(kind: pa.DataType, scale: int) -> pa.DataType:
+    if pa.types.is_integer(kind):
+        return pa.int64()
+    return pa.decimal128(38, scale) if pa.types.is_decimal(kind) else kind
+
+
+def _largest_scale(bounds: pa.Array) -> int:
+    """Digits after the point that decimals among the bounds have, at most: none may be rounded away."""
+    if pa.types.is_decimal(bounds.type):
+        return int(bounds.type.scale)
+    if not is_variant(bounds.type) or bounds.null_count == len(bounds):
+        return 0
+    headers = bytes_at(bounds, 0)
+    decimals = (headers & 0b11 == 0) & np.isin(headers >> 2, (8, 9, 10))
+    scales = bytes_at(bounds, 1)[decimals]
+    return min(int(scales.max()), 38) if len(scales) else 0
+
+
+def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """One byte of every value, 0 for rows that have none there."""
+    values = pc.struct_field(bounds, ["value"]).cast(pa.binary())
+    _, offsets, data = values.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
+    inside = values.is_valid().to_numpy(zero_copy_only=False) & (np.diff(starts) > position)
+    content = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
+    found = np.zeros(len(values), dtype=np.uint8)
+    found[inside] = content[starts[:-1][inside] + position]
+    return found
+
+
+def prune(snapshot: Snapshot, predicate: Expr | None, timezone: str = "UTC") -> Verdict:
+    """The files that a predicate can't rule out. Names in it are as the schema spells them.
+
+    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.expr import parse_predicate
+    >>> snapshot = example_table("prune").snapshot
+    >>> prune(snapshot, parse_predicate("v:a::bigint > 20")).keep.tolist()
+    [False]
+    """
+    places = snapshot.files.places
+    everything: Mask = np.ones(places, dtype=bool)
+    if predicate is None or places == 0:
+        return Verdict(everything, 0, 0)
+    live = snapshot.files.live
+    alive = everything if live is None else live
+    statistics = FileStatistics.of(snapshot)
+    in_partitions = everything
+    parts = conjuncts(predicate)
+    for part in _together(part for part in parts if _only_partitions(part, snapshot)):
+        in_partitions = in_partitions & _judge(part, statistics, timezone)
+    keep = in_partitions
+    for part in _together(part for part in parts if not _only_partitions(part, snapshot)):
+        keep = keep & _judge(part, statistics, timezone)
+    return Verdict(
+        keep=keep,
+        by_partition=int((alive & ~in_partitions).sum()),
+        by_statistics=int((alive & in_partitions & ~keep).sum()),
+    )
+
+
+def _together(parts: Iterable[Expr]) -> Iterator[Expr]:
+    """Parts that read the same as one: each judgement asks for the statistics of all that it reads."""
+    found: dict[frozenset[Column | Get], list[Expr]] = {}
+    for part in parts:
+        found.setdefault(frozenset(references(part)), []).append(part)
+    for same in found.values():
+        whole = all_of(same)
+        if whole is not None:
+            yield whole
+
+
+def _judge(part: Expr, statistics: FileStatistics, timezone: str) -> Mask:
+    keep: Mask = np.ones(statistics.length, dtype=bool)
+    for rank in range(max(statistics.ranks(part), 1)):
+        keep = keep & may_match(part, AtRank(statistics, rank), timezone=timezone).to_numpy(
+            zero_copy_only=False
+        )
+    return keep
+
+
+def _only_partitions(part: Expr, snapshot: Snapshot) -> bool:
+    columns = {name.casefold() for name in snapshot.metadata.partition_columns}
+    used = references(part)
+    return bool(used) and all(isinstance(ref, Column) and ref.name.casefold() in columns for ref in used)

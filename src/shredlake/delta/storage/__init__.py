@@ -1,0 +1,1 @@
+"""The one door to storage: local files, object stores, addresses, secrets."""

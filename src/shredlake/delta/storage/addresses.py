@@ -1,0 +1,77 @@
+"""One normal form for the addresses of a table's files.
+
+Writers spell the same file in many ways: `x`, `./x`, `d//x`, `/data/t/x`, `file:/data/t/x`, `s3a://b/t/x`.
+`log_key` makes spellings comparable inside the log (replay, conflicts), as delta-spark does: dots and empty
+segments go, percent-encoding stays. `table_key` says where in the table's folder a file of the log lies.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.storage.storage import Storage, decode_path, is_absolute, locate
+
+_ODD: Final = r"^/|/\.?/|^\.?/|:"
+"""What a path has that is not in normal form, or may not be."""
+_odd = re.compile(_ODD)
+_SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
+
+
+def log_key(path: str) -> str:
+    """A path of the log in its normal spelling.
+
+    >>> log_key("./d//x.parquet"), log_key("file:/data/./t/x"), log_key("s3a://bucket/t//x")
+    ('d/x.parquet', 'file:///data/t/x', 's3://bucket/t/x')
+    """
+    if _odd.search(path) is None:
+        return path
+    if not is_absolute(path):
+        return "/".join(part for part in path.split("/") if part not in ("", "."))
+    parts = urlsplit(path)
+    scheme = _SCHEMES.get(parts.scheme, parts.scheme) or "file"
+    host = "" if scheme == "file" and parts.netloc == "localhost" else parts.netloc
+    rest = path[path.index(parts.path) :] if parts.path else ""  # with what looks like a query or a fragment
+    return f"{scheme}://{host}{posixpath.normpath('/' + rest.lstrip('/'))}"
+
+
+def log_keys(paths: Any) -> Any:
+    """The same for a column of paths.
+
+    >>> log_keys(pa.array(["a", "./b"])).to_pylist()
+    ['a', 'b']
+    """
+    odd = pc.match_substring_regex(paths, _ODD)
+    if not pc.any(odd).as_py():
+        return paths
+    return pa.array([None if path is None else log_key(path) for path in paths.to_pylist()], pa.string())
+
+
+def table_key(storage: Storage, path: str) -> str:
+    """The key in the table's folder of a file that the log names; an absolute address if it lies elsewhere.
+
+    >>> table_key(Storage("memory://doc/t"), "d/./a%20b.parquet")
+    'd/a b.parquet'
+    >>> table_key(Storage("s3://bucket/t"), "s3a://bucket/t/a%2541.parquet")
+    'a%41.parquet'
+    """
+    if not is_absolute(path):
+        return decode_path(path)
+    parent, name = locate(path, storage.options)
+    full, root = _place(parent), _place(storage)
+    return f"{full}/{name}".removeprefix(f"{root}/")
+
+
+def _place(storage: Storage) -> str:
+    """A folder, decoded: without symbolic links where it is local, with one name for a scheme."""
+    if storage.is_local:
+        return os.path.realpath(storage.local_root)
+    parts = urlsplit(storage.uri)
+    folder = posixpath.normpath("/" + unquote(parts.path).lstrip("/"))
+    return f"{_SCHEMES.get(parts.scheme, parts.scheme)}://{parts.netloc}{folder}"

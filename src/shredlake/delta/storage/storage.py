@@ -1,0 +1,255 @@
+"""The one door to storage: a table's directory, wherever it lies.
+
+A `Storage` is an address and the options to reach it. It opens its connection when first used and again
+after it was pickled, so workers get the same door as the driver. Paths inside are plain (decoded) keys
+relative to the root; what the log writes is percent-encoded and goes through `decode_path`/`encode_path`.
+
+Local directories are reached with plain system calls (`LocalFiles`), everything else through obstore
+(`StoreFiles`). Whatever fails behind the door is a `TableError` in front of it, without credentials.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, unquote, urlsplit
+
+import pyarrow as pa
+from obstore import exceptions as store_errors
+
+from shredlake.delta.storage.local_files import Entry, LocalFiles, make_directories
+from shredlake.delta.storage.secrets import StorageOptions, holds_secrets, shown_address, without_secrets
+from shredlake.delta.storage.store_files import StoreFiles
+from shredlake.errors import CorruptLog, FileMissing, ShredlakeError, StoreRefused, TableError, WrongType
+from shredlake.parquet.io.source import FileView, open_input
+
+__all__ = ["Entry", "Storage", "decode_path", "encode_path", "is_absolute", "locate", "normalized_uri"]
+
+_MISSING = (FileNotFoundError, NotADirectoryError, store_errors.NotFoundError)
+_REFUSALS = (
+    store_errors.PermissionDeniedError,
+    store_errors.UnauthenticatedError,
+    store_errors.InvalidPathError,
+    store_errors.NotSupportedError,
+    store_errors.UnknownConfigurationKeyError,
+)
+"""Answers after which it is certain that nothing was written."""
+
+# What a URI path may hold unescaped (RFC 2396), less the comma: Hadoop's own writers escape nothing else.
+_UNESCAPED = "/!'()*=$&+:@,;~"
+
+
+def normalized_uri(uri: str | os.PathLike[str]) -> str:
+    """The address as a URI with a scheme and without a trailing slash.
+
+    >>> normalized_uri("s3a://bucket/events/")
+    's3a://bucket/events'
+    >>> normalized_uri("/data/events")
+    'file:///data/events'
+    """
+    try:
+        text = os.fspath(uri)
+    except TypeError:
+        raise WrongType(f"a table's address is a path or a URL, not a {type(uri).__name__}") from None
+    if not isinstance(text, str) or not text.strip():
+        raise TableError("a table's address is a path or a URL; this one is empty or not text")
+    if holds_secrets(text):
+        raise TableError(
+            f"{shown_address(text)}: an address may not hold a password or a query; pass credentials as "
+            "storage_options"
+        )
+    try:
+        scheme = urlsplit(text).scheme
+        if len(scheme) < 2:  # none, or a drive letter
+            return Path(text).expanduser().absolute().as_uri().rstrip("/")
+        if scheme == "file":
+            return Path(unquote(urlsplit(text).path)).as_uri().rstrip("/")
+    except (ValueError, RuntimeError) as error:
+        raise TableError(f"{text!r} is not an address: {error}") from None
+    return text.rstrip("/")
+
+
+def decode_path(path: str) -> str:
+    """The key that a path of the log stands for; a path that climbs out of the table is refused.
+
+    >>> decode_path("date=2017-12-10/./part%20one.parquet")
+    'date=2017-12-10/part one.parquet'
+    """
+    if is_absolute(path):
+        return path
+    decoded = unquote(path)
+    if ".." in decoded.split("/") or "\x00" in decoded:
+        raise CorruptLog(
+            f"the log names the file {path!r}, which lies outside the table; "
+            "a relative path may not contain '..'"
+        )
+    key = "/".join(part for part in decoded.split("/") if part not in ("", "."))
+    if not key:
+        raise CorruptLog(f"the log names the file {path!r}, which is the table's folder itself")
+    return key
+
+
+def encode_path(path: str) -> str:
+    """A key as the log spells it.
+
+    >>> encode_path("test%file one.parquet")
+    'test%25file%20one.parquet'
+    """
+    return quote(path, safe=_UNESCAPED)
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path of the log is an address of its own rather than relative to the table."""
+    return path.startswith(("/", "file:")) or "://" in path
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A directory in a store.
+
+    >>> storage = Storage("memory://example/table")
+    >>> storage.create("_delta_log/00000000000000000000.json", b"{}")
+    >>> storage.get("_delta_log/00000000000000000000.json")
+    b'{}'
+    >>> [entry.path for entry in storage.list("_delta_log")]
+    ['_delta_log/00000000000000000000.json']
+    """
+
+    uri: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uri", normalized_uri(self.uri))
+        if not isinstance(self.options, Mapping):
+            raise WrongType(f"storage_options is a dict, not a {type(self.options).__name__}")
+        object.__setattr__(self, "options", StorageOptions(self.options))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Storage, (self.uri, dict(self.options))
+
+    def __hash__(self) -> int:
+        return hash((self.uri, tuple(sorted(self.options))))
+
+    @property
+    def is_local(self) -> bool:
+        return self.uri.startswith("file://")
+
+    @property
+    def local_root(self) -> Path:
+        """The directory, for a table on the local disk."""
+        return Path(unquote(urlsplit(self.uri).path))
+
+    @cached_property
+    def files(self) -> LocalFiles | StoreFiles:
+        """What does the work: system calls or an obstore handle."""
+        if self.is_local:
+            return LocalFiles(self.local_root)
+        with self.doing("opened"):
+            return StoreFiles.at(self.uri, self.options)
+
+    @property
+    def store(self) -> Any:
+        """The obstore handle of a directory that is not local, opened in the same way."""
+        return cast(StoreFiles, self.files).store
+
+    def list(self, prefix: str = "", start_after: str | None = None) -> list[Entry]:
+        """Every object below `prefix`, sorted by key; only those after `start_after` where given."""
+        return sorted(self.entries(prefix, start_after), key=lambda entry: entry.path)
+
+    def entries(self, prefix: str = "", start_after: str | None = None) -> Iterator[Entry]:
+        """The same as the store sends them, page by page, in any order."""
+        with self.doing("listed", prefix):
+            yield from self.files.entries(prefix, start_after)
+
+    def get(self, path: str) -> bytes:
+        """The whole object. `FileMissing`, a FileNotFoundError, where there is none."""
+        with self.doing("read", path):
+            return self.files.get(path)
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        """Part of an object."""
+        with self.doing("read", path):
+            return self.files.get_range(path, start, length)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes an object, replacing what was there: whole or not at all."""
+        with self.doing("written", path):
+            self.files.put(path, data)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Writes an object that is not there yet, atomically and durably. FileExistsError where it is."""
+        with self.doing("written", path):
+            self.files.create(path, data)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Removes objects; those already gone are not an error."""
+        for path in paths:
+            with self.doing("deleted", path):
+                self.files.delete(path)
+
+    def head(self, path: str) -> Entry | None:
+        """What is stored at a key, or None."""
+        with self.doing("read", path):
+            return self.files.head(path)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A file as pyarrow reads it."""
+        if self.head(path) is None:
+            raise FileMissing(f"{self.uri}/{path} is not there")
+        location, store = self.source(path)
+        if self.is_local:
+            with self.doing("read", path):
+                return pa.memory_map(location)
+        return pa.PythonFile(FileView(open_input(location, store)), mode="r")
+
+    def source(self, path: str) -> tuple[str, Any]:
+        """Where the Parquet layer finds a file: a path or key, and the store it is in."""
+        if is_absolute(path):
+            storage, key = locate(path, self.options)
+            return storage.source(key)
+        if self.is_local:
+            return str(self.local_root / path), None
+        return cast(StoreFiles, self.files).prefix + path, self.store
+
+    def destination(self, path: str) -> tuple[str, Any]:
+        """Where the Parquet layer puts a new file; local directories are made."""
+        if self.is_local:
+            with self.doing("written", path):
+                make_directories((self.local_root / path).parent)
+        return self.source(path)
+
+    @contextmanager
+    def doing(self, verb: str, path: str = "") -> Iterator[None]:
+        """Turns whatever the system or the store raises into an error of ours."""
+        where = f"{self.uri}/{path}" if path else self.uri
+        try:
+            yield
+        except (ShredlakeError, FileExistsError):
+            raise
+        except _REFUSALS as error:
+            raise StoreRefused(self._message(where, verb, error)) from None
+        except (OSError, ValueError, TypeError, store_errors.BaseError) as error:
+            kind = FileMissing if verb == "read" and isinstance(error, _MISSING) else TableError
+            raise kind(self._message(where, verb, error)) from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, for options that obstore can't take
+                raise
+            raise StoreRefused(self._message(where, verb, error)) from None
+
+    def _message(self, where: str, verb: str, error: BaseException) -> str:
+        """Store errors come with pages of debug text; the first line says it."""
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        line = reason.strip().partition("\n")[0]
+        return without_secrets(f"{where} could not be {verb}: {line}", self.options)
+
+
+def locate(path: str, options: Mapping[str, Any]) -> tuple[Storage, str]:
+    """The store and key of an absolute path of the log."""
+    uri = path if "://" in path else normalized_uri(unquote(path.removeprefix("file:")))
+    parent, _, name = uri.rpartition("/")
+    return Storage(parent, options), unquote(name)

@@ -1,0 +1,50 @@
+"""The one rule for files of a write that failed: they go only if it is certain that no commit has them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from shredlake.delta.protocol.actions import Action, Add, ChangeFile
+from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
+from shredlake.errors import CommitUncertain
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def removed_unless_committed(storage: Storage, written: Sequence[Action]) -> Iterator[None]:
+    """Removes the files of `written`, which may grow meanwhile, if the block fails.
+
+    `commit` raises `CommitUncertain` where it can't know, and nothing once its commit stands, so any other
+    error means that there is no commit. An interrupt can come at any moment: then the files stay, and vacuum
+    removes what no version has. The error of the block is the one that the caller sees.
+
+    >>> storage = Storage("memory://doc/cleanup")
+    >>> storage.create("part-1.parquet", b"")
+    >>> with removed_unless_committed(storage, [Add("part-1.parquet", 0, 0)]):
+    ...     raise KeyError("the write fails")
+    Traceback (most recent call last):
+    ...
+    KeyError: 'the write fails'
+    >>> storage.list()
+    []
+    """
+    try:
+        yield
+    except CommitUncertain:
+        raise
+    except Exception:
+        paths = [a.path for a in written if isinstance(a, Add | ChangeFile) and not is_absolute(a.path)]
+        remove_quietly(storage, [decode_path(path) for path in paths])
+        raise
+
+
+def remove_quietly(storage: Storage, keys: Sequence[str]) -> None:
+    """Removes files that no commit has; one that can't be removed is left to vacuum."""
+    for key in keys:
+        try:
+            storage.delete([key])
+        except Exception as error:
+            _log.warning("%s/%s was not committed and stays until vacuum: %s", storage.uri, key, error)

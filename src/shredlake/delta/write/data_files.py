@@ -1,0 +1,202 @@
+"""Data files: Arrow batches in, `add` actions out.
+
+A `FileSpec` says everything about the files that one operation writes, and can be pickled: Spark's workers
+get it from the driver and write with the same code. One `DataFileWriter` is one file of one partition.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.read.bind import resolve
+from shredlake.delta.read.conform import physical
+from shredlake.delta.schema import partitions
+from shredlake.delta.schema.types import Array, Map, Struct, arrow_schema
+from shredlake.delta.stats.collect import StatsPolicy, file_stats, leaf_columns
+from shredlake.delta.storage.storage import Storage, encode_path
+from shredlake.delta.write.cleanup import remove_quietly
+from shredlake.delta.write.layout import variant_places
+from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
+
+LAYOUT_TAG = "shredlake.layout"
+
+# Arrow bytes after which a new file is begun; a quarter of it, roughly, ends up on disk.
+DEFAULT_FILE_BYTES = 1 << 29
+
+
+@dataclass(frozen=True)
+class FileSpec:
+    """What all files of one write have in common."""
+
+    storage: Storage
+    schema: Struct
+    partition_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    shredding: Mapping[str, str] = field(default_factory=dict)
+    """DDL per Variant column, by dotted physical name; a column without one is not shredded."""
+    may_shred: bool = False
+    """Whether the table lets writers shred; where it does not, `shredding` says nothing."""
+    stats: StatsPolicy = field(default_factory=StatsPolicy)
+    variant_bounds: bool = False
+    """Whether statistics may hold bounds of Variants: where the table has the shredding feature."""
+    options: WriteOptions = field(default_factory=WriteOptions)
+    directory: str = ""
+    """Where below the root: `_change_data/` for change files."""
+    prefix: str = "part"
+
+    def physical_bloom_filters(self) -> tuple[str, ...]:
+        """The columns and paths that get a Bloom filter, in the names that files have."""
+        return tuple(_physical_reference(name, self.schema) for name in self.options.bloom_filters)
+
+    @property
+    def data_schema(self) -> Struct:
+        """The columns that files hold: all but the partition columns and those of type void."""
+        return Struct(
+            tuple(
+                item
+                for item in self.schema.fields
+                if item.name not in self.partition_columns and item.type != "void"
+            )
+        )
+
+
+def _physical_reference(name: str, schema: Struct) -> str:
+    """A column, or a path into one, by its physical name.
+
+    >>> from shredlake.delta.schema.types import Field
+    >>> schema = Struct((Field("v", "variant", metadata={"delta.columnMapping.physicalName": "col-1"}),))
+    >>> _physical_reference("v:user.id", schema)
+    '`col-1`:user.id'
+    """
+    column, colon, path = name.partition(":")
+    names = [field.physical_name for field in resolve(schema, column)]
+    return ".".join(f"`{part}`" for part in names) + colon + path if colon else ".".join(names)
+
+
+class DataFileWriter:
+    """Writes one data file.
+
+    Batches come with the table's logical names and types (see `conform`), without partition columns.
+    """
+
+    def __init__(self, spec: FileSpec, partition: Mapping[str, Any] | None = None) -> None:
+        self.spec = spec
+        self.values = {
+            _physical(spec.schema, name): partitions.serialize(value)
+            for name, value in (partition or {}).items()
+        }
+        by_name = {name: partitions.serialize(value) for name, value in (partition or {}).items()}
+        name = f"{spec.prefix}-{uuid.uuid4()}.c000.{_suffix(spec.options)}parquet"
+        self.path = f"{spec.directory}{partitions.directory(by_name)}{name}"
+        self._nulls: dict[tuple[str, ...], int] = {
+            leaf.physical: 0 for leaf in leaf_columns(spec.data_schema) if isinstance(leaf.type, Array | Map)
+        }
+        with self._writing():
+            location, store = spec.storage.destination(self.path)
+            self._writer = ParquetWriter(
+                location,
+                arrow_schema(spec.data_schema, physical=True),
+                shredding=dict(spec.shredding) if spec.may_shred else {},
+                options=replace(spec.options, bloom_filters=spec.physical_bloom_filters()),
+                store=store,
+                variants={place.groups for place in variant_places(spec.data_schema)},
+            )
+
+    def _writing(self) -> AbstractContextManager[None]:
+        """A full disk or a store that fails is an error of the table."""
+        return self.spec.storage.doing("written", self.path)
+
+    def write(self, data: pa.Table | pa.RecordBatch) -> None:
+        """Takes rows."""
+        table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        table = physical(table, self.spec.data_schema)
+        for names in self._nulls:
+            self._nulls[names] += _null_count(table, names)
+        with self._writing():
+            self._writer.write(table)
+
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Arrow bytes of the rows that are in the file so far, and the bytes that they take there."""
+        return self._writer.measured
+
+    def close(self) -> Add:
+        """Finishes the file and returns its action. If that fails there is no file."""
+        try:
+            with self._writing():
+                facts = self._writer.close()
+            return self._action(facts)
+        except Exception:
+            remove_quietly(self.spec.storage, [self.path])
+            raise
+
+    def _action(self, facts: FileFacts) -> Add:
+        spec = self.spec
+        stats = file_stats(
+            facts,
+            spec.schema,
+            spec.partition_columns,
+            spec.stats,
+            self._nulls,
+            variant_bounds=spec.variant_bounds,
+        )
+        return Add(
+            path=encode_path(self.path),
+            size=facts.size,
+            modification_time=int(time.time() * 1000),
+            partition_values=self.values,
+            stats=stats,
+            tags={LAYOUT_TAG: facts.layout_json()},
+        )
+
+    def abort(self) -> None:
+        """Gives the file up."""
+        self._writer.abort()
+
+    def __enter__(self) -> DataFileWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abort()
+
+
+def write_files(spec: FileSpec, table: pa.Table, file_bytes: int = DEFAULT_FILE_BYTES) -> Iterator[Add]:
+    """Writes a conformed table to as many files as its partitions and size ask for."""
+    for values, rows in partitions.split(table, spec.schema, spec.partition_columns):
+        count = max(1, -(-rows.nbytes // file_bytes))
+        step = max(1, -(-rows.num_rows // count))
+        for start in range(0, max(rows.num_rows, 1), step):
+            with DataFileWriter(spec, values) as writer:
+                writer.write(rows.slice(start, step))
+                yield writer.close()
+
+
+def _physical(schema: Struct, name: str) -> str:
+    found = schema.get(name)
+    return name if found is None else found.physical_name
+
+
+def _suffix(options: WriteOptions) -> str:
+    """Readers do not care, people do: `zstd.parquet`."""
+    known = ("zstd", "snappy", "gzip")
+    return f"{options.compression}." if options.compression in known else ""
+
+
+def _null_count(table: pa.Table, names: tuple[str, ...]) -> int:
+    column = table.column(names[0])
+    for name in names[1:]:
+        column = pc.struct_field(column, [name])  # null where the struct is
+    return int(column.null_count)

@@ -1,0 +1,92 @@
+"""Going back: the files, schema and properties of an older version become the newest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.files import as_adds, keys_of
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Action, Add, Metadata
+from shredlake.delta.protocol.features import require_writable, with_features, writer_features
+from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.read.deletion_vectors import vector_path
+from shredlake.delta.schema.column_mapping import MAX_ID
+from shredlake.delta.stats.text import with_stats
+from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
+from shredlake.delta.write.transaction import Operation, Reads, commit
+from shredlake.errors import TableError
+
+
+def restore(current: Snapshot, target: Snapshot) -> int:
+    """Commits what leads from the current state to the target's; returns the new version."""
+    uri = current.storage.uri
+    require_writable(current.protocol, uri)
+    wanted_keys, have_keys = _keys(target), _keys(current)
+    coming = ~pc.is_in(wanted_keys, value_set=_live(current, have_keys)).to_numpy(zero_copy_only=False)
+    going = ~pc.is_in(have_keys, value_set=_live(target, wanted_keys)).to_numpy(zero_copy_only=False)
+    back = with_stats(target, target.files.table(keep=coming), coming)
+    gone = current.files.table(keep=going)
+    adds = [replace(add, data_change=True) for add in as_adds(back)]
+    missing = [path for add in adds for path in _paths(add) if _is_gone(current.storage, path)]
+    if missing:
+        raise TableError(
+            f"{uri}: version {target.version} can't be restored, {len(missing)} of its files are gone "
+            f"(vacuumed), the first {missing[0]}"
+        )
+    now = int(time.time() * 1000)
+    actions: list[Action] = [*adds, *(add.removal(now) for add in as_adds(gone))]
+    metadata = _restored(current.metadata, target.metadata)
+    if metadata != current.metadata:
+        actions.append(metadata)
+    # The protocol only grows: other files of the current version may need what it has.
+    protocol = with_features(current.protocol, writer_features(target.protocol))
+    if protocol != current.protocol:
+        actions.append(protocol)
+    operation = Operation(
+        "RESTORE",
+        {"version": target.version, "timestamp": None},
+        {
+            "numRestoredFiles": len(adds),
+            "numRemovedFiles": gone.num_rows,
+            "restoredFilesSize": sum(add.size for add in adds),
+            "removedFilesSize": pc.sum(gone.column("size")).as_py() or 0,
+        },
+    )
+    # Whatever came or went meanwhile would stand beside the restored version, or be missing from it.
+    return commit(current, actions, operation, Reads(affected_by=bool, removals=True))
+
+
+def _paths(add: Add) -> Iterator[str]:
+    """The files that an action needs: the data, and the deletion vector where that is one."""
+    yield decode_path(add.path)
+    if add.deletion_vector is not None and add.deletion_vector.storage_type != "i":
+        yield vector_path(add.deletion_vector)
+
+
+def _is_gone(storage: Storage, path: str) -> bool:
+    """Whether a file of the table is not there; files elsewhere are taken on trust."""
+    return not is_absolute(path) and storage.head(path) is None
+
+
+def _restored(current: Metadata, target: Metadata) -> Metadata:
+    """The target's metadata; column ids that were given out since are never given out again."""
+    highest = [TableProperties(found.configuration).max_column_id for found in (current, target)]
+    if highest[0] <= highest[1]:
+        return target
+    return replace(target, configuration={**target.configuration, MAX_ID: str(highest[0])})
+
+
+def _keys(snapshot: Snapshot) -> pa.Array:
+    """What identifies the file at each place."""
+    keys = keys_of(snapshot.files.column("path"), snapshot.files.column("deletionVector"))
+    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+
+
+def _live(snapshot: Snapshot, keys: pa.Array) -> pa.Array:
+    live = snapshot.files.live
+    return keys if live is None else keys.filter(pa.array(live))

@@ -1,0 +1,308 @@
+"""Commits: put-if-absent, and what to do when someone else was first.
+
+A writer reads a snapshot, plans, writes its data files, and tries to create the next commit. If that version
+exists already, the commits in between are checked against what this one read and wrote: if both can stand,
+it tries the version after them, otherwise it is a `CommitConflict`.
+
+| another commit                              | conflicts with us if                           |
+|---------------------------------------------|------------------------------------------------|
+| changed the protocol or the metadata        | always                                         |
+| removed a file                              | we read or remove that file                    |
+| added rows                                  | our plan read rows that its files may hold     |
+| moved the same transaction id or domain     | we set it too                                  |
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version as package_version
+from typing import Any
+
+from shredlake.delta.log.listing import commit_path, in_commit_timestamp, list_log
+from shredlake.delta.log.snapshot import Snapshot, actions_of
+from shredlake.delta.protocol.actions import (
+    COUNT_TAG,
+    Action,
+    Add,
+    CommitInfo,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Remove,
+    Transaction,
+    dumps,
+    loads,
+)
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.checkpoint import checkpoint_if_due
+from shredlake.errors import CommitConflict, CommitUncertain, FileMissing, StoreRefused, TableError
+
+MAX_ATTEMPTS = 50
+READ_BACK_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between looks at a commit whose answer was lost."""
+
+_log = logging.getLogger(__name__)
+
+FileKey = tuple[str, str | None]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a plan depends on: single files, and which added files would have changed it."""
+
+    files: frozenset[FileKey] = frozenset()
+    affected_by: Callable[[Sequence[Add]], bool] | None = None
+    """Whether rows added meanwhile matter; None if no added row can."""
+    removals: bool = False
+    """Whether the removal of any file matters, also of one that was not read."""
+
+
+NOTHING = Reads()
+WHOLE_TABLE = Reads(affected_by=bool)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What `history()` shows of a commit."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def commit(
+    snapshot: Snapshot,
+    actions: Sequence[Action],
+    operation: Operation,
+    reads: Reads = NOTHING,
+    *,
+    max_attempts: int = MAX_ATTEMPTS,
+) -> int:
+    """Adds a version to the table and returns its number.
+
+    `snapshot` is what the actions were planned on; a table that is only planned comes into being. Raises
+    `CommitConflict` where another commit since then can't stand beside this one, and after `max_attempts`
+    lost races; `CommitUncertain` where the store does not tell whether the commit stands. Any other error
+    means that it does not. Once it stands nothing is raised: a checkpoint that is due and fails is logged.
+
+    >>> from shredlake.delta.example import example_table
+    >>> snapshot = example_table("commit").snapshot
+    >>> commit(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version
+    (2, 1)
+    """
+    require_writable(snapshot.protocol, snapshot.storage.uri)
+    _check_append_only(snapshot, actions)
+    if snapshot.version < 0:
+        actions = [*actions_of(snapshot), *actions]
+    identity = str(uuid.uuid4())
+    version = snapshot.version + 1
+    for attempt in range(max_attempts):
+        info = commit_info(
+            actions,
+            operation,
+            reads,
+            identity=identity,
+            read_version=snapshot.version,
+            in_commit_time=_in_commit_time(snapshot, actions, version),
+        )
+        if _stands(snapshot.storage, version, dumps([info, *actions])):
+            _checkpoint(snapshot, actions, version)
+            return version
+        for winner in _versions_from(snapshot.storage, version):
+            path = commit_path(winner)
+            check_conflict(list(loads(snapshot.storage.get(path), path)), winner, actions, reads)
+            version = winner + 1
+        time.sleep(random.uniform(0, min(0.005 * 2 ** min(attempt, 7), 0.5)))
+    raise CommitConflict(
+        f"{snapshot.storage.uri}: gave up after {max_attempts} attempts to commit, the last at version "
+        f"{version}; other writers were faster each time. Nothing was changed: try again"
+    )
+
+
+def _stands(storage: Storage, version: int, data: bytes) -> bool:
+    """Whether the commit is in the log after this attempt; `CommitUncertain` where nobody can tell.
+
+    A store may take a commit and fail before it says so. What is in the log then decides: our bytes, which
+    hold an id of their own, somebody else's, or nothing.
+    """
+    path = commit_path(version)
+    try:
+        if try_commit(storage, version, data):
+            return True
+        problem: Exception | None = None
+    except StoreRefused:
+        raise
+    except Exception as error:
+        problem = error
+    try:
+        found = _read_back(storage, path)
+    except Exception as error:
+        raise _uncertain(storage, version, problem or error) from error
+    if found == data:
+        return True
+    if problem is None or (found is not None and not data.startswith(found)):
+        return False  # somebody else has the version
+    if found is None and storage.is_local:
+        raise problem
+    raise _uncertain(storage, version, problem) from problem
+
+
+def try_commit(storage: Storage, version: int, data: bytes) -> bool:
+    """Creates one version of the log; False if it exists."""
+    try:
+        storage.create(commit_path(version), data)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _read_back(storage: Storage, path: str) -> bytes | None:
+    """What is in the log, None for nothing. A store that is away for a moment is asked again."""
+    for wait in READ_BACK_WAITS:
+        try:
+            return storage.get(path)
+        except FileMissing:
+            return None
+        except TableError:
+            time.sleep(wait)
+    try:
+        return storage.get(path)
+    except FileMissing:
+        return None
+
+
+def _uncertain(storage: Storage, version: int, problem: Exception) -> CommitUncertain:
+    return CommitUncertain(
+        f"{storage.uri}: version {version} may have been committed or not ({problem}). Its files were "
+        "kept; see in history() whether it is there before trying again, or use transaction=..."
+    )
+
+
+def _checkpoint(snapshot: Snapshot, actions: Sequence[Action], version: int) -> None:
+    """A checkpoint where one is due. The commit stands whether this succeeds or not."""
+    try:
+        checkpoint_if_due(snapshot.storage, _properties_after(snapshot, actions), version)
+    except Exception as error:
+        place = snapshot.storage.uri
+        _log.warning("%s: version %d is committed, but its checkpoint failed: %s", place, version, error)
+
+
+def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action], reads: Reads) -> None:
+    """Refuses where a commit that came first and ours can't both stand.
+
+    >>> theirs = ours = [Transaction("app", 1)]
+    >>> check_conflict(theirs, 7, ours, NOTHING)
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.CommitConflict: version 7, committed meanwhile, also set Transaction 'app'
+    """
+    for action in theirs:
+        if isinstance(action, Protocol | Metadata):
+            what = "protocol" if isinstance(action, Protocol) else "metadata"
+            raise CommitConflict(
+                f"version {version}, committed meanwhile, changed the table's {what}; "
+                "open the table again and retry"
+            )
+    touched = {action.key for action in ours if isinstance(action, Remove)} | reads.files
+    for action in theirs:
+        if isinstance(action, Remove) and (reads.removals or action.key in touched):
+            raise CommitConflict(
+                f"version {version}, committed meanwhile, removed {action.path}, which this operation read "
+                "or "
+                "rewrites; open the table again and retry"
+            )
+    added = [action for action in theirs if isinstance(action, Add) and action.data_change]
+    if added and reads.affected_by is not None and reads.affected_by(added):
+        raise CommitConflict(
+            f"version {version}, committed meanwhile, added rows that this operation would have had to read; "
+            "open the table again and retry"
+        )
+    for kind, name in ((Transaction, "app_id"), (DomainMetadata, "domain")):
+        mine = {getattr(action, name) for action in ours if isinstance(action, kind)}
+        both = mine & {getattr(action, name) for action in theirs if isinstance(action, kind)}
+        if both:
+            raise CommitConflict(
+                f"version {version}, committed meanwhile, also set {kind.__name__} {sorted(both)[0]!r}"
+            )
+
+
+def _versions_from(storage: Storage, version: int) -> list[int]:
+    return sorted(number for number in list_log(storage, version).commits if number >= version)
+
+
+def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
+    if not snapshot.settings.append_only:
+        return
+    for action in actions:
+        if isinstance(action, Remove) and action.data_change:
+            raise TableError(
+                f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed from "
+                "it. "
+                "Set the property to false first"
+            )
+
+
+def commit_info(
+    actions: Sequence[Action],
+    operation: Operation,
+    reads: Reads,
+    *,
+    identity: str,
+    read_version: int,
+    in_commit_time: int | None,
+) -> CommitInfo:
+    """The first action of a commit: who did what, as other writers say it."""
+    now = int(time.time() * 1000)
+    fields: dict[str, Any] = {}
+    if in_commit_time is not None:
+        now = fields["inCommitTimestamp"] = in_commit_time
+    fields |= {
+        "timestamp": now,
+        "operation": operation.name,
+        "operationParameters": _texts(operation.parameters),
+        "isolationLevel": "Serializable",
+        "isBlindAppend": is_blind_append(actions, reads),
+        "operationMetrics": {key: str(value) for key, value in operation.metrics.items()},
+        "engineInfo": f"shredlake/{package_version('shredlake')}",
+        "txnId": identity,
+        "tags": {COUNT_TAG: str(len(actions) + 1)},
+    }
+    if read_version >= 0:
+        fields["readVersion"] = read_version
+    return CommitInfo(fields)
+
+
+def _properties_after(snapshot: Snapshot, actions: Sequence[Action]) -> TableProperties:
+    metadata = next((action for action in actions if isinstance(action, Metadata)), snapshot.metadata)
+    return TableProperties(metadata.configuration)
+
+
+def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int) -> int | None:
+    """The time that this commit must carry: later than the one before, whatever the clock says."""
+    if not _properties_after(snapshot, actions).commit_times:
+        return None
+    previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
+    now = int(time.time() * 1000)
+    return now if previous is None else max(now, previous + 1)
+
+
+def is_blind_append(actions: Sequence[Action], reads: Reads) -> bool:
+    """Whether a commit only adds files and depends on none."""
+    only_adds = all(isinstance(action, Add | Transaction | CommitInfo) for action in actions)
+    return only_adds and reads == NOTHING and any(isinstance(action, Add) for action in actions)
+
+
+def _texts(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as other writers put them: everything that is not text is JSON inside a string."""
+    return {
+        key: value if value is None or isinstance(value, str) else json.dumps(value)
+        for key, value in parameters.items()
+    }

@@ -1,0 +1,145 @@
+"""Deleting files that no version within the retention period needs.
+
+Only files that a Delta writer can have put there are deleted: data files, deletion vectors, change data, and
+temporaries of writers that died. Everything else stays and is reported. In doubt a file stays: it is kept if
+any spelling in the log means it, also through a symbolic link or a second mount.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.protocol.properties import FILE_RETENTION
+from shredlake.delta.read.deletion_vectors import vector_path
+from shredlake.delta.storage.addresses import table_key
+from shredlake.delta.storage.storage import Storage, is_absolute
+from shredlake.delta.write.folder import Kind, Resident, checked_file, kind_of, remove, residents
+from shredlake.errors import TableError
+
+HOUR_MS = 3_600_000
+
+WRITTEN_BY_DELTA = (Kind.DATA, Kind.VECTOR, Kind.CHANGES, Kind.TEMPORARY)
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum did, or would do."""
+
+    files: list[str]
+    """Files that are deleted, or would be."""
+    foreign: list[str]
+    """Files that no Delta writer has written, by their names: they stay."""
+    links: list[str]
+    """Symbolic links: they stay, and nothing behind them is touched."""
+
+
+def vacuum(
+    snapshot: Snapshot,
+    *,
+    retention_hours: float | None = None,
+    dry_run: bool = True,
+    enforce_retention: bool = True,
+) -> Vacuumed:
+    """Deletes, or in a dry run finds, the files that are not needed.
+
+    A file goes if it is not live, was not removed within the retention period, and was written before it:
+    files of writes that are under way are younger.
+    """
+    require_writable(snapshot.protocol, snapshot.storage.uri)
+    kept_for = _kept_for(snapshot, retention_hours, enforce_retention)
+    horizon = int(time.time() * 1000) - kept_for
+    needed = set(_needed(snapshot, horizon))
+    found = list(residents(snapshot.storage))
+    files = [file for file in found if not file.is_link]
+    old = [
+        file
+        for file in files
+        if file.modified_ms < horizon and kind_of(checked_file(file.key)) in WRITTEN_BY_DELTA
+    ]
+    unnamed = [file for file in old if checked_file(file.key) not in needed]
+    gone = {file.key for file in _without_other_names(snapshot.storage, unnamed, needed, files)}
+    # A checksum file stays as long as its file does.
+    staying = {file.key for file in files if file.key not in gone or file.key != checked_file(file.key)}
+    doomed = [key for key in sorted(gone) if key == checked_file(key) or checked_file(key) not in staying]
+    if not dry_run:
+        remove(snapshot.storage, doomed)
+    return Vacuumed(
+        files=doomed,
+        foreign=[
+            file.key
+            for file in files
+            if kind_of(checked_file(file.key)) is Kind.FOREIGN and file.key not in needed
+        ],
+        links=[file.key for file in found if file.is_link],
+    )
+
+
+def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> int:
+    """How long files are kept, in milliseconds."""
+    kept_for = snapshot.settings.file_retention_ms
+    if asked_hours is None:
+        return kept_for
+    if not (math.isfinite(asked_hours) and asked_hours >= 0):
+        raise TableError(f"a retention is a number of hours, 0 or more, not {asked_hours}")
+    asked = int(asked_hours * HOUR_MS)
+    if asked < kept_for and enforce:
+        raise TableError(
+            f"vacuum with a retention of {asked_hours:g} hours would delete files that readers and "
+            f"writers may still need: the table keeps them {kept_for / HOUR_MS:g} hours "
+            f"({FILE_RETENTION.name}). Pass enforce_retention=False if no one else uses the table"
+        )
+    return asked
+
+
+def _without_other_names(
+    storage: Storage, unnamed: list[Resident], needed: set[str], files: Iterable[Resident]
+) -> list[Resident]:
+    """Those of the files that the log does not mean by another name: a link, another mount, another case.
+
+    A needed file that is not where its name says is looked up; what the system finds there is kept.
+    """
+    if not storage.is_local or not unnamed:
+        return unnamed
+    identities = set()
+    for key in needed.difference(file.key for file in files):
+        try:
+            facts = os.stat(storage.local_root / key)
+        except (OSError, ValueError):
+            continue
+        identities.add((facts.st_dev, facts.st_ino))
+    return [file for file in unnamed if file.identity not in identities]
+
+
+def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
+    """Keys of all files that the log names for readers, now or within the retention period."""
+    live = snapshot.files.table(["path", "deletionVector"])
+    tombstones = snapshot.tombstones()
+    fresh = pc.greater_equal(pc.fill_null(tombstones.column("deletionTimestamp"), 0), horizon)
+    recent = tombstones.filter(fresh).select(["path", "deletionVector"])
+    for table in (live, recent):
+        for path in table.column("path").to_pylist():
+            yield table_key(snapshot.storage, path)
+            if "%" in path:
+                yield path  # a writer that does not encode paths means it as it stands
+        for path in _vectors(table):
+            yield table_key(snapshot.storage, path) if is_absolute(path) else path
+
+
+def _vectors(table: pa.Table) -> Iterator[str]:
+    """Files of deletion vectors."""
+    with_vector = table.filter(pc.is_valid(table.column("deletionVector")))
+    padded = with_vector.append_column("size", pa.array([0] * with_vector.num_rows, pa.int64()))
+    for add in as_adds(padded):
+        assert add.deletion_vector is not None
+        if add.deletion_vector.storage_type != "i":  # that one is in the log itself
+            yield vector_path(add.deletion_vector)

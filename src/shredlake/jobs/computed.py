@@ -1,0 +1,105 @@
+"""Computed columns: made of the document by expressions that are kept with the table, as generated columns.
+
+Later ingests, appends and streams then fill the columns in by themselves. What only Spark can evaluate is not
+kept, since nobody could write to such a table without Spark: each job has to bring it along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.write.constraints import DEFAULT, GENERATED
+from shredlake.errors import InvalidExpression, InvalidSchema
+from shredlake.expr.evaluate import evaluate
+from shredlake.expr.parse import parse_columns
+from shredlake.expr.sql import to_sql
+from shredlake.kernels.arrow.types import is_variant, variant
+
+
+def computed_fields(column: str, computed: Mapping[str, str]) -> list[pa.Field]:
+    """The columns that expressions make, with the types that evaluating them on nothing gives.
+
+    >>> [str(field.type) for field in computed_fields("v", {"day": "v:ts::date", "n": "v:n::int + 1"})]
+    ['date32[day]', 'int32']
+    """
+    nothing = pa.table({column: pa.array([], variant())})
+    fields = []
+    for name, expression in computed.items():
+        [projection] = parse_columns([expression])
+        fields.append(pa.field(name, evaluate(projection.expr, nothing).type))
+    return fields
+
+
+def kept(fields: Iterable[pa.Field], column: str, computed: Mapping[str, str]) -> list[pa.Field]:
+    """The columns of a new table, the computed ones with their expressions where the table can keep them."""
+    return [
+        field.with_metadata({**(field.metadata or {}), GENERATED: spark_sql(computed[field.name])})
+        if field.name in computed and _keeps(field, column, computed[field.name])
+        else field
+        for field in fields
+    ]
+
+
+def _keeps(field: pa.Field, column: str, expression: str) -> bool:
+    if is_variant(field.type):
+        return False  # a generated column can't be a Variant
+    try:
+        computed_fields(column, {field.name: expression})
+    except InvalidExpression:
+        return False  # Spark knows it, or it reads another computed column
+    return True
+
+
+def is_generated(snapshot: Snapshot, name: str) -> bool:
+    """Whether the table computes a column itself."""
+    found = snapshot.schema.get(name)
+    return found is not None and GENERATED in found.metadata
+
+
+def not_kept(snapshot: Snapshot, computed: Mapping[str, str]) -> dict[str, str]:
+    """The columns that a job has to compute because the table does not."""
+    return {name: text for name, text in computed.items() if not is_generated(snapshot, name)}
+
+
+def check_computed(snapshot: Snapshot, computed: Mapping[str, str], given: Sequence[str]) -> None:
+    """Refuses columns that the table lacks or computes otherwise, and partitions that nothing would fill."""
+    where = snapshot.storage.uri
+    for name, text in computed.items():
+        found = snapshot.schema.get(name)
+        if found is None:
+            raise InvalidSchema(
+                f"{where} has no column {name!r} to compute; it has {', '.join(snapshot.schema.names)}. "
+                "Add it to the table first"
+            )
+        own = found.metadata.get(GENERATED)
+        if own is not None and spark_sql(str(own)) != spark_sql(text):
+            raise InvalidSchema(
+                f"{where} computes column {name!r} as {own}, not as {text}: leave the column out, or use "
+                "the table's own expression"
+            )
+    filled = {name.casefold() for name in (*computed, *given)}
+    for name in snapshot.metadata.partition_columns:
+        found = snapshot.schema.get(name)
+        metadata = found.metadata if found is not None else {}
+        if name.casefold() not in filled and GENERATED not in metadata and DEFAULT not in metadata:
+            raise InvalidSchema(
+                f"{where} is partitioned by {name!r}, which the source does not have: every row would land "
+                f'in the partition NULL. Compute the column, with --with "{name}: EXPRESSION" or computed='
+            )
+
+
+def spark_sql(expression: str) -> str:
+    """An expression as Spark takes it; casts of paths give null where a value does not fit, as everywhere.
+
+    >>> spark_sql("v:ts::timestamp")
+    "try_variant_get(v, '$.ts', 'timestamp')"
+    >>> spark_sql("to_date(v:ts::timestamp)")
+    'to_date(v:ts::timestamp)'
+    """
+    try:
+        return to_sql(parse_columns([expression])[0].expr)
+    except InvalidExpression:
+        return expression  # Spark knows more, or says what is wrong with it

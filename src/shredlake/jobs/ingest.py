@@ -1,0 +1,487 @@
+"""JSON text to a shredded Delta table: found, sampled, laid out, written by tasks, checked, committed once.
+
+```
+files ─ splits ─▶ sample ─▶ layout ─▶ one task per split ─▶ counts checked ─▶ rejects ─▶ commit
+                 profiles   the same   files, uncommitted    documents =       their      rows, with
+                 merged     for all    until the end         rows + rejects    table      the job's id
+```
+
+Exactly once: the commit carries `txn` actions, one per file or one for the job (see `once`). A job that is
+run again after a crash finds them and stops, or finds none and does its work; what the crashed run left are
+files that no version names, for `vacuum` to remove. The same commit creates a table that is not there yet.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.listing import list_log
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Add, Transaction
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.protocol.properties import SHREDDING
+from shredlake.delta.storage.storage import Storage, decode_path
+from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.create import planned
+from shredlake.delta.write.data_files import LAYOUT_TAG
+from shredlake.delta.write.layout import may_shred
+from shredlake.delta.write.spec import file_spec
+from shredlake.delta.write.transaction import Operation, commit
+from shredlake.errors import (
+    CommitConflict,
+    InvalidSchema,
+    NotJson,
+    PipelineError,
+    TooManyRejects,
+    VerificationFailed,
+)
+from shredlake.jobs.computed import check_computed, computed_fields, kept, not_kept
+from shredlake.jobs.engine import Engine, LocalEngine, Watch
+from shredlake.jobs.once import Claim, Mark, claim_files, claim_job, has, job_mark
+from shredlake.jobs.outcome import check_counts, check_json, typed_share
+from shredlake.jobs.parse_task import (
+    FILE_BYTES,
+    FileJob,
+    Parsing,
+    TaskResult,
+    WriteJob,
+    ordered,
+    sample_splits,
+    sample_windows,
+    with_computed,
+    write_splits,
+)
+from shredlake.jobs.rejects import (
+    LineNumbers,
+    discard_staged,
+    rejects_place,
+    write_rejects,
+)
+from shredlake.jobs.report import IngestReport, progress
+from shredlake.jobs.sources import SourceFile, Split, bundle, cut, find_files, spooled
+from shredlake.kernels.arrow.types import variant
+from shredlake.kernels.profile import merge_profiles
+from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.inference.infer import infer_schema
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.schema import ShreddingSchema, Untyped
+
+SAMPLE_WINDOWS = 32
+SAMPLE_BYTES = 256 << 10
+SMALL_INPUT = 1 << 30
+"""Text of which a sample is looked at right here: sooner done than a job for it is started."""
+LARGEST_SORT = 2 << 30
+"""Text whose rows one process sorts in memory, of which they take about four times as much."""
+SMALLEST_TASK = 8 << 20
+LARGEST_TASK = 128 << 20
+
+WELL_KNOWN = 10_000
+"""Rows in a table beyond which a stream keeps its layout; until then every batch may change it."""
+
+Shredding = ShreddingSchema | str | Literal["infer"] | None
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """How an ingest is done. The defaults suit a table that is filtered by path."""
+
+    column: str = "v"
+    """The Variant column that the documents go to."""
+    shredding: Shredding = "infer"
+    """A layout as DDL or schema, "infer" to choose one from a sample, None to shred nothing."""
+    keep_layout: bool = False
+    """Whether a table that is not small keeps the layout of its newest file, without a look at the data."""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    """Further columns as expressions over the document: `{"day": "v:ts::date"}`."""
+    partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
+    """Expressions by which the rows of each file are sorted, for skipping."""
+    range_partition: bool = False
+    """Whether Spark first brings rows with near keys of `sort_by` together, so that files hardly overlap."""
+    rejects: str | None = None
+    """Address of the rejects table; beside the table, with `_rejects` at the end, where not given."""
+    max_rejects: int | float | None = None
+    """More bad documents than this are too many: an int is a number of them, a float up to 1 their share, and
+    None lets any number pass."""
+    job_id: str | None = None
+    """Idempotency key: a job whose id is committed is skipped, any other ingests all its files. Without it,
+    files that the table has already are skipped: those with the same name, size and content."""
+    transaction: tuple[str, int] | None = None
+    """For a stream: its name and the number of the batch, in place of a job's id."""
+    task_bytes: int | None = None
+    """How much text one task reads; chosen by the size of the input where not given."""
+    file_bytes: int = FILE_BYTES
+    """How large a data file should become, where a task has enough rows for it."""
+    parsing: Parsing = field(default_factory=Parsing)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the table, if the job creates it."""
+    force: bool = False
+    """Whether a table may be created in a folder that already holds other files."""
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    writing: WriteOptions | None = None
+    show_progress: bool = False
+
+    def __post_init__(self) -> None:
+        at_least_one(task_bytes=self.task_bytes, file_bytes=self.file_bytes)
+        at_least_one(max_depth=self.parsing.max_depth, max_document=self.parsing.max_document)
+        if not self.column or any(not name for name in (*self.computed, *self.partition_by)):
+            raise PipelineError("a column needs a name: column, computed and partition_by may not hold ''")
+        limit = self.max_rejects
+        if limit is not None and not (limit >= 0 and (isinstance(limit, int) or limit <= 1)):
+            raise PipelineError(f"max_rejects={limit!r} is not a count (100) or a share (0.02, at most 1.0)")
+        if self.range_partition and not self.sort_by:
+            raise PipelineError("range_partition needs sort_by: say by what the rows are brought together")
+
+    @property
+    def file_options(self) -> WriteOptions:
+        """How files are written: quickly, unless told otherwise."""
+        return (self.writing or WriteOptions()).quick()
+
+
+def at_least_one(**options: int | None) -> None:
+    """Refuses options that are numbers below 1.
+
+    >>> at_least_one(file_bytes=-5)
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.PipelineError: file_bytes=-5 must be at least 1
+    """
+    for name, value in options.items():
+        if value is not None and value < 1:
+            raise PipelineError(f"{name}={value!r} must be at least 1")
+
+
+def ingest_text(
+    engine: Engine, source: str | Iterable[str], table: str, options: IngestOptions
+) -> IngestReport:
+    """Runs an ingest of text files on an engine.
+
+    Raises `UnsupportedExpression`, before any work is done, where only Spark SQL can evaluate what is
+    computed or what the table demands of its rows.
+    """
+    found = find_files(source, options.storage_options)
+    with spooled(found, here=isinstance(engine, LocalEngine)) as files:
+        return _ingest_files(engine, files, table, options)
+
+
+def _ingest_files(
+    engine: Engine, found: Sequence[SourceFile], table: str, options: IngestOptions
+) -> IngestReport:
+    started = time.monotonic()
+    storage = Storage(table, dict(options.storage_options))
+    snapshot = open_or_plan(storage, options, computed_fields(options.column, options.computed))
+    claim = claim_text(snapshot, found, options)
+    if (done := already_done(snapshot, claim)) is not None:
+        return done
+    files = claim.files
+    places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
+    files_job = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
+    job = WriteJob(
+        files_job, options.column, places[1], not_kept(snapshot, options.computed), options.parsing
+    )
+    try_out(job)
+    total = sum(file.size for file in files)
+    size = options.task_bytes or task_size(total, engine.parallelism)
+    splits = cut(files, size)
+    layout = settled_layout(snapshot, options)
+    if layout is None:
+        layout = layout_from_profile(snapshot, options, sample(engine, splits, options))
+    job = with_layout(job, layout)
+    tasks = bundle(splits, size)
+    if options.range_partition:
+        job, tasks = sorted_here(job, splits, total)
+    with progress("ingest", len(tasks), total, options.show_progress) as watch:
+        answers = _run(engine, tasks, job, watch)
+    results = [TaskResult.from_json(answer) for answer in answers]
+    counted = zip(
+        (split for task in tasks for split in task),
+        (lines for result in results for lines in result.lines),
+        strict=True,
+    )
+    numbers = LineNumbers(counted)
+    return finish(snapshot, results, options, claim, "text", started, total, layout, numbers)
+
+
+def sorted_here(
+    job: WriteJob, splits: Sequence[Split], total: int
+) -> tuple[WriteJob, list[tuple[Split, ...]]]:
+    """The job as one task that sorts all rows in memory, so that files do not overlap."""
+    if total > LARGEST_SORT:
+        raise PipelineError(
+            f"range_partition sorts {total:,} bytes of text, but one process sorts at most {LARGEST_SORT:,} "
+            "in memory: use Spark, or leave it out and run optimize afterwards"
+        )
+    files = replace(job.files, gather_bytes=sys.maxsize)
+    return replace(job, files=files), [tuple(splits)]
+
+
+def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watch: Watch) -> list[str]:
+    """Runs the tasks. If one fails, or at Ctrl-C, what the others wrote in this process is removed."""
+    finished: list[TaskResult] = []
+
+    def noted(result: str) -> tuple[int, int]:
+        finished.append(TaskResult.from_json(result))
+        return finished[-1].written, finished[-1].rejected
+
+    try:
+        counts = noted if isinstance(engine, LocalEngine) else tally
+        return engine.run(tasks, partial(write_splits, job), watch, counts)
+    except BaseException:
+        job.files.spec.storage.delete(decode_path(add["path"]) for made in finished for add in made.adds)
+        job.rejects.delete(made.staged for made in finished if made.staged is not None)
+        raise
+
+
+def tally(result: str) -> tuple[int, int]:
+    """Rows and rejects of a task, for the progress bar."""
+    made = TaskResult.from_json(result)
+    return made.written, made.rejected
+
+
+def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:
+    """The same job, its files shredded by a layout."""
+    spec = replace(job.files.spec, shredding=dict(layout))
+    return replace(job, files=replace(job.files, spec=spec))
+
+
+def try_out(job: WriteJob) -> None:
+    """Evaluates everything on no rows: what can't be evaluated here is known before any work is done."""
+    nothing = pa.table({job.column: pa.array([], variant())})
+    ordered(with_computed(job, nothing), job.files.sort_by)
+
+
+def task_size(total: int, parallelism: int) -> int:
+    """As many tasks as can run at once, or a multiple of that: all cores work until the end.
+
+    >>> [task_size(total << 20, 2) >> 20 for total in (1, 100, 300, 1000, 10_000)]
+    [8, 50, 75, 125, 125]
+    """
+    rounds = -(-total // (LARGEST_TASK * parallelism)) or 1
+    return max(SMALLEST_TASK, -(-total // (rounds * parallelism)))
+
+
+# ── The table ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.Field]) -> Snapshot:
+    """The table as it is, or one to be made by the job's commit, with other columns beside the documents'."""
+    if list_log(storage).latest is None:
+        schema = pa.schema(
+            [*kept(others, options.column, options.computed), pa.field(options.column, variant())]
+        )
+        shredded = {SHREDDING.name: "true"} if options.shredding is not None else {}
+        return planned(
+            storage, schema, options.partition_by, {**shredded, **options.properties}, force=options.force
+        )
+    snapshot = load_snapshot(storage)
+    require_writable(snapshot.protocol, storage.uri)
+    found = snapshot.schema.get(options.column)
+    if found is None or found.type != "variant":
+        raise InvalidSchema(
+            f"{storage.uri} has no Variant column {options.column!r}; "
+            f"it has {', '.join(snapshot.schema.names)}"
+        )
+    check_computed(snapshot, options.computed, [field.name for field in others])
+    if options.partition_by and tuple(options.partition_by) != snapshot.metadata.partition_columns:
+        raise InvalidSchema(
+            f"{storage.uri} is partitioned by {list(snapshot.metadata.partition_columns)}, "
+            f"not by {list(options.partition_by)}"
+        )
+    return snapshot
+
+
+def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestOptions) -> Claim:
+    """What the job is to ingest: all files, for a stream or a job with an id; else those that are new."""
+    if options.transaction is not None:
+        return claim_job(options.transaction, files)
+    if options.job_id is not None:
+        return claim_job(job_mark(options.job_id), files)
+    computed = not_kept(snapshot, options.computed)
+    return claim_files(
+        snapshot, files, {"column": options.column, "computed": computed, "parsing": asdict(options.parsing)}
+    )
+
+
+def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
+    """A report that says so, if the table has all that is claimed."""
+    if not claim.is_done(snapshot) and (claim.files or not claim.skipped):
+        return None
+    return IngestReport(
+        snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, None, 0.0,
+        already_done=True, skipped=claim.skipped or len(claim.by_file),
+    )  # fmt: skip
+
+
+# ── The layout ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settled_layout(snapshot: Snapshot, options: IngestOptions) -> dict[str, str] | None:
+    """The layout where no look at the data is needed: none, pinned, given, or kept; else None."""
+    pinned = snapshot.settings.pins.get(options.column)
+    if not may_shred(snapshot) or options.shredding is None or pinned == "none":
+        return {}
+    if pinned is not None:
+        return _as_layout(snapshot, options.column, ShreddingSchema.parse(pinned))
+    if options.shredding != "infer":
+        return _as_layout(snapshot, options.column, ShreddingSchema.parse(str(options.shredding)))
+    known = options.keep_layout and rows_known(snapshot) >= WELL_KNOWN
+    if known and (previous := previous_layout(snapshot, options.column)) is not None:
+        return _as_layout(snapshot, options.column, previous)
+    return None
+
+
+def rows_known(snapshot: Snapshot) -> int:
+    """How many rows the table holds, counted as far as it takes to know the data."""
+    if snapshot.files.parts:
+        return WELL_KNOWN  # a table old enough for a checkpoint
+    rows = 0
+    for text in snapshot.files.recent.column("stats"):
+        rows += json.loads(text.as_py() or "{}").get("numRecords") or 0
+        if rows >= WELL_KNOWN:
+            break
+    return rows
+
+
+def layout_from_profile(snapshot: Snapshot, options: IngestOptions, profile: bytes) -> dict[str, str]:
+    """The layout that a sample suggests, close to the one that the table has."""
+    if not profile:
+        return {}
+    previous = previous_layout(snapshot, options.column)
+    return _as_layout(snapshot, options.column, infer_schema(Profile.from_bytes(profile), previous=previous))
+
+
+def _as_layout(snapshot: Snapshot, column: str, schema: ShreddingSchema) -> dict[str, str]:
+    return {} if isinstance(schema.root, Untyped) else {physical_name(snapshot, column): str(schema)}
+
+
+def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
+    """A profile of windows spread over all the text, made by tasks and merged; empty if nothing is there."""
+    windows = sample_windows(splits, SAMPLE_WINDOWS, SAMPLE_BYTES)
+    if sum(split.end - split.start for split in splits) < SMALL_INPUT:
+        engine = LocalEngine(min(engine.parallelism, os.cpu_count() or 1))
+    # Starting a task costs more than reading a window: no more tasks than can run at once.
+    tasks = [tuple(windows[n :: engine.parallelism]) for n in range(min(engine.parallelism, len(windows)))]
+    with progress("sample", len(tasks), 0, options.show_progress) as watch:
+        parts = engine.run(tasks, partial(sample_splits, options.parsing, SAMPLE_BYTES), watch)
+    found = [base64.b64decode(part) for part in parts if part]
+    return merge_profiles(found) if found else b""
+
+
+def physical_name(snapshot: Snapshot, column: str) -> str:
+    """A column's name inside files."""
+    found = snapshot.schema.get(column)
+    return column if found is None else found.physical_name
+
+
+def previous_layout(snapshot: Snapshot, column: str) -> ShreddingSchema | None:
+    """How the newest file of the table shreds a column: new files agree with it unless change pays."""
+    names = ["tags", "modificationTime"]
+    files = snapshot.files.recent.select(names)
+    if not files.num_rows:
+        files = snapshot.files.table(names)  # all files are in the checkpoint
+    if not files.num_rows:
+        return None
+    times = files.column("modificationTime")
+    newest = files.column("tags")[pc.index(times, pc.max(times)).as_py()]
+    layouts = json.loads(dict(newest.as_py() or ()).get(LAYOUT_TAG, "{}"))
+    found = layouts.get(physical_name(snapshot, column))
+    return ShreddingSchema.parse(found["shredding"]) if found else None
+
+
+# ── The end of a job ────────────────────────────────────────────────────────────────────────────────────
+
+
+def finish(
+    snapshot: Snapshot,
+    results: Sequence[TaskResult],
+    options: IngestOptions,
+    claim: Claim,
+    source: str,
+    started: float,
+    input_bytes: int,
+    layout: Mapping[str, str],
+    lines: LineNumbers,
+) -> IngestReport:
+    """Checks the counts, puts the rejects away, commits once, and says what was done."""
+    storage = snapshot.storage
+    places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
+    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    try:
+        with removed_unless_committed(storage, adds):
+            check_counts(results, options.max_rejects, storage.uri)
+            if options.max_rejects is None and options.transaction is None:  # a stream goes on
+                check_json(places, results, lines, storage.uri)
+            staged = [result.staged for result in results if result.staged is not None]
+            write_rejects(places, staged, lines, claim, storage)
+            version = commit_adds(snapshot, adds, claim.marks, source)
+    except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
+        discard_staged(places)
+        if list_log(storage).latest is not None:
+            latest = load_snapshot(storage)
+            if (done := already_done(latest, claim)) is not None:
+                return done  # the same job, run twice at a time, was faster elsewhere
+            taken = [file for file, mark in claim.by_file.items() if has(latest, mark)]
+            if taken:
+                raise CommitConflict(
+                    f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed; run "
+                    "the job again to ingest the other files"
+                ) from None
+        raise
+    rejected = sum(result.rejected for result in results)
+    return IngestReport(
+        table=storage.uri,
+        version=version,
+        documents=sum(result.documents for result in results),
+        rows=sum(result.written for result in results),
+        rejects=rejected,
+        rejects_table=places[0].uri if rejected else None,
+        files=len(adds),
+        input_bytes=input_bytes,
+        table_bytes=sum(add.size for add in adds),
+        layout=layout.get(physical_name(snapshot, options.column)),
+        typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
+        seconds=time.monotonic() - started,
+        skipped=claim.skipped,
+    )
+
+
+def commit_adds(snapshot: Snapshot, adds: Sequence[Add], marks: Sequence[Mark], source: str) -> int:
+    """One commit for the whole job."""
+    rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
+    operation = Operation(
+        "WRITE",
+        {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns), "source": source},
+        {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
+    )
+    done = [Transaction(*mark, int(time.time() * 1000)) for mark in marks]
+    with removed_unless_committed(snapshot.storage, adds):
+        try:
+            return commit(snapshot, [*done, *adds], operation)
+        except CommitConflict:
+            if snapshot.version >= 0:
+                raise
+            return commit(made_meanwhile(snapshot, marks), [*done, *adds], operation)
+
+
+def made_meanwhile(plan: Snapshot, marks: Sequence[Mark]) -> Snapshot:
+    """The table that somebody else created while ours was only planned, if our files fit into it."""
+    found = load_snapshot(plan.storage)
+    same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
+    taken = any(name in found.transactions for name, _ in marks)
+    if (found.protocol, found.metadata) != (plan.protocol, same) or taken:
+        raise CommitConflict(
+            f"{plan.storage.uri} was created by someone else meanwhile, not as this job would have done it. "
+            "Nothing was added to it; run the job again"
+        )
+    return found

@@ -1,0 +1,117 @@
+"""Ingest of Arrow batches in this process: a column of Parquet, CSV or Delta files, without Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.spec import file_spec
+from shredlake.errors import InvalidSchema, PipelineError
+from shredlake.jobs.computed import computed_fields, not_kept
+from shredlake.jobs.ingest import (
+    IngestOptions,
+    already_done,
+    finish,
+    layout_from_profile,
+    open_or_plan,
+    settled_layout,
+    try_out,
+    with_layout,
+)
+from shredlake.jobs.once import claim_job, job_mark
+from shredlake.jobs.parse_task import (
+    FileJob,
+    TaskResult,
+    WriteJob,
+    rows_of,
+    variants_of,
+    with_computed,
+    write_tables,
+)
+from shredlake.jobs.rejects import LineNumbers, Staging, rejects_place
+from shredlake.jobs.report import IngestReport
+from shredlake.kernels.profile import merge_profiles, profile_bytes
+
+SAMPLE_ROWS = 20_000
+
+
+def ingest_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, document: str, table: str, options: IngestOptions
+) -> IngestReport:
+    """Runs an ingest of Arrow batches whose column `document` holds text, structs or Variants.
+
+    >>> import tempfile
+    >>> data = pa.table({"id": [1, 2], "body": ['{"a": 1}', '{"a": ']})
+    >>> report = ingest_batches(data.to_batches(), data.schema, "body", tempfile.mkdtemp(), IngestOptions())
+    >>> report.rows, report.rejects
+    (1, 1)
+    """
+    started = time.monotonic()
+    if options.range_partition:
+        raise PipelineError(
+            "only Spark sorts the rows of Parquet, CSV and Delta sources over all files: use --engine spark, "
+            "or leave range_partition out and run optimize afterwards"
+        )
+    if document not in schema.names:
+        raise InvalidSchema(f"the source has no column {document!r}; it has {', '.join(schema.names)}")
+    if document != options.column and options.column in schema.names:
+        raise InvalidSchema(
+            f"the documents are in {document!r} and go to {options.column!r}, but the source has a column of "
+            "that name too: choose another one"
+        )
+    claim = claim_job(options.transaction or job_mark(options.job_id))
+    storage = Storage(table, dict(options.storage_options))
+    others = [item for item in schema if item.name != document]
+    snapshot = open_or_plan(storage, options, [*others, *computed_fields(options.column, options.computed)])
+    if (done := already_done(snapshot, claim)) is not None:
+        return done
+    places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
+    files = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
+    job = WriteJob(files, options.column, places[1], not_kept(snapshot, options.computed), options.parsing)
+    try_out(job)
+    rows = iter(batches)
+    first: list[pa.RecordBatch] = []
+    layout = settled_layout(snapshot, options)
+    if layout is None:
+        while (
+            sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (batch := next(rows, None)) is not None
+        ):
+            first.append(batch)
+        parts = [
+            profile_bytes(pc.drop_null(variants_of(batch.column(document), options.parsing)[0]))
+            for batch in first
+        ]
+        layout = layout_from_profile(snapshot, options, merge_profiles(parts) if parts else b"")
+    job = with_layout(job, layout)
+    result = _write(job, chain(first, rows), document)
+    return finish(snapshot, [result], options, claim, "Arrow", started, 0, layout, LineNumbers([]))
+
+
+def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:
+    rejects = Staging(job.rejects)
+    documents = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal documents
+        for batch in batches:
+            documents += batch.num_rows
+            column, found = variants_of(batch.column(document), job.parsing)
+            table = pa.Table.from_batches([batch]).drop_columns([document]).append_column(job.column, column)
+            refused = pc.is_valid(found.column("reason"))
+            rejects.take(found.filter(refused))
+            good = table.filter(pc.invert(refused))
+            if good.num_rows:
+                yield with_computed(job, good)
+
+    try:
+        adds = write_tables(job.files, tables())
+        staged = rejects.close()
+    except BaseException:
+        rejects.abort()
+        raise
+    return TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged)

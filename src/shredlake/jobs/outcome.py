@@ -1,0 +1,80 @@
+"""What an ingest made: every document accounted for, not too many of them bad, how much is typed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pyarrow.parquet as pq
+
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.storage.storage import Storage, decode_path
+from shredlake.errors import NotJson, TooManyRejects, VerificationFailed
+from shredlake.jobs.parse_task import TaskResult
+from shredlake.jobs.rejects import LineNumbers, Places, first_rejects, guess
+
+_log = logging.getLogger(__name__)
+
+
+def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers, table: str) -> None:
+    """Refuses to commit if not one document is JSON: says what the first look like, and what it may be."""
+    if any(result.written for result in results):
+        return
+    staged = [result.staged for result in results if result.staged is not None]
+    first = [row for row in first_rejects(places, staged, lines) if row["raw"].strip()]
+    if not first:
+        return
+    reasons = "; ".join(
+        ", ".join([*([f"{row['file']}, line {row['line']}"] if row["file"] else []), f"{row['reason']}"])
+        for row in first
+    )
+    count = sum(result.rejected for result in results)
+    raise NotJson(
+        f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
+        "committed. Raise max_rejects to 100% to go on and keep them as rejects"
+    )
+
+
+def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None, table: str) -> None:
+    """Refuses to commit if a document is unaccounted for, or too many were bad."""
+    documents = sum(result.documents for result in results)
+    rejected = sum(result.rejected for result in results)
+    written = sum(result.written for result in results)
+    if documents != written + rejected:
+        raise VerificationFailed(
+            f"{table}: {documents:,} documents were read, but {written:,} rows written and {rejected:,} "
+            "rejected. Nothing was committed"
+        )
+    if max_rejects is None:
+        return
+    allowed = max_rejects * documents if isinstance(max_rejects, float) and max_rejects <= 1 else max_rejects
+    if rejected > allowed:
+        raise TooManyRejects(
+            f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
+            "allows. Nothing was committed; run with more, or look at the source"
+        )
+
+
+def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
+    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns.
+
+    The rows are committed when this is asked, so a file that can't be read now is not an error.
+    """
+    try:
+        return _typed_share(storage, adds, physical) if adds else None
+    except Exception as error:
+        _log.warning("%s is written, but its share of typed bytes is not known: %s", storage.uri, error)
+        return None
+
+
+def _typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
+    typed = total = 0
+    with pq.ParquetFile(storage.open_input(decode_path(adds[0].path))) as file:
+        for group in range(file.metadata.num_row_groups):
+            for index in range(file.metadata.num_columns):
+                chunk = file.metadata.row_group(group).column(index)
+                if chunk.path_in_schema.startswith(physical + "."):
+                    total += chunk.total_compressed_size
+                    if chunk.path_in_schema.endswith(".typed_value"):
+                        typed += chunk.total_compressed_size
+    return typed / total if total else None

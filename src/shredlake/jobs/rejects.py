@@ -1,0 +1,265 @@
+"""Documents that were refused: staged by the tasks, numbered and put into a table of their own by the driver.
+
+A task knows lines only from the start of its split. The driver, who hears how many lines every split has,
+puts the numbers right when it moves staged rejects into the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from shredlake.delta.log.listing import list_log
+from shredlake.delta.log.snapshot import load_snapshot
+from shredlake.delta.protocol.actions import Action, Transaction
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.create import create, planned
+from shredlake.delta.write.mutate import write_rows
+from shredlake.delta.write.transaction import Operation, commit
+from shredlake.errors import CommitConflict, PipelineError, TableExists
+from shredlake.jobs.once import Claim, Mark, has
+from shredlake.jobs.sources import Split, place
+from shredlake.parquet.write.writer import ParquetWriter
+
+ATTEMPTS = 5
+
+SHOWN = 3
+"""How many rejects an error shows."""
+
+STARTS: Final[Mapping[bytes, str]] = {
+    b"PAR1": "This is a Parquet file: ingest it with --format parquet and --from COLUMN",
+    b"\xff\xfe": "This may be UTF-16: convert it to UTF-8 first, with iconv say",
+    b"\xfe\xff": "This may be UTF-16: convert it to UTF-8 first, with iconv say",
+    b"Obj\x01": "This is an Avro file: read it with Spark and ingest the DataFrame",
+    b"ORC": "This is an ORC file: read it with Spark and ingest the DataFrame",
+    b"PK\x03\x04": "This is a ZIP archive: unpack it first",
+    b"<": "This may be XML or HTML",
+}
+"""What files that are not JSON begin with, and what to do."""
+
+REJECTS_SCHEMA = pa.schema(
+    [
+        pa.field("file", pa.string()),
+        pa.field("line", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("raw", pa.binary()),
+    ]
+)
+"""A rejects table: where the bad document stood (lines counted from 1, bytes from 0; null where it came from
+no file), why it was refused, and its bytes."""
+
+
+class Staging:
+    """The rejects of one task: a file of their own, made when the first one comes."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._writer: ParquetWriter | None = None
+        self._path = f"{uuid.uuid4()}.parquet"
+        self.count = 0
+
+    def take(self, rejects: pa.Table) -> None:
+        """Adds rows of REJECTS_SCHEMA."""
+        if not rejects.num_rows:
+            return
+        if self._writer is None:
+            location, store = self._storage.destination(self._path)
+            self._writer = ParquetWriter(location, REJECTS_SCHEMA, store=store)
+        self._writer.write(rejects.cast(REJECTS_SCHEMA))
+        self.count += rejects.num_rows
+
+    def close(self) -> str | None:
+        """Finishes the file and says its name; None if there were no rejects."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        return self._path
+
+    def abort(self) -> None:
+        """Gives the file up."""
+        if self._writer is not None:
+            self._writer.abort()
+
+
+class LineNumbers:
+    """From lines of a split to lines of its file.
+
+    >>> from shredlake.jobs.sources import SourceFile
+    >>> file = SourceFile("a.ndjson", 30, "")
+    >>> lines = LineNumbers([(Split(file, 0, 20, 0), 5), (Split(file, 20, 30, 1), 2)])
+    >>> lines.number("a.ndjson", offset=3, line=0), lines.number("a.ndjson", offset=20, line=0)
+    (1, 6)
+    """
+
+    def __init__(self, counted: Iterable[tuple[Split, int]]) -> None:
+        self._splits: dict[str, tuple[list[int], list[int]]] = {}
+        total: dict[str, int] = {}
+        for split, lines in sorted(counted, key=lambda one: (one[0].file.uri, one[0].number)):
+            uri = split.file.uri
+            starts, before = self._splits.setdefault(uri, ([], []))
+            starts.append(split.start)
+            before.append(total.get(uri, 0))
+            total[uri] = before[-1] + lines
+
+    def number(self, uri: str | None, offset: int | None, line: int | None) -> int | None:
+        """The line's number in its file, counted from 1, where it comes from a file."""
+        if uri is None or offset is None or line is None:
+            return None
+        starts, before = self._splits[uri]
+        return before[bisect_right(starts, offset) - 1] + line + 1
+
+
+def rejects_place(table: Storage, given: str | None, job_id: str, options: Mapping[str, str]) -> Places:
+    """The rejects table, and where tasks put what belongs in it until the driver has counted lines.
+
+    Raises where the rejects table would be the table itself, or either would lie inside the other.
+    """
+    rejects = Storage(given or f"{table.uri}_rejects", dict(options))
+    ours, theirs = place(table.uri), place(rejects.uri)
+    if ours == theirs[: len(ours)] or theirs == ours[: len(theirs)]:
+        raise PipelineError(
+            f"rejects={given!r} is {'the table itself' if ours == theirs else 'not apart from the table'} "
+            f"({table.uri}): bad documents need a table of their own. Give another address, or leave it out "
+            f"for {table.uri}_rejects"
+        )
+    return rejects, Storage(f"{rejects.uri}/_staging/{job_id}-{_short(table)}", dict(options))
+
+
+def _short(table: Storage) -> str:
+    """A table's address in a few characters."""
+    return hashlib.sha256("/".join(place(table.uri)).encode()).hexdigest()[:16]
+
+
+Places = tuple[Storage, Storage]
+
+
+def write_rejects(
+    places: Places, staged: Iterable[str], lines: LineNumbers, claim: Claim, table: Storage
+) -> None:
+    """Moves staged rejects into their table, once; what else is staged is of tasks that failed.
+
+    A run that crashed may have left the rejects of some files there: these are not written again.
+    """
+    rejects, staging = places
+    paths = sorted(staged)
+    if paths:
+        if list_log(rejects).latest is None:
+            with suppress(TableExists):
+                create(planned(rejects, REJECTS_SCHEMA))
+        _append(rejects, staging, paths, lines, _marks(staging, paths, claim, _short(table)))
+    discard_staged(places)
+
+
+def _marks(staging: Storage, paths: Iterable[str], claim: Claim, table: str) -> dict[str | None, Mark]:
+    """The marks under which rejects are remembered in their table, which several tables may share.
+
+    By file; under None the mark that stands for all of them.
+    """
+    if not claim.by_file:
+        named: Iterable[tuple[str | None, Mark]] = ((None, mark) for mark in claim.marks)
+        return {file: (f"{mark[0]}-{table}", mark[1]) for file, mark in named}
+    files: set[str] = set()
+    for path in paths:
+        with pq.ParquetFile(staging.open_input(path)) as file:
+            for batch in file.iter_batches(columns=["file"]):
+                files.update(pc.unique(batch.column("file")).to_pylist())
+    found = {file: claim.by_file[file] for file in files if file in claim.by_file}
+    return {file: (f"{mark[0]}-{table}", mark[1]) for file, mark in found.items()}
+
+
+def _append(
+    rejects: Storage,
+    staging: Storage,
+    paths: Sequence[str],
+    lines: LineNumbers,
+    marks: Mapping[str | None, Mark],
+) -> None:
+    for attempt in range(ATTEMPTS):
+        snapshot = load_snapshot(rejects)
+        known = {file for file, mark in marks.items() if has(snapshot, mark)}
+        if None in known:
+            return
+        written: list[Action] = []
+        new = [
+            Transaction(*mark, int(time.time() * 1000)) for file, mark in marks.items() if file not in known
+        ]
+        try:
+            with removed_unless_committed(rejects, written):
+                rows = write_rows(snapshot, _numbered(staging, paths, lines, known), None, None, written)
+                operation = Operation("WRITE", {"mode": "Append", "partitionBy": []}, {"numOutputRows": rows})
+                if rows:
+                    commit(snapshot, [*new, *written], operation)
+            return
+        except CommitConflict:  # the same rejects, sent twice at a time, may have been faster elsewhere
+            if attempt + 1 == ATTEMPTS:
+                raise
+
+
+def discard_staged(places: Places) -> None:
+    """Removes what is staged for a job: by its tasks, by some that failed, by an earlier run that crashed."""
+    _, staging = places
+    staging.delete([entry.path for entry in staging.list()])
+
+
+def first_rejects(places: Places, staged: Iterable[str], lines: LineNumbers) -> list[dict[str, Any]]:
+    """A few staged rejects, the first of each task."""
+    found: list[dict[str, Any]] = []
+    for batch in _numbered(places[1], sorted(staged)[:SHOWN], lines, set()):
+        found.extend(batch.slice(0, SHOWN).to_pylist())
+        if len(found) >= SHOWN:
+            break
+    return sorted(found, key=lambda row: (row["file"] or "", row["line"] or 0))[:SHOWN]
+
+
+def guess(raw: bytes) -> str:
+    """What a text that is not JSON may be, and what to do with it.
+
+    >>> guess(b"id,name")
+    'This may be CSV: ingest it with --format csv and --from COLUMN'
+    >>> guess("{}".encode("utf-16"))
+    'This may be UTF-16: convert it to UTF-8 first, with iconv say'
+    """
+    for start, advice in STARTS.items():
+        if raw.startswith(start):
+            return advice
+    if b"\0" in raw[:8]:
+        return STARTS[b"\xff\xfe"]
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return "This may be Latin-1 or another encoding: convert it to UTF-8 first, with iconv say"
+    if text.lstrip().startswith(("{", "[")):
+        return "It looks like JSON that is cut off or damaged"
+    if "," in text or ";" in text or "\t" in text:
+        return "This may be CSV: ingest it with --format csv and --from COLUMN"
+    return "Is this the right file?"
+
+
+def _numbered(
+    staging: Storage, paths: Iterable[str], lines: LineNumbers, known: Set[str | None]
+) -> Iterator[pa.RecordBatch]:
+    """Staged rejects with the lines of their files, those of known files left out."""
+    for path in paths:
+        with pq.ParquetFile(staging.open_input(path)) as file:
+            for staged in file.iter_batches(batch_size=256):
+                batch = staged
+                if known:
+                    batch = staged.filter(
+                        pc.invert(pc.is_in(staged.column("file"), value_set=pa.array(known, pa.string())))
+                    )
+                places = zip(
+                    *(batch.column(name).to_pylist() for name in ("file", "offset", "line")), strict=True
+                )
+                numbers = pa.array([lines.number(*place) for place in places], pa.int64())
+                yield batch.set_column(1, REJECTS_SCHEMA.field("line"), numbers)

@@ -1,0 +1,119 @@
+"""What a job says of itself: progress while it runs, a summary at its end.
+
+Workers import this with the rest and never print: `rich`, a tenth of a second, is left until it is used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shredlake.jobs.engine import Watch, unwatched
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """The outcome of an ingest. `documents == rows + rejects`, always: it was checked before the commit."""
+
+    table: str
+    version: int
+    documents: int
+    rows: int
+    rejects: int
+    rejects_table: str | None
+    files: int
+    input_bytes: int
+    table_bytes: int
+    layout: str | None
+    typed_share: float | None
+    """Of the new files' bytes of Variants, how many lie in typed columns; None where nothing was written."""
+    seconds: float
+    already_done: bool = False
+    """The same job had been committed before: nothing was added."""
+    skipped: int = 0
+    """Files that were left out because the table has them: the same name, size and content."""
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=100, highlight=False)
+        with console.capture() as captured:
+            console.print(self.grid())
+        return captured.get().rstrip()
+
+    def grid(self) -> Grid:
+        """The summary as a table."""
+        from rich.table import Table as Grid
+
+        grid = Grid(show_header=False, box=None, padding=(0, 2))
+        if self.already_done:
+            grid.add_row("ingest", f"already committed as part of version {self.version}: nothing to do")
+            if self.skipped:
+                grid.add_row("files", f"{self.skipped:,} ingested before: same name, size and content")
+                grid.add_row("", "give a job id to ingest them again; optimize changes how they are stored")
+            return grid
+        size, rate = _bytes(self.table_bytes), f"{self.documents / max(self.seconds, 1e-9):,.0f} documents/s"
+        if self.input_bytes:
+            share = self.table_bytes / self.input_bytes
+            size += f" from {_bytes(self.input_bytes)} of text ({share:.1%})"
+            rate = f"{self.input_bytes / 1e6 / max(self.seconds, 1e-9):,.0f} MB/s"
+        grid.add_row("table", f"{self.table}  version {self.version}")
+        grid.add_row("documents", f"{self.documents:,} = {self.rows:,} rows + {self.rejects:,} rejects")
+        if self.rejects:
+            grid.add_row("rejects", str(self.rejects_table))
+        grid.add_row("files", f"{self.files:,}")
+        if self.skipped:
+            grid.add_row("skipped", f"{self.skipped:,} source files, ingested before")
+        grid.add_row("size", size)
+        if self.typed_share is not None:
+            grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")
+        grid.add_row("time", f"{self.seconds:.1f} s, {rate}")
+        grid.add_row("layout", self.layout or "not shredded")
+        return grid
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+@contextmanager
+def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[Watch]:
+    """A bar on stderr that follows the finished tasks; silent where nobody looks."""
+    if not shown:
+        yield unwatched
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    started = time.monotonic()
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        line = bar.add_task(title, total=tasks or None, counts="")
+
+        def watch(done: int, rows: int = 0, rejects: int = 0) -> None:
+            passed = max(time.monotonic() - started, 1e-9)
+            rate = total_bytes * min(done / max(tasks, 1), 1.0) / 1e6 / passed
+            counts = [f"{rows:,} rows"] if rows else []
+            counts += [f"{rate:,.0f} MB/s"] if rate else []
+            counts += [f"{rejects:,} rejects"] if rejects else []
+            bar.update(line, completed=done, counts=", ".join(counts))
+
+        yield watch

@@ -1,0 +1,425 @@
+"""What is ingested: files of JSON text, found by address and cut into splits that tasks read by themselves.
+
+```
+events/*.ndjson.gz ──▶ SourceFile, SourceFile, ... ──▶ Split(file, start, end), ...
+                        address, size, when changed      plain text: byte ranges; compressed: whole files
+```
+
+A split owns the lines that *begin* inside its byte range, wherever they end, so every line has one owner and
+no task needs to know its neighbours.
+"""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import io
+import os
+import posixpath
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, cast
+from urllib.parse import unquote, urlsplit
+
+import obstore
+import zstandard
+from obstore.exceptions import NotFoundError
+
+from shredlake.delta.storage.secrets import shown_address
+from shredlake.delta.storage.storage import Storage
+from shredlake.errors import PipelineError
+from shredlake.kernels.documents import Framing, framing
+
+CODECS: Final[Mapping[str, str]] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".bz2": "bz2",
+}
+"""Compression that the ending of a file's name promises."""
+
+MAGIC: Final[Mapping[bytes, str]] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+"""Compression by the first bytes of a file, which decide."""
+
+LINES: Final = (".ndjson", ".jsonl", ".log", ".txt")
+"""Endings of files that are expected to hold one document a line."""
+
+HEAD_SIZE: Final = 64 << 10
+"""How much of a text is looked at to see how it holds its documents."""
+
+HADOOP_SCHEMES: Final[Mapping[str, str]] = {"s3a": "s3", "s3n": "s3", "abfss": "az", "wasbs": "az"}
+"""Hadoop's schemes, as object stores are called elsewhere."""
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+READ_SIZE: Final = 4 << 20
+"""How much is asked of a store at a time."""
+
+PACKED_SIZE: Final = 64 << 10
+"""How much compressed data is opened at a time: small, because a kilobyte of it may hold a megabyte."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of text, as it was when the job was planned."""
+
+    uri: str
+    size: int
+    changed: str
+    """A time of change or an entity tag: together with address and size it says which text this was."""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Credentials and the like for the object store."""
+    path: str | None = None
+    """Where the text is kept while the job runs, if it came through a pipe."""
+
+    @property
+    def tracked(self) -> bool:
+        """Whether the file has an identity; what came through a pipe has none."""
+        return bool(self.changed)
+
+    @property
+    def promised(self) -> str | None:
+        """The compression that the file's name speaks of."""
+        return CODECS.get(os.path.splitext(self.uri)[1].lower())
+
+
+@dataclass(frozen=True)
+class Split:
+    """A byte range of one file, read by one task; all of the file if it is compressed or one big array."""
+
+    file: SourceFile
+    start: int
+    end: int
+    number: int
+    """Its place among the splits of its file, counted from 0: line numbers are put together by it."""
+    framing: Framing | None = None
+    """How the file holds its documents; None where who reads it looks into it first."""
+    packed: bool = False
+    """The file is compressed."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the text can only be read from its beginning."""
+        return self.packed or self.framing != "lines"
+
+
+def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = None) -> list[SourceFile]:
+    """The files at an address: a file, a glob, a directory (searched to its depths), or a list of such.
+
+    Names that start with `_` or `.` are passed over in directories, as Spark does.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.ndjson").write_text('{"a": 1}\\n'), (folder / "_note").write_text("x")
+    >>> [os.path.basename(file.uri) for file in find_files(str(folder))]
+    ['a.ndjson']
+    """
+    sources = [source] if isinstance(source, (str, Path)) else list(source)
+    found: dict[str, SourceFile] = {}
+    for one in ("/dev/stdin" if str(each) == "-" else each for each in sources):
+        remote = "://" in str(one) and not str(one).startswith("file://")
+        files = (
+            _find_remote(str(one), options or {}) if remote else _find_local(str(one).removeprefix("file://"))
+        )
+        matched = {file.uri: file for file in files}
+        if not matched:
+            raise PipelineError(
+                f"nothing to ingest at {shown_address(one)}: no file matches. "
+                "Check the address and its wildcards."
+            )
+        found.update(matched)
+    return sorted(found.values(), key=lambda file: file.uri)
+
+
+@contextmanager
+def spooled(files: Sequence[SourceFile], *, here: bool = True) -> Iterator[list[SourceFile]]:
+    """The files, with what comes through pipes written to temporary files: a job reads its text twice.
+
+    `here` says whether this process reads the files: no other could.
+    """
+    pipes = [file.uri for file in files if not file.tracked]
+    if pipes and not here:
+        raise PipelineError(
+            f"{pipes[0]} is a pipe, which Spark's workers can't read: use --engine local, or write a file"
+        )
+    with ExitStack() as stack:
+        yield [file if file.tracked else _spool(file, stack) for file in files]
+
+
+def _spool(file: SourceFile, stack: ExitStack) -> SourceFile:
+    kept = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shredlake-"))  # noqa: SIM115 - by the stack
+    with open(file.uri, "rb") as source:
+        shutil.copyfileobj(source, kept, READ_SIZE)
+    kept.flush()
+    return replace(file, size=kept.tell(), path=kept.name)
+
+
+def _find_local(pattern: str) -> Iterator[SourceFile]:
+    paths = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
+    for path in paths:
+        if os.path.isdir(path):
+            for folder, folders, names in os.walk(path):
+                folders[:] = sorted(name for name in folders if name[0] not in "._")
+                yield from (
+                    _local(os.path.join(folder, name)) for name in sorted(names) if name[0] not in "._"
+                )
+        else:
+            yield _local(path)
+
+
+def _local(path: str) -> SourceFile:
+    facts = os.stat(path)
+    if not stat.S_ISREG(facts.st_mode) or path.startswith(("/dev/", "/proc/")):
+        return SourceFile(path, 0, "")
+    return SourceFile(os.path.abspath(path), facts.st_size, str(facts.st_mtime_ns))
+
+
+def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFile]:
+    from fnmatch import fnmatchcase
+
+    root, pattern = _root_and_key(address)
+    if root.startswith(("http://", "https://")):
+        raise PipelineError(
+            f"{address}: web addresses can't be ingested. Download the file first, or pipe it: "
+            "curl -sSf URL | shredlake ingest - TABLE"
+        )
+    # A store lists by prefix: everything up to the first wildcard.
+    prefix = pattern[: min((pattern.find(mark) for mark in "*?[" if mark in pattern), default=len(pattern))]
+    wild = prefix != pattern
+    store = Storage(root, options).store
+    if wild and (entry := _head(store, pattern)) is not None:  # a name that only looks like a pattern
+        yield _remote_file(f"{root}/{pattern}", entry, options)
+        return
+    for page in obstore.list(store, prefix.rsplit("/", 1)[0] if "/" in prefix else None):
+        for entry in page:
+            path = entry["path"]
+            inside = path == pattern or path.startswith(pattern.rstrip("/") + "/")
+            if fnmatchcase(path, pattern) if wild else inside:
+                if path != pattern and any(
+                    part[0] in "._" for part in path[len(prefix) :].split("/") if part
+                ):
+                    continue
+                yield _remote_file(f"{root}/{path}", entry, options)
+
+
+def _remote_file(uri: str, entry: Any, options: Mapping[str, str]) -> SourceFile:
+    tag = entry.get("e_tag") or entry["last_modified"].isoformat()
+    return SourceFile(uri, entry["size"], tag, dict(options))
+
+
+def _head(store: Any, key: str) -> Any:
+    try:
+        return obstore.head(store, key)
+    except (FileNotFoundError, NotFoundError):
+        return None
+
+
+def _root_and_key(address: str) -> tuple[str, str]:
+    """A bucket's address, and the key in it; keys are not encoded and may hold any character.
+
+    >>> _root_and_key("s3://bucket/a#b?c%20d")
+    ('s3://bucket', 'a#b?c%20d')
+    """
+    scheme, _, rest = address.partition("://")
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", key.lstrip("/")
+
+
+def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
+    """Cuts plain files of lines into ranges of about `split_size` bytes; any other file is one split.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.json").write_text("[1]\\n" * 6), (folder / "b.json").write_text("[1, 2, 3, 4, 5]")
+    >>> [(split.start, split.end, split.framing) for split in cut(find_files(str(folder)), 10)]
+    [(0, 10, 'lines'), (10, 20, 'lines'), (20, 24, 'lines'), (0, 15, 'array')]
+    """
+    listed = list(files)
+    large = [file for file in listed if file.size > split_size]
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        looks = dict(zip((file.uri for file in large), pool.map(look_into, large), strict=True))
+    splits: list[Split] = []
+    for file in listed:
+        kind, packed = looks.get(file.uri, (None, False))
+        step = split_size if kind == "lines" and not packed else max(file.size, 1)
+        for number, start in enumerate(range(0, max(file.size, 1), step)):
+            splits.append(Split(file, start, min(start + step, file.size), number, kind, packed))
+    return splits
+
+
+def look_into(file: SourceFile) -> tuple[Framing, bool]:
+    """How a file holds its documents, and whether it is compressed; whatever its name says."""
+    text = open_at(file)
+    try:
+        return framing_of(file, text.read(HEAD_SIZE)), isinstance(text, _Inflater)
+    finally:
+        text.close()
+
+
+def framing_of(file: SourceFile, head: bytes) -> Framing:
+    """How a file whose text starts like this holds its documents; the name decides what is unclear."""
+    name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.promised else "")
+    text = head[:HEAD_SIZE].removeprefix(BYTE_ORDER_MARK)
+    return framing(text, whole=len(head) < HEAD_SIZE, lines_expected=name.endswith(LINES))
+
+
+def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
+    """Splits that one task reads one after another: small files together, so that few files are written.
+
+    >>> small = [SourceFile(f"{name}.ndjson", 4, "") for name in "abc"]
+    >>> [[split.file.uri for split in task] for task in bundle(cut(small, 10), 10)]
+    [['a.ndjson', 'b.ndjson'], ['c.ndjson']]
+    """
+    tasks: list[tuple[Split, ...]] = []
+    task: list[Split] = []
+    size = 0
+    for split in splits:
+        length = split.end - split.start
+        if task and size + length > task_size:
+            tasks.append(tuple(task))
+            task, size = [], 0
+        task.append(split)
+        size += length
+    return [*tasks, tuple(task)] if task else tasks
+
+
+def location(file: SourceFile) -> tuple[str, Any]:
+    """Where the Parquet layer finds a file: a path or key, and the store it is in."""
+    if "://" not in file.uri:
+        return file.uri, None
+    root, key = _root_and_key(file.uri)
+    return key, Storage(root, file.options).store
+
+
+def place(uri: str) -> tuple[str, ...]:
+    """Where an address leads, part by part: equal for all spellings of it.
+
+    >>> place("s3a://bucket/a//b/../c/") == place("s3://bucket/a/c")
+    True
+    """
+    if "://" not in uri or uri.startswith("file://"):
+        path = uri if "://" not in uri else unquote(urlsplit(uri).path)
+        return ("file", *os.path.realpath(path).split("/"))
+    root, key = _root_and_key(uri)
+    scheme, _, bucket = root.partition("://")
+    parts = posixpath.normpath(key.strip("/")).split("/") if key.strip("/") else []
+    return (HADOOP_SCHEMES.get(scheme, scheme), bucket, *parts)
+
+
+class Readable(Protocol):
+    """What a split is read through."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+def open_at(file: SourceFile, start: int = 0) -> Readable:
+    """The file's text, decompressed, from byte `start` on (always 0 for compressed files)."""
+    plain: BinaryIO = open_plain(file, start)
+    codec = None if start else _codec(file, plain)
+    if codec == "gzip":
+        return _Inflater(plain, lambda: zlib.decompressobj(wbits=31), file.uri)
+    if codec == "bz2":
+        return _Inflater(plain, bz2.BZ2Decompressor, file.uri)
+    if codec == "zstd":
+        return _Inflater(plain, lambda: zstandard.ZstdDecompressor().decompressobj(), file.uri)
+    return plain
+
+
+def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
+    """How a file is compressed, by its first bytes; by its name where these are not JSON either."""
+    if isinstance(plain, io.BufferedReader):
+        head = plain.peek(4)[:4]
+    else:
+        head = plain.read(4)
+        plain.seek(0)
+    for magic, codec in MAGIC.items():
+        if head.startswith(magic):
+            return codec
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    return None if not head or text.startswith((b"{", b"[", b'"')) else file.promised
+
+
+def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
+    """The file's bytes as they are, from byte `start` on."""
+    if "://" not in file.uri:
+        local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        local.seek(start)
+        return cast(BinaryIO, local)
+    key, store = location(file)
+    return cast(BinaryIO, io.BufferedReader(_Remote(store, key, start, file.size), READ_SIZE))
+
+
+class _Remote(io.RawIOBase):
+    """A range of an object, asked for piece by piece."""
+
+    def __init__(self, store: Any, path: str, position: int, size: int) -> None:
+        self._store, self._path, self._position, self._size = store, path, position, size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        wanted = min(len(target), self._size - self._position)
+        if wanted <= 0:
+            return 0
+        piece = obstore.get_range(self._store, self._path, start=self._position, length=wanted)
+        target[:wanted] = memoryview(piece)
+        self._position += wanted
+        return wanted
+
+
+class _Inflater:
+    """gzip, bz2 and zstd, members one after another as parallel compressors write them."""
+
+    def __init__(self, plain: BinaryIO, fresh: Any, uri: str) -> None:
+        self._plain, self._fresh, self._uri = plain, fresh, uri
+        self._member = fresh()
+        self._pending = b""
+        self._started = False
+
+    def read(self, size: int) -> bytes:
+        """About as much as is asked for; less only at the end."""
+        parts: list[bytes] = []
+        held = 0
+        while held < size and (text := self._more()):
+            parts.append(text)
+            held += len(text)
+        return b"".join(parts)
+
+    def _more(self) -> bytes:
+        while True:
+            if self._member.eof:
+                self._pending = self._member.unused_data or self._pending
+                self._member = self._fresh()
+                self._started = False
+            packed, self._pending = self._pending or self._plain.read(PACKED_SIZE), b""
+            if not packed:
+                if self._started:
+                    raise PipelineError(
+                        f"{self._uri}: the compressed data breaks off before its end. "
+                        "Copy the file again; nothing of it was committed."
+                    )
+                return b""
+            self._started = True
+            try:
+                text: bytes = self._member.decompress(packed)
+            except (zlib.error, zstandard.ZstdError, OSError, ValueError) as error:
+                raise PipelineError(
+                    f"{self._uri}: not the compressed data that its name promises ({error}). "
+                    "Rename the file, or copy it again; nothing of it was committed."
+                ) from error
+            if text:
+                return text
+
+    def close(self) -> None:
+        self._plain.close()

@@ -1,0 +1,230 @@
+"""The documents of a split: read by the task itself, in pieces of a few megabytes, each row with its place.
+
+```
+split 0                          split 1
+{"a":1}⏎{"a":2}⏎{"a":┊3}⏎{"a":4}⏎
+└─ owned by split 0 ────────┘└─ split 1: starts behind the first newline it meets
+```
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import PipelineError
+from shredlake.jobs.sources import (
+    BYTE_ORDER_MARK,
+    HEAD_SIZE,
+    READ_SIZE,
+    Readable,
+    Split,
+    framing_of,
+    open_at,
+)
+from shredlake.kernels.documents import split_documents, split_elements, split_lines
+
+MAX_DOCUMENT: Final = 128 << 20
+"""The longest line that is held in memory, and about the longest that a Variant can hold."""
+
+KEPT_OF_TOO_LONG: Final = 64 << 10
+"""How much of a longer line is kept, for people to recognise it by."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some documents of a split, in the order of the text."""
+
+    rows: pa.BinaryArray
+    first_line: int
+    """The number of the first row, counted from 0 at the start of the split."""
+    offsets: pa.Int64Array
+    """Where each row begins, in bytes from the start of the (decompressed) file."""
+    problem: str | None = None
+    """Why these rows are no documents, where that is known before they are parsed."""
+
+
+def pieces(
+    split: Split,
+    *,
+    max_document: int = MAX_DOCUMENT,
+    read_size: int | None = None,
+    patience: int | None = None,
+) -> Iterator[Piece]:
+    """Reads a split piece by piece; memory stays at a few times READ_SIZE unless one document is longer.
+
+    >>> import tempfile, pathlib
+    >>> from shredlake.jobs.sources import cut, find_files
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.ndjson"
+    >>> _ = file.write_text('{"a": 1}\\n{"a": 2}\\n{"a": 3}\\n')
+    >>> first, second = cut(find_files(str(file)), split_size=12)[:2]
+    >>> [piece.rows.to_pylist() for piece in pieces(first)]
+    [[b'{"a": 1}\\n', b'{"a": 2}\\n']]
+    >>> [(piece.rows.to_pylist(), piece.offsets.to_pylist()) for piece in pieces(second)]
+    [([b'{"a": 3}\\n'], [18])]
+
+    With `patience`, a range that begins inside a line longer than this many bytes is given up: for samples.
+    """
+    step = read_size or READ_SIZE
+    text = open_at(split.file, max(split.start - 1, 0))
+    try:
+        kind = split.framing
+        if kind is None:
+            head = text.read(HEAD_SIZE)
+            kind, text = framing_of(split.file, head), _rewound(text, head)
+        if kind == "lines":
+            yield from _lines(text, split, max_document, step, patience)
+        else:
+            yield from (_elements if kind == "array" else _documents)(text, split, max_document, step)
+    finally:
+        text.close()
+
+
+def _rewound(text: Readable, head: bytes) -> Readable:
+    """A text whose beginning was read, from its beginning."""
+    if isinstance(text, io.FileIO):
+        text.seek(0)
+        return text
+    return _Rewound(text, head)
+
+
+class _Rewound:
+    """A text that can't go back, with what was read of it in front."""
+
+    def __init__(self, text: Readable, head: bytes) -> None:
+        self._text, self._head = text, head
+
+    def read(self, size: int) -> bytes:
+        if not self._head:
+            return self._text.read(size)
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+    def close(self) -> None:
+        self._text.close()
+
+
+def _lines(
+    text: Readable, split: Split, max_document: int, step: int, patience: int | None
+) -> Iterator[Piece]:
+    whole_file = split.start == 0 and split.end >= split.file.size  # and so also if it is compressed
+    position = max(split.start - 1, 0)  # of the first byte in `held`, within the file
+    held: bytes | bytearray = text.read(step)
+    if split.start == 0:
+        if held.startswith(BYTE_ORDER_MARK):
+            held, position = held[len(BYTE_ORDER_MARK) :], len(BYTE_ORDER_MARK)
+    else:
+        # The line that crosses into this split belongs to the one before.
+        while (newline := held.find(b"\n")) < 0:
+            position += len(held)
+            given_up = patience is not None and position - split.start > patience
+            if given_up or not (held := text.read(step)):
+                return
+        held, position = held[newline + 1 :], position + newline + 1
+    line = 0
+    final = False
+    while not final and (whole_file or position < split.end):
+        before = len(held)
+        held = _longer(held, text, max(step, before))  # a long line is not looked through piece by piece
+        final = len(held) == before
+        documents = split_lines(held, final=final)
+        rows, starts = documents.rows, pc.add(documents.starts, position)
+        if not whole_file:
+            owned = _count_below(starts, split.end)
+            rows, starts = rows.slice(0, owned), starts.slice(0, owned)
+        if len(rows):
+            yield Piece(rows, line, starts)
+        line += len(rows)
+        held, position = held[documents.taken :], position + documents.taken
+        if len(held) > max_document:
+            kept, begin, length = bytes(held[:KEPT_OF_TOO_LONG]), position, len(held)
+            while (newline := held.find(b"\n")) < 0 and (held := text.read(step)):
+                length += len(held)
+            used = newline + 1 if newline >= 0 else 0
+            length -= len(held) - used
+            held, position = held[used:], position + length
+            final = not held and newline < 0
+            if whole_file or begin < split.end:
+                yield too_long(kept, length, max_document, line, begin)
+                line += 1
+
+
+def _longer(held: bytes | bytearray, text: Readable, step: int) -> bytes | bytearray:
+    """What is held with the next piece of the text behind it; read right where it belongs, if that can be."""
+    if not isinstance(text, io.RawIOBase):
+        return bytes(held) + text.read(step)
+    longer = bytearray(len(held) + step)
+    longer[: len(held)] = held
+    with memoryview(longer) as view:
+        read = text.readinto(view[len(held) :]) or 0
+    del longer[len(held) + read :]
+    return longer
+
+
+def too_long(kept: bytes, length: int, max_document: int, line: int, begin: int) -> Piece:
+    """A line that nobody could hold: refused with its place and its first bytes."""
+    problem = f"a line of {length:,} bytes, longer than the {max_document:,} that are allowed"
+    return Piece(pa.array([kept], pa.binary()), line, pa.array([begin], pa.int64()), problem)
+
+
+def _elements(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
+    held = text.read(step)
+    before = held.find(b"[") + 1
+    held, position = held[before:], before
+    line = 0
+    final = closed = False
+    while not final and not closed:
+        more = text.read(max(step, len(held)))
+        final = not more
+        held += more
+        documents = split_elements(held, final=final)
+        if len(documents.rows):
+            yield Piece(documents.rows, line, pc.add(documents.starts, position))
+        line += len(documents.rows)
+        closed = documents.closed
+        held, position = held[documents.taken :], position + documents.taken
+        _check_length(held, max_document, split, position)
+    while closed and (rest := held or text.read(step)):
+        # Nothing may follow the array; what does is handed on, so that it ends among the rejects.
+        if rest.strip():
+            yield Piece(pa.array([rest.strip()], pa.binary()), line, pa.array([position], pa.int64()))
+            line += 1
+        held, position = b"", position + len(rest)
+
+
+def _documents(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
+    held = text.read(max(step, len(BYTE_ORDER_MARK)))
+    position = len(BYTE_ORDER_MARK) if held.startswith(BYTE_ORDER_MARK) else 0
+    held = held[position:]
+    line = 0
+    final = False
+    while not final:
+        more = text.read(max(step, len(held)))
+        final = not more
+        held += more
+        documents = split_documents(held, final=final)
+        if len(documents.rows):
+            yield Piece(documents.rows, line, pc.add(documents.starts, position))
+        line += len(documents.rows)
+        held, position = held[documents.taken :], position + documents.taken
+        _check_length(held, max_document, split, position)
+
+
+def _count_below(ascending: pa.Int64Array, limit: int) -> int:
+    """How many of the ascending numbers are below the limit."""
+    if not len(ascending) or ascending[-1].as_py() < limit:
+        return len(ascending)
+    return int(pc.sum(pc.less(ascending, limit)).as_py())
+
+
+def _check_length(held: bytes, max_document: int, split: Split, position: int) -> None:
+    if len(held) > max_document:
+        raise PipelineError(
+            f"{split.file.uri}: the document at byte {position} is longer than {max_document:,} bytes. "
+            "Is this JSON with one document a line? Raise max_document if it is."
+        )

@@ -1,0 +1,120 @@
+"""Rows copied from data files to new ones, with proof that nothing was lost or changed.
+
+A task adds up a checksum over whole rows while it reads them, writes, reads back what it wrote, and compares.
+The sum does not depend on order or layout, so it also holds over a shuffle.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.read.data_file import DataFile, whole_rows
+from shredlake.errors import VerificationFailed
+from shredlake.jobs.parse_task import FileJob, write_tables
+from shredlake.kernels import from_arrow
+from shredlake.kernels.checksum import checksum
+
+
+@dataclass
+class RowSum:
+    """How many rows, and a number that differs if any value, or its row, does.
+
+    >>> table = pa.table({"id": [1, 2], "name": ["a", "b"]})
+    >>> mixed = pa.table({"id": [1, 2], "name": ["b", "a"]})
+    >>> row_sum([table]) == row_sum([table.take([1, 0])]), row_sum([table]) == row_sum([mixed])
+    (True, False)
+    """
+
+    rows: int = 0
+    sum: int = 0
+
+    def add(self, part: pa.RecordBatch) -> None:
+        if part.num_rows:
+            self.rows += part.num_rows
+            whole = pa.StructArray.from_arrays(
+                [_with_named_keys(column) for column in part.columns], names=part.schema.names
+            )
+            self.sum = (self.sum + checksum(from_arrow(whole), threads=1)) % 2**64
+
+    def __add__(self, other: RowSum) -> RowSum:
+        return RowSum(self.rows + other.rows, (self.sum + other.sum) % 2**64)
+
+
+def row_sum(parts: Iterable[pa.RecordBatch | pa.Table]) -> RowSum:
+    """The sum over some batches or tables."""
+    total = RowSum()
+    for part in parts:
+        for batch in part.to_batches() if isinstance(part, pa.Table) else [part]:
+            total.add(batch)
+    return total
+
+
+def _with_named_keys(column: pa.Array) -> pa.Array:
+    """Maps as lists of their entries: the keys of an object are strings, those of a map need not be."""
+    if not pa.types.is_map(column.type):
+        return column
+    return column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+
+
+@dataclass(frozen=True)
+class CopyResult:
+    """What one task wrote, and the sum over it."""
+
+    adds: tuple[Mapping[str, Any], ...]
+    total: RowSum
+
+    def to_json(self) -> str:
+        return json.dumps({"adds": list(self.adds), "rows": self.total.rows, "sum": self.total.sum})
+
+    @staticmethod
+    def from_json(text: str) -> CopyResult:
+        raw = json.loads(text)
+        return CopyResult(tuple(raw["adds"]), RowSum(raw["rows"], raw["sum"]))
+
+
+def rows_in(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[pa.RecordBatch]:
+    """All rows of some files, deleted ones left out."""
+    query = whole_rows(snapshot)
+    for add in adds:
+        yield from DataFile(snapshot, add).batches(query)
+
+
+def sum_files(snapshot: Snapshot, adds: Sequence[Add]) -> str:
+    """The sum over some files, as a task."""
+    return CopyResult((), row_sum(rows_in(snapshot, adds))).to_json()
+
+
+def write_and_sum(target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBatch]) -> CopyResult:
+    """Writes rows, and sums up what a reader then finds in the new files."""
+    written = write_tables(job, (pa.Table.from_batches([batch]) for batch in batches))
+    return CopyResult(tuple(written), row_sum(rows_in(target, [Add.from_json(dict(add)) for add in written])))
+
+
+def copy_files(source: Snapshot, target: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
+    """Writes the rows of some files anew, as a task; refuses its own work if it is not the same rows."""
+    before = RowSum()
+
+    def read() -> Iterator[pa.RecordBatch]:
+        for batch in rows_in(source, adds):
+            before.add(batch)
+            yield batch
+
+    result = write_and_sum(target, job, read())
+    check_same(before, result.total, target.storage.uri)
+    return result.to_json()
+
+
+def check_same(before: RowSum, after: RowSum, where: str) -> None:
+    """Refuses a copy that is none."""
+    if before != after:
+        raise VerificationFailed(
+            f"{where}: the new files do not hold what the old ones hold ({before.rows:,} rows read, "
+            f"{after.rows:,} written, checksums {before.sum:x} and {after.sum:x}). Nothing was committed"
+        )

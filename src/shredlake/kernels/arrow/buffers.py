@@ -1,0 +1,161 @@
+"""Between Arrow arrays and the buffers that the shredding kernels read and write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import InvalidSchema, InvalidValue, MalformedVariant
+from shredlake.kernels.arrow.flat_schema import Plan
+from shredlake.kernels.arrow.normalize import as_binary, unwrapped
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.threads import Column
+from shredlake.shredding.schema import Array, Object, ShreddingSchema
+
+
+def no_values(plan: Plan, rows: int, index: int = 0) -> list[pa.Array]:
+    """The `value` of a node where nothing is, and its `typed_value` if it has one."""
+    node = plan.nodes[index]
+    value = pa.nulls(rows, pa.binary())
+    zeros = value.buffers()[0] or (pa.py_buffer(bytes(rows + 7 >> 3)) if rows else None)
+    match node.node:
+        case Object():
+            fields = sorted(child for _, child in node.fields)
+            children = [_empty_group(plan, rows, child) for child in fields]
+            return [value, pa.Array.from_buffers(node.typed_type, rows, [zeros], rows, children=children)]
+        case Array():
+            buffers = [zeros, pa.nulls(rows + 1, pa.int32()).buffers()[1]]
+            children = [_empty_group(plan, 0, node.element)]
+            return [value, pa.Array.from_buffers(node.typed_type, rows, buffers, rows, children=children)]
+    return [value] if node.typed_type is None else [value, pa.nulls(rows, node.typed_type)]
+
+
+def _empty_group(plan: Plan, rows: int, index: int) -> pa.StructArray:
+    """The required group of a field or an element that is missing."""
+    type_ = plan.nodes[index].group_type
+    return pa.Array.from_buffers(type_, rows, [None], 0, children=no_values(plan, rows, index))
+
+
+def group_of(value: pa.Array | None, typed: pa.Array | None) -> pa.StructArray:
+    """The required group of a field or an element, from its parts."""
+    parts = {"value": value, "typed_value": typed}
+    fields = [pa.field(name, part.type) for name, part in parts.items() if part is not None]
+    arrays = [part for part in parts.values() if part is not None]
+    return pa.Array.from_buffers(pa.struct(fields), len(arrays[0]), [None], 0, children=arrays)
+
+
+def column_of(
+    metadata: pa.Array, value: pa.Array | None, typed: pa.Array | None, validity: pa.Array | None
+) -> pa.StructArray:
+    """A Variant column from its parts; rows are null where `validity` (see `validity_of`) says so.
+
+    Metadata is never null, not even in a null row: writers refuse nulls in a field that is declared without.
+    """
+    if metadata.null_count:
+        metadata = pc.fill_null(metadata, b"")
+    parts = {"value": value, "typed_value": typed}
+    fields = [
+        pa.field("metadata", metadata.type, nullable=False),
+        *(pa.field(name, part.type) for name, part in parts.items() if part is not None),
+    ]
+    arrays = [metadata, *(part for part in parts.values() if part is not None)]
+    nulls = None if validity is None else pc.invert(validity)
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=nulls)
+
+
+def null_rows(rows: int, type_: pa.DataType) -> pa.Array:
+    """Null rows of any type, in which fields that can't be null are not: pa.nulls makes them null too.
+
+    >>> from shredlake.kernels.arrow.types import variant
+    >>> null_rows(1, variant()).field("metadata").to_pylist()
+    [b'']
+    """
+    if not pa.types.is_struct(type_):
+        return pa.nulls(rows, type_)
+    bitmap = pa.py_buffer(bytes(rows + 7 >> 3))
+    return pa.Array.from_buffers(type_, rows, [bitmap], rows, children=_null_fields(rows, type_))
+
+
+def _null_fields(rows: int, type_: pa.StructType) -> list[pa.Array]:
+    return [
+        null_rows(rows, field.type) if field.nullable else _zero_rows(rows, field.type) for field in type_
+    ]
+
+
+def _zero_rows(rows: int, type_: pa.DataType) -> pa.Array:
+    """Rows of some value, whichever takes no space: they stand in null rows of a struct."""
+    if pa.types.is_struct(type_):
+        return pa.Array.from_buffers(type_, rows, [None], 0, children=_null_fields(rows, type_))
+    nothing = pa.nulls(rows, type_)
+    if pa.types.is_nested(type_) or type_.num_buffers < 2 or pa.types.is_dictionary(type_):
+        return nothing
+    return pa.Array.from_buffers(type_, rows, [None, *nothing.buffers()[1:]], 0)
+
+
+def validity_of(array: pa.Array) -> pa.Array | None:
+    """Which rows are not null, as booleans that start at bit 0; None if all are."""
+    return pc.is_valid(array) if array.null_count else None
+
+
+def part(group: pa.StructArray, name: str) -> pa.Array | None:
+    """A field of a struct by its name, cut as the struct is, without regard to the struct's own nulls."""
+    index = group.type.get_field_index(name)
+    return group.field(index) if index >= 0 else None
+
+
+def metadata_of(column: pa.StructArray, first_row: int) -> pa.Array:
+    """The metadata of a Variant column as plain binary; a row without, unless it is null, is an error."""
+    metadata = as_binary(column.field(column.type.get_field_index("metadata")))
+    require_metadata(metadata, validity_of(column), first_row)
+    return metadata
+
+
+def require_metadata(metadata: pa.Array, needed: pa.Array | None, first_row: int) -> None:
+    """An error that names the first of the `needed` rows (None: all) whose metadata is null."""
+    if not metadata.null_count:
+        return
+    lacking = pc.is_null(metadata)
+    row = pc.index(lacking if needed is None else pc.and_(lacking, needed), True).as_py()
+    if row >= 0:
+        raise MalformedVariant(
+            f"row {first_row + row}: the metadata is null in a row that is not; a Variant has both parts",
+            part="metadata",
+        )
+
+
+def check_column(column: Any) -> Column:
+    """The column, out of its extension type if it has one; an error unless it is one of Variants."""
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found a {type(column).__name__}")
+    column = unwrapped(column)
+    if not is_variant(column.type):
+        raise InvalidSchema(
+            f"not a Variant column: {column.type}; expected a struct of metadata (binary) and "
+            "value (binary), typed_value, or both"
+        )
+    try:
+        column.validate()  # the sizes of its buffers; what kernels read of it is `checked` in full
+    except pa.ArrowException as error:
+        raise InvalidValue(f"an Arrow column that contradicts itself: {error}") from None
+    return column
+
+
+def check_schema(schema: Any) -> None:
+    """An error unless it is a shredding schema; its text is not."""
+    if not isinstance(schema, ShreddingSchema):
+        raise InvalidSchema(
+            f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}; "
+            "ShreddingSchema.parse reads one from text"
+        )
+
+
+def address(buffer: pa.Buffer | None) -> int:
+    """Where a buffer lies; 0 for none."""
+    return 0 if buffer is None else buffer.address
+
+
+def size_of(buffer: pa.Buffer | None) -> int:
+    """How long a buffer is; 0 for none."""
+    return 0 if buffer is None else buffer.size

@@ -1,0 +1,170 @@
+"""The columns of a shredded Variant as the unshredding kernel finds them: by position, in plain layouts.
+
+Columns come as pyarrow's Parquet reader and other libraries make them. What the kernel does not read as it is
+(large, view and dictionary layouts, other widths of decimals) is cast; the rest is read in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from shredlake.errors import MalformedVariant
+from shredlake.kernels.arrow.buffers import address, part, size_of, validity_of
+from shredlake.kernels.arrow.flat_schema import Kind, Plan
+from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, unencoded
+from shredlake.kernels.arrow.types import typed_value_type
+from shredlake.shredding.schema import Array, Node, Object, Scalar
+from shredlake.variant.metadata import Dictionary, encode_metadata
+
+LARGEST_ARRAY = (1 << 31) - 1
+"""Bytes of one array's data; more goes to a second array."""
+
+Part: TypeAlias = tuple[int, int, int, int, int]
+"""Validity, Arrow offset, offsets, data, size of the data."""
+
+
+def largest_array() -> int:
+    """How many bytes the kernel may put into one array."""
+    return LARGEST_ARRAY
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A shredded column in plain layouts, and where in it the columns of a plan's nodes stand."""
+
+    piece: pa.StructArray
+    places: list[tuple[int, int, int]]
+    """Per node: its group among its parent's fields, `value` and `typed_value` in the group; -1: none."""
+
+
+def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
+    """The columns of a piece, cast where they are not plain."""
+    piece.validate()
+    places = places_in(piece.type, plan)
+    if places is None:
+        piece = _plain_group(checked(piece), plan.root, ("metadata",))
+        places = places_in(piece.type, plan)
+        assert places is not None
+    return Columns(piece, places)
+
+
+def places_in(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
+    """Where the columns of a plan's nodes stand; None if some are not plain. Remembered with the plan."""
+    return plan.places.get(type_, lambda _: _places(type_, plan))
+
+
+def _places(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
+    found = [(-1, -1, -1)] * len(plan.nodes)
+    return found if _find_places(type_, 0, 0, plan, found) else None
+
+
+def _find_places(
+    group: pa.StructType, number: int, index: int, plan: Plan, found: list[tuple[int, int, int]]
+) -> bool:
+    """Fills in the places of a group and of all below it; whether all of that is plain."""
+    node = plan.nodes[index]
+    value, typed = group.get_field_index("value"), group.get_field_index("typed_value")
+    found[index] = (number, value, typed)
+    plain: bool = (
+        value < 0 or pa.types.is_string(group.field(value).type) or group.field(value).type == pa.binary()
+    )
+    if typed < 0:
+        return plain
+    type_ = group.field(typed).type
+    match node.kind:
+        case Kind.OBJECT:
+            for name, child in node.fields:
+                place = type_.get_field_index(plan.names[name].decode())
+                plain &= _find_places(type_.field(place).type, place, child, plan, found)
+            return plain
+        case Kind.ARRAY:
+            below = _find_places(type_.value_type, 0, node.element, plan, found)
+            return bool(plain and below and pa.types.is_list(type_))
+    assert isinstance(node.node, Scalar)
+    return plain and _is_plain_scalar(type_, node.node)
+
+
+def bytes_part(array: pa.Array) -> Part:
+    """Where a binary array lies."""
+    validity, offsets, data = array.buffers()
+    valid = address(validity) if array.null_count else 0
+    return valid, array.offset, address(offsets), address(data), size_of(data)
+
+
+def extend_metadata(metadata: pa.Array, names: tuple[bytes, ...]) -> pa.Array:
+    """The metadata with the names that it lacks added at the end, so that field ids keep their meaning.
+
+    Files of other writers leave out names that occur in shredded columns only. Done per distinct dictionary.
+
+    >>> extend_metadata(pa.array([b"\\x01\\x01\\x00\\x01b"]), (b"a", b"b"))[0].as_py()
+    b'\\x01\\x02\\x00\\x01\\x02ba'
+    """
+    encoded = metadata.dictionary_encode()
+    return pa.array([_extended(each, names) for each in encoded.dictionary.to_pylist()], pa.binary()).take(
+        encoded.indices
+    )
+
+
+def _extended(metadata: bytes, names: tuple[bytes, ...]) -> bytes:
+    try:
+        dictionary = Dictionary(metadata)
+        known = [dictionary.name_bytes(id_) for id_ in range(len(dictionary))]
+    except MalformedVariant:
+        return metadata  # the kernel reports it, with its row, if the row is not null
+    missing = [name for name in names if name not in set(known)]
+    return encode_metadata([*known, *missing]) if missing else metadata
+
+
+def _plain_group(group: pa.StructArray, node: Node, others: tuple[str, ...] = ()) -> pa.StructArray:
+    """The group of a node with its columns in plain layouts."""
+    parts = {name: part(group, name) for name in others}
+    value, typed = part(group, "value"), part(group, "typed_value")
+    if value is not None:
+        parts["value"] = value if pa.types.is_string(value.type) else as_binary(value)
+    if typed is not None:
+        parts["typed_value"] = _plain_typed(typed, node)
+    return _struct(group, parts)
+
+
+def _plain_typed(typed: pa.Array, node: Node) -> pa.Array:
+    match node:
+        case Object(fields):
+            return _struct(typed, {name: _plain_group(part(typed, name), child) for name, child in fields})
+        case Array(element):
+            typed = as_list(typed)
+            values = _plain_group(typed.values, element)
+            type_ = pa.list_(pa.field("element", values.type, nullable=False))
+            offsets = pa.concat_arrays([typed.offsets]).buffers()[1]
+            return pa.Array.from_buffers(type_, len(typed), [_bitmap(typed), offsets], children=[values])
+    assert isinstance(node, Scalar)
+    return _plain_scalar(typed, node)
+
+
+def _struct(like: pa.StructArray, parts: dict[str, pa.Array]) -> pa.StructArray:
+    """A struct of other parts, null where another one is."""
+    type_ = pa.struct([pa.field(name, array.type) for name, array in parts.items()])
+    return pa.Array.from_buffers(type_, len(like), [_bitmap(like)], children=list(parts.values()))
+
+
+def _bitmap(array: pa.Array) -> pa.Buffer | None:
+    """The validity of an array from bit 0 on."""
+    validity = validity_of(array)
+    return None if validity is None else validity.buffers()[1]
+
+
+def _is_plain_scalar(type_: pa.DataType, node: Scalar) -> bool:
+    """Whether a scalar column has the layout that `shredded_type` gives it."""
+    wanted = typed_value_type(node)
+    # Whichever zone a timestamp is shown in, it is stored in UTC.
+    return bool(type_ == wanted or (pa.types.is_timestamp(type_) and pa.types.is_timestamp(wanted)))
+
+
+def _plain_scalar(typed: pa.Array, node: Scalar) -> pa.Array:
+    """A scalar column in that layout; an extension type stands for its storage."""
+    typed = unencoded(typed)
+    if isinstance(typed.type, pa.BaseExtensionType) or _is_plain_scalar(typed.type, node):
+        return typed
+    return typed.cast(typed_value_type(node))

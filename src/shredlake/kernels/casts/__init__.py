@@ -1,0 +1,1 @@
+"""Casts out of Variants, as Spark's variant_get does them."""

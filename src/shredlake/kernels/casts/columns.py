@@ -1,0 +1,81 @@
+"""Casts of typed Arrow columns, by the same table as casts out of Variants.
+
+What Arrow does as Spark does, Arrow does; for the rest the column becomes Variants and is cast out of them,
+so that there is one implementation of every cast.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import CastError
+from shredlake.kernels.arrow.normalize import checked, unencoded
+from shredlake.kernels.arrow.types import typed_value_type
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.casts.datetimes import session_zone
+from shredlake.kernels.casts.extract import Casting, extract
+from shredlake.kernels.casts.invalid_utf8 import decoded
+from shredlake.kernels.casts.targets import scalar_of
+from shredlake.kernels.from_arrow import from_arrow
+from shredlake.shredding.schema import Scalar
+from shredlake.variant.types import VariantType as V
+
+# No value fails, none is rounded differently.
+_WIDENING = {
+    *((V.INT8, to) for to in (V.INT16, V.INT32, V.INT64)),
+    *((V.INT16, to) for to in (V.INT32, V.INT64)),
+    (V.INT32, V.INT64),
+    *((V[f"INT{bits}"], V.DOUBLE) for bits in (8, 16, 32, 64)),
+    (V.FLOAT, V.DOUBLE),
+    (V.STRING, V.BINARY),
+}
+
+
+def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting) -> pa.Array:
+    """A column of one scalar type in another; null where a value does not cast, unless strict."""
+    wanted = typed_value_type(target)
+    if typed.type == wanted:
+        return typed
+    typed = unencoded(checked(typed))
+    if typed.type == wanted:
+        return typed
+    pair = source.type, target.type
+    if source == target or pair in _WIDENING or (casting.dialect.any_bytes and pair == (V.BINARY, V.STRING)):
+        return typed.cast(wanted, safe=False)
+    if source.type.is_integer and target.type.is_integer and not casting.strict:
+        return _narrowed(typed, wanted)
+    variants = from_arrow(typed, threads=1)
+    validity = pc.is_valid(typed) if typed.null_count else None
+    return extract(variants.field("metadata"), variants.field("value"), validity, (), target, casting)
+
+
+def _narrowed(typed: pa.Array, wanted: pa.DataType) -> pa.Array:
+    most = (1 << wanted.bit_width - 1) - 1
+    low, high = pa.scalar(-most - 1, typed.type), pa.scalar(most, typed.type)
+    fits = pc.and_(pc.greater_equal(typed, low), pc.less_equal(typed, high))
+    return pc.if_else(fits, typed, pa.scalar(None, typed.type)).cast(wanted)
+
+
+def cast_column(
+    array: pa.Array,
+    type: pa.DataType,
+    *,
+    strict: bool = False,
+    timezone: str = "UTC",
+    dialect: Dialect = ARROW,
+) -> pa.Array:
+    """A plain column in another type, as Spark's cast: null, or with `strict` a CastError, where it fails.
+
+    >>> cast_column(pa.array(["1", "x"]), pa.int64()).to_pylist()
+    [1, None]
+    """
+    source, target = scalar_of(array.type), scalar_of(type)
+    if source is None or target is None:
+        raise CastError(f"{array.type} does not cast to {type}")
+    if source.type.is_decimal and target.type is V.STRING:
+        return array.cast(type)  # only out of a Variant does a decimal lose its trailing zeros
+    if source.type is V.STRING and target.type not in (V.STRING, V.BINARY):
+        array = decoded(array)
+    casting = Casting(session_zone(timezone), strict, "value", dialect=dialect)
+    return cast_typed(array, source, target, casting)

@@ -1,0 +1,84 @@
+"""From `value` bytes to typed columns: the engine's work, and what it leaves over done by the reference."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.errors import CastError, MalformedVariant
+from shredlake.kernels.arrow.buffers import require_metadata
+from shredlake.kernels.arrow.normalize import as_binary
+from shredlake.kernels.arrow.raw_arrays import patched, scalars
+from shredlake.kernels.arrow.types import typed_value_type
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.casts.table import cast_value, try_cast_value
+from shredlake.kernels.casts.targets import Target
+from shredlake.kernels.dispatch import engine
+from shredlake.kernels.fallback.get import value_at
+from shredlake.kernels.row_reasons import in_row
+from shredlake.shredding.schema import Scalar
+from shredlake.variant import Variant
+
+Steps: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Casting:
+    """How values are cast, and what errors call them."""
+
+    zone: dt.tzinfo
+    strict: bool
+    path: str
+    first_row: int = 0
+    dialect: Dialect = ARROW
+
+    def cast(self, variant: Variant, target: Target, row: int) -> Any:
+        """One value by the reference: None, or if strict a CastError, where it does not cast."""
+        try:
+            if not self.strict:
+                return try_cast_value(variant, target, self.zone, self.dialect)
+            return cast_value(variant, target, self.zone, self.path, self.dialect)
+        except MalformedVariant as error:
+            raise in_row(error, self.first_row + row) from None
+        except CastError as error:
+            raise CastError(f"row {self.first_row + row}, {error}") from None
+
+
+def extract(
+    metadata: pa.Array,
+    value: pa.Array | None,
+    valid: pa.Array | None,
+    steps: Steps,
+    target: Scalar | None,
+    casting: Casting,
+) -> pa.Array:
+    """What the steps lead to in each `value`, cast to the target, or as bytes if there is none.
+
+    Rows are null where `value` is, where they are not `valid` (None: all are), and where the steps lead
+    nowhere.
+    """
+    if value is None or value.null_count == len(value):
+        return pa.nulls(len(metadata), pa.binary() if target is None else typed_value_type(target))
+    value = as_binary(value)
+    if metadata.null_count:
+        there = pc.is_valid(value)
+        require_metadata(metadata, there if valid is None else pc.and_(there, valid), casting.first_row)
+    utc = casting.zone is dt.UTC
+    array, deferred = engine("get").extract(
+        metadata, value, valid, steps, target, utc, casting.strict, casting.first_row, casting.dialect
+    )
+    if not len(deferred):
+        return array
+    patches: list[Any] = []
+    for row in deferred.to_pylist():
+        found = value_at(metadata[row].as_py(), value[row].as_py(), steps, casting.first_row + row)
+        if found is None or target is None:
+            patches.append(found and found.value)
+        else:
+            patches.append(casting.cast(found, target, row))
+    patch = pa.array(patches, pa.binary()) if target is None else scalars(patches, target)
+    return patched(array, deferred, patch)

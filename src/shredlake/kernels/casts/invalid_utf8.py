@@ -1,0 +1,79 @@
+"""Texts that are not UTF-8: an Arrow string may not hold them, a string of Spark's may, and nobody checks.
+
+All of it is for plain columns of strings; of indexes into a dictionary, ask the dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.kernels.arrow.raw_arrays import patched
+
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""Half of a UTF-16 pair, whole or cut short: one mistake for Java, several for Python."""
+
+_ANNOUNCED: Final = ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4))
+"""First bytes of characters in UTF-8, from and to, and how many bytes such a character has."""
+
+
+def damaged(texts: pa.Array) -> dict[int, bytes]:
+    """The rows that are not UTF-8, with their bytes.
+
+    >>> damaged(pa.array([b"ab", b"\\xff", None]).cast(pa.string(), safe=False))
+    {1: b'\\xff'}
+    """
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        rows = pc.indices_nonzero(pc.invert(pc.string_is_ascii(texts)))
+        found = zip(rows.to_pylist(), texts.cast(pa.binary()).take(rows).to_pylist(), strict=True)
+        return {row: raw for row, raw in found if not _is_utf8(raw)}
+    return {}
+
+
+def decoded(texts: pa.Array) -> pa.Array:
+    """The texts as Java reads them: U+FFFD in place of what is not UTF-8.
+
+    >>> decoded(pa.array([b"ab", b"a\\xff", None]).cast(pa.string(), safe=False)).to_pylist()
+    ['ab', 'a\ufffd', None]
+    """
+    found = damaged(texts)
+    if not found:
+        return texts
+    mended = [_SURROGATE.sub(b"\xff", raw).decode(errors="replace") for raw in found.values()]
+    return patched(texts, pa.array(list(found), pa.int64()), pa.array(mended, texts.type))
+
+
+def characters(texts: pa.Array) -> pa.Array:
+    """How many characters the texts have. Of bytes that are not UTF-8, Spark goes by the first of each.
+
+    >>> characters(pa.array([b"ab", b"\\xc3(", b"\\x80\\x80"]).cast(pa.string(), safe=False)).to_pylist()
+    [2, 1, 2]
+    """
+    counts = pc.utf8_length(texts)
+    found = damaged(texts)
+    if not found:
+        return counts
+    leads = pa.array([_leads(raw) for raw in found.values()], counts.type)
+    return patched(counts, pa.array(list(found), pa.int64()), leads)
+
+
+def _leads(raw: bytes) -> int:
+    """The bytes that are first of a character, where each is followed by as many as it announces."""
+    count = at = 0
+    while at < len(raw):
+        at += next((size for low, high, size in _ANNOUNCED if low <= raw[at] <= high), 1)
+        count += 1
+    return count
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

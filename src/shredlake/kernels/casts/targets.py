@@ -1,0 +1,113 @@
+"""What a Variant can be cast to: Arrow types as cast targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from shredlake.errors import CastError, WrongType
+from shredlake.kernels.arrow.types import SCALAR_TYPES, is_list_like, is_variant
+from shredlake.shredding.schema import Scalar, decimal, node_ddl
+from shredlake.variant.types import MAX_DECIMAL_DIGITS, VariantType
+
+
+@dataclass(frozen=True)
+class AnyVariant:
+    """The value as it is."""
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """An array, each element cast."""
+
+    element: Target
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """An object as a map from its names, each value cast."""
+
+    value: Target
+
+
+@dataclass(frozen=True)
+class StructOf:
+    """An object's named fields, each cast; fields of other names are left out."""
+
+    fields: tuple[tuple[str, Target], ...]
+
+
+Target: TypeAlias = Scalar | AnyVariant | ListOf | MapOf | StructOf
+
+_SCALARS: Final[dict[pa.DataType, VariantType]] = {
+    **{arrow: kind for kind, arrow in SCALAR_TYPES.items()},
+    pa.large_string(): VariantType.STRING,
+    pa.string_view(): VariantType.STRING,
+    pa.large_binary(): VariantType.BINARY,
+    pa.binary_view(): VariantType.BINARY,
+}
+
+
+def target_name(target: Target) -> str:
+    """The target's Spark SQL name, for messages.
+
+    >>> target_name(ListOf(decimal(9, 2)))
+    'array<decimal(9,2)>'
+    """
+    match target:
+        case AnyVariant():
+            return "variant"
+        case ListOf(element):
+            return f"array<{target_name(element)}>"
+        case MapOf(value):
+            return f"map<string,{target_name(value)}>"
+        case StructOf(fields):
+            return f"struct<{','.join(f'{name}:{target_name(field)}' for name, field in fields)}>"
+        case _:
+            return node_ddl(target)
+
+
+def scalar_of(arrow: pa.DataType) -> Scalar | None:
+    """The scalar that an Arrow type holds, None if a Variant has no such scalar.
+
+    >>> scalar_of(pa.decimal128(9, 2)), scalar_of(pa.large_string()), scalar_of(pa.uint8())
+    (Scalar(decimal(9,2)), Scalar(string), None)
+    """
+    if pa.types.is_decimal(arrow):
+        fits = arrow.precision <= MAX_DECIMAL_DIGITS and 0 <= arrow.scale <= arrow.precision
+        return decimal(arrow.precision, arrow.scale) if fits else None
+    if pa.types.is_timestamp(arrow) and arrow.tz is not None and arrow.unit in ("us", "ns"):
+        return Scalar(VariantType.TIMESTAMP if arrow.unit == "us" else VariantType.TIMESTAMP_NANOS)
+    kind = _SCALARS.get(arrow)
+    return None if kind is None else Scalar(kind)
+
+
+def target_of(arrow: pa.DataType) -> Target:
+    """The cast target that an Arrow type stands for.
+
+    >>> target_of(pa.list_(pa.int64()))
+    ListOf(element=Scalar(bigint))
+    >>> target_of(pa.uint8())
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.CastError: a Variant does not cast to uint8: ...
+    """
+    if not isinstance(arrow, pa.DataType):
+        raise WrongType(f"a type is one of Arrow's, such as pa.int64() or pa.string(), not {arrow!r}")
+    scalar = scalar_of(arrow)
+    if scalar is not None:
+        return scalar
+    if is_variant(arrow) and arrow.get_field_index("typed_value") < 0:
+        return AnyVariant()
+    if is_list_like(arrow):
+        return ListOf(target_of(arrow.value_type))
+    if pa.types.is_map(arrow) and scalar_of(arrow.key_type) == Scalar(VariantType.STRING):
+        return MapOf(target_of(arrow.item_type))
+    if pa.types.is_struct(arrow) and len({field.name for field in arrow}) == arrow.num_fields > 0:
+        return StructOf(tuple((field.name, target_of(field.type)) for field in arrow))
+    raise CastError(
+        f"a Variant does not cast to {arrow}: use bool, a signed integer, float32, float64, decimal128, "
+        "string, binary, date32, time64('us'), timestamp('us' or 'ns'), uuid, structs, lists, maps of these"
+    )

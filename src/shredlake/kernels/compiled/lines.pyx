@@ -1,0 +1,174 @@
+"""Where one JSON document ends and the next begins: in lines, in one big array, or one behind the other.
+
+Lines stay where they are: an Arrow array whose offsets are the positions behind each newline needs no copy,
+and the newline at the end of every row is white space to a JSON parser.
+
+    {"a":1}⏎{"a":2}⏎{"a"         data
+    0       8       16           offsets; the rest (from 16) belongs to the next piece
+
+Elements of an array are copied, because commas and white space lie between them.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
+from libc.string cimport memchr
+
+from shredlake.kernels.compiled.buffers cimport OK, Bytes, append, append_int32, release, start, to_arrow
+
+
+def line_offsets(buffer, bint final):
+    """(offsets as an Arrow buffer of int32, lines, bytes taken): complete lines, or all if `final`."""
+    cdef const uint8_t* data = <const uint8_t*> <uintptr_t> buffer.address
+    cdef int64_t size = buffer.size
+    cdef const uint8_t* found
+    cdef int64_t position = 0, lines = 0
+    cdef int status = OK
+    cdef Bytes offsets
+    start(&offsets)
+    with nogil:
+        status = append_int32(&offsets, 0)
+        while status == OK and position < size:
+            found = <const uint8_t*> memchr(data + position, 10, <size_t> (size - position))
+            if found == NULL:
+                if not final:
+                    break
+                position = size
+            else:
+                position = (found - data) + 1
+            lines += 1
+            status = append_int32(&offsets, <int32_t> position)
+    if status != OK:
+        release(&offsets)
+        raise MemoryError
+    return to_arrow(&offsets), lines, position
+
+
+def array_elements(buffer, bint final):
+    """(data, offsets, element starts as int64 positions, elements, bytes taken, closed) of a JSON array's inside.
+
+    The text starts behind the opening bracket, or behind the comma after an element. Only brackets, quotes and
+    commas are understood here: what lies between two commas is one element, and whether it is JSON is for the
+    parser to say. `closed` tells that the array's own bracket was met.
+    """
+    cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
+    cdef int64_t size = buffer.size
+    cdef int64_t position = 0, begin = 0, taken = 0, depth = 0, elements = 0
+    cdef bint in_string = False, closed = False
+    cdef uint8_t byte
+    cdef int status = OK
+    cdef Bytes data, offsets, starts
+    start(&data)
+    start(&offsets)
+    start(&starts)
+    with nogil:
+        status = append_int32(&offsets, 0)
+        while status == OK and position < size and not closed:
+            byte = text[position]
+            if in_string:
+                if byte == 92:  # a backslash: the next byte, whatever it is, does not end the string
+                    position += 1
+                elif byte == 34:
+                    in_string = False
+            elif byte == 34:
+                in_string = True
+            elif byte == 91 or byte == 123:
+                depth += 1
+            elif (byte == 93 or byte == 125) and depth > 0:
+                depth -= 1
+            elif (byte == 44 and depth == 0) or byte == 93:
+                closed = byte == 93
+                status = _element(text, begin, position, closed and elements == 0 and begin == 0,
+                                  &data, &offsets, &starts, &elements)
+                begin = position + 1
+                taken = begin
+            position += 1
+        if status == OK and final and not closed and begin < size:
+            status = _element(text, begin, size, True, &data, &offsets, &starts, &elements)
+            taken = size
+    if status != OK:
+        release(&data)
+        release(&offsets)
+        release(&starts)
+        raise MemoryError
+    return to_arrow(&data), to_arrow(&offsets), to_arrow(&starts), elements, taken, closed
+
+
+def json_documents(buffer, bint final):
+    """(data, offsets, document starts as int64 positions, documents, bytes taken) of documents in a row.
+
+    Only brackets, quotes and white space are understood here: an object, array or string ends where it is
+    closed, anything else at white space or where one of these begins.
+    """
+    cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
+    cdef int64_t size = buffer.size
+    cdef int64_t position = 0, begin = -1, taken = 0, depth = 0, documents = 0
+    cdef bint in_string = False, ended = False
+    cdef uint8_t byte
+    cdef int status = OK
+    cdef Bytes data, offsets, starts
+    start(&data)
+    start(&offsets)
+    start(&starts)
+    with nogil:
+        status = append_int32(&offsets, 0)
+        while status == OK and position < size:
+            byte = text[position]
+            ended = False
+            if in_string:
+                if byte == 92:
+                    position += 1
+                elif byte == 34:
+                    in_string = False
+                    ended = depth == 0
+            elif byte <= 32 and depth == 0:
+                if begin >= 0:
+                    status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                    begin = -1
+                taken = position + 1
+            else:
+                if depth == 0 and begin >= 0 and (byte == 34 or byte == 91 or byte == 123):
+                    status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                    begin = -1
+                    taken = position
+                if begin < 0:
+                    begin = position
+                if byte == 34:
+                    in_string = True
+                elif byte == 91 or byte == 123:
+                    depth += 1
+                elif (byte == 93 or byte == 125) and depth > 0:
+                    depth -= 1
+                    ended = depth == 0
+            position += 1
+            if ended and status == OK:
+                status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                begin = -1
+                taken = position
+        if status == OK and final:
+            if begin >= 0:
+                status = _element(text, begin, size, False, &data, &offsets, &starts, &documents)
+            taken = size
+    if status != OK:
+        release(&data)
+        release(&offsets)
+        release(&starts)
+        raise MemoryError
+    return to_arrow(&data), to_arrow(&offsets), to_arrow(&starts), documents, taken
+
+
+cdef int _element(const uint8_t* text, int64_t begin, int64_t stop, bint may_be_blank, Bytes* data,
+                  Bytes* offsets, Bytes* starts, int64_t* elements) noexcept nogil:
+    """Copies one element without the white space around it; `[]` holds none."""
+    cdef int status
+    while begin < stop and text[begin] <= 32:
+        begin += 1
+    while stop > begin and text[stop - 1] <= 32:
+        stop -= 1
+    if begin == stop and may_be_blank:
+        return OK
+    status = append(data, text + begin, stop - begin)
+    if status == OK:
+        status = append_int32(offsets, <int32_t> data.size)
+    if status == OK:
+        status = append(starts, &begin, 8)
+    elements[0] += 1
+    return status

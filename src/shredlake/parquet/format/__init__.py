@@ -1,0 +1,1 @@
+"""The Parquet format: Thrift, footers, schemas, column chunks, ranges of rows."""

@@ -1,0 +1,216 @@
+"""What the footer says of one column in one row group: places, sizes, statistics.
+
+A wide file has a hundred thousand column chunks and a query wants two of each row group, so the footer is
+walked once for the places of all chunks, and a chunk is parsed when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import Final, NoReturn
+
+from shredlake.errors import InvalidFile
+from shredlake.kernels.dispatch import engine
+from shredlake.parquet.format import footer as numbers
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.footer import Footer
+from shredlake.parquet.format.thrift import Reader, Struct
+from shredlake.parquet.io.source import Extent
+
+META_TYPE: Final = 1
+META_ENCODINGS: Final = 2
+META_PATH: Final = 3
+META_CODEC: Final = 4
+META_STATISTICS: Final = 12
+META_ENCODING_STATS: Final = 13
+PAGE_TYPE: Final = 1
+PAGE_ENCODING: Final = 2
+CHUNK_CRYPTO: Final = 8
+CHUNK_ENCRYPTED_META: Final = 9
+DATA_PAGE_TYPES: Final = (0, 3)
+DICTIONARY_ENCODINGS: Final = (2, 8)
+FILE_COLUMN_ORDERS: Final = 7
+ORDER_BY_TYPE: Final = 1
+
+
+def check_values(values: int, rows: int, *, repeated: bool, place: str) -> None:
+    """Refuses a column chunk whose values do not fit its row group's rows: one each, more only in lists."""
+    if values < rows or (values > rows and not repeated):
+        raise InvalidFile(f"{place} has {values} values, its row group {rows} rows")
+
+
+def refuse_encrypted(chunk: Struct, place: str) -> None:
+    """Refuses a column chunk that could be read only with a key."""
+    if CHUNK_CRYPTO in chunk or CHUNK_ENCRYPTED_META in chunk:
+        raise InvalidFile(f"{place} is encrypted, and shredlake does not read encrypted columns")
+
+
+class Chunk:
+    """A column chunk. Its numbers are read at once, its tree (statistics, types) when somebody asks."""
+
+    def __init__(self, raw: bytes, place: int, numbers: tuple[int, ...]) -> None:
+        self._raw = raw
+        self.place = place
+        (
+            self.values,
+            self.uncompressed_size,
+            self._size,
+            _,
+            self._data_offset,
+            _,
+            self._dictionary_offset,
+            *self._indexes,
+            self._null_count,
+            self._data_pages,
+            self._unencoded,
+        ) = numbers
+
+    @cached_property
+    def meta(self) -> Struct:
+        meta = Reader(self._raw, self.place).struct().struct(numbers.CHUNK_META)
+        if meta is None:
+            raise InvalidFile("a column chunk without metadata: is the column encrypted?")
+        return meta
+
+    @property
+    def statistics(self) -> Struct | None:
+        return self.meta.struct(META_STATISTICS)
+
+    @property
+    def extent(self) -> Extent:
+        """Where the pages lie, the dictionary's included."""
+        first, dictionary = self._data_offset, self._dictionary_offset
+        return min(first, dictionary) if dictionary > 0 else first, self._size
+
+    @property
+    def null_count(self) -> int | None:
+        return self._null_count if self._null_count >= 0 else None
+
+    @property
+    def is_all_null(self) -> bool:
+        """Whether the statistics prove that there is no value in the chunk."""
+        return self._null_count == self.values
+
+    @property
+    def data_pages(self) -> int | None:
+        """How many data pages the footer counts; None where it does not."""
+        return self._data_pages if self._data_pages > 0 else None
+
+    @cached_property
+    def is_dictionary(self) -> bool:
+        """Whether the footer says that all its data pages hold indexes into a dictionary."""
+        if self._dictionary_offset <= 0:
+            return False
+        pages = [page for page in self.meta.sequence(META_ENCODING_STATS) if isinstance(page, Struct)]
+        encodings = [
+            page.integer(PAGE_ENCODING) for page in pages if page.integer(PAGE_TYPE) in DATA_PAGE_TYPES
+        ]
+        return bool(encodings) and all(encoding in DICTIONARY_ENCODINGS for encoding in encodings)
+
+    @property
+    def dictionary_size(self) -> int:
+        """The compressed bytes of its dictionary, as far as the footer tells; 0 without one."""
+        return max(self._data_offset - self._dictionary_offset, 0) if self._dictionary_offset > 0 else 0
+
+    @property
+    def decoded_size(self) -> int:
+        """About how many bytes the values take in Arrow, where a dictionary's entry counts at each use."""
+        return max(self.uncompressed_size, max(self._unencoded, 0) + 4 * self.values)
+
+    @property
+    def offset_index(self) -> Extent | None:
+        offset, length, _, _ = self._indexes
+        return (offset, length) if offset > 0 and length > 0 else None
+
+    @property
+    def column_index(self) -> Extent | None:
+        _, _, offset, length = self._indexes
+        return (offset, length) if offset > 0 and length > 0 else None
+
+
+class Chunks:
+    """The column chunks of a file, the rows of each row group, and the schema they follow."""
+
+    def __init__(self, footer: Footer, name: str) -> None:
+        found = engine("footer_places").footer_places(footer.raw)
+        if found is None:
+            raise InvalidFile(f"{name}: its footer is malformed")
+        self.row_counts: list[int] = found[1]
+        self._fields: dict[int, int] = found[0]
+        self._places: list[list[int]] = found[2]
+        self._raw = footer.raw
+        self._parsed: dict[tuple[int, int], Chunk] = {}
+        self._repeated: frozenset[int] | None = None
+        if min(self.row_counts, default=0) < 0:
+            raise InvalidFile(f"{name}: its footer is damaged: a row group has {min(self.row_counts)} rows")
+
+    def compare(self, columns: int, repeated: frozenset[int]) -> None:
+        """Refuses row groups that contradict the schema: by their number of columns, and by their rows.
+
+        One column of each row group is looked at here, every other when it is asked for.
+        """
+        self._repeated = repeated
+        for group, places in enumerate(self._places):
+            if len(places) != columns:
+                raise InvalidFile(f"row group {group} has {len(places)} column chunks, not {columns}")
+            if columns:
+                self.chunk(group, next((at for at in range(columns) if at not in repeated), 0))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the footer."""
+        return len(self._raw)
+
+    def chunk(self, row_group: int, column: int) -> Chunk:
+        key = row_group, column
+        if key not in self._parsed:
+            places = self._places[row_group]
+            if column >= len(places):
+                raise InvalidFile(f"row group {row_group} has {len(places)} columns, the schema has more")
+            found = engine("footer_places").chunk_numbers(self._raw, places[column])
+            place = f"row group {row_group}, column {column}"
+            if found is None or found[0] < 0:
+                self._refuse(places[column], place)
+            if self._repeated is not None:
+                check_values(
+                    found[0], self.row_counts[row_group], repeated=column in self._repeated, place=place
+                )
+            self._parsed[key] = Chunk(self._raw, places[column], found)
+        return self._parsed[key]
+
+    def _refuse(self, position: int, place: str) -> NoReturn:
+        refuse_encrypted(Reader(self._raw, position).struct(), place)
+        raise InvalidFile(f"{place} has no readable metadata")
+
+    @property
+    def schema(self) -> bytes:
+        """The list of schema elements, as it stands in the footer."""
+        return self._field(numbers.FILE_SCHEMA)
+
+    def ordered_by_type(self, column: int) -> bool:
+        """Whether min_value and max_value follow the order that the format defines for the column's type."""
+        return column < len(self._orders) and ORDER_BY_TYPE in self._orders[column]
+
+    @cached_property
+    def _orders(self) -> tuple[Struct, ...]:
+        raw = self._field(FILE_COLUMN_ORDERS)
+        return _column_orders(raw) if raw else ()
+
+    def _field(self, number: int) -> bytes:
+        """A field of the footer, as it stands there, and perhaps what follows."""
+        start = self._fields.get(number)
+        if start is None:
+            return b""
+        after = [place for place in self._fields.values() if place > start]
+        return self._raw[start : min(after, default=None)]
+
+
+@lru_cache(maxsize=64)
+def _column_orders(raw: bytes) -> tuple[Struct, ...]:
+    """One for each column; the files of a table have the same."""
+    value = Reader(raw, 0).value(thrift.LIST)
+    items = value.items if isinstance(value, thrift.List) else []
+    return tuple(item for item in items if isinstance(item, Struct))

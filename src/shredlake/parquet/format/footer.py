@@ -1,0 +1,181 @@
+"""A Parquet file's footer: found, parsed, and given the VARIANT annotation that pyarrow does not write.
+
+```
+PAR1  row groups  [bloom filters]  [page index]  footer  length (4, little-endian)  PAR1
+                                                 └─ FileMetaData, Thrift compact
+```
+
+The footer is the last thing in a file and nothing points into it, so a longer one moves no offset.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Final
+
+from shredlake.errors import InvalidFile
+from shredlake.parquet.format import thrift
+from shredlake.parquet.format.schema import (
+    ELEMENT_CONVERTED_TYPE,
+    ELEMENT_LOGICAL_TYPE,
+    LOGICAL_TIMESTAMP,
+    LOGICAL_VARIANT,
+    SchemaNode,
+    schema_tree,
+)
+from shredlake.parquet.format.thrift import Reader, Struct, Writer
+
+MAGIC: Final = b"PAR1"
+ENCRYPTED_MAGIC: Final = b"PARE"
+TAIL: Final = 8  # length and magic
+VARIANT_VERSION: Final = 1
+
+# Field numbers of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
+FILE_SCHEMA: Final = 2
+FILE_NUM_ROWS: Final = 3
+FILE_ROW_GROUPS: Final = 4
+FILE_KEY_VALUES: Final = 5
+FILE_CREATED_BY: Final = 6
+
+ROW_GROUP_COLUMNS: Final = 1
+ROW_GROUP_TOTAL_BYTES: Final = 2
+ROW_GROUP_NUM_ROWS: Final = 3
+
+CHUNK_META: Final = 3
+CHUNK_OFFSET_INDEX_OFFSET: Final = 4
+CHUNK_OFFSET_INDEX_LENGTH: Final = 5
+CHUNK_COLUMN_INDEX_OFFSET: Final = 6
+CHUNK_COLUMN_INDEX_LENGTH: Final = 7
+
+META_NUM_VALUES: Final = 5
+META_UNCOMPRESSED_SIZE: Final = 6
+META_COMPRESSED_SIZE: Final = 7
+META_DATA_PAGE_OFFSET: Final = 9
+META_DICTIONARY_PAGE_OFFSET: Final = 11
+META_SIZE_STATISTICS: Final = 16
+
+# Page index: one ColumnIndex and one OffsetIndex per column chunk.
+COLUMN_INDEX_NULL_PAGES: Final = 1
+COLUMN_INDEX_MIN_VALUES: Final = 2
+COLUMN_INDEX_MAX_VALUES: Final = 3
+COLUMN_INDEX_BOUNDARY_ORDER: Final = 4
+COLUMN_INDEX_NULL_COUNTS: Final = 5
+
+OFFSET_INDEX_PAGES: Final = 1
+PAGE_OFFSET: Final = 1
+PAGE_COMPRESSED_SIZE: Final = 2
+PAGE_FIRST_ROW: Final = 3
+
+
+@dataclass(frozen=True)
+class Footer:
+    """A footer's bytes and where in the file they start."""
+
+    raw: bytes
+    start: int
+
+    @cached_property
+    def schema(self) -> SchemaNode:
+        """The schema tree; cheap, since it parses nothing else."""
+        return schema_tree(_schema_elements(self.raw)[0])
+
+    @cached_property
+    def tree(self) -> Struct:
+        """The whole FileMetaData: every row group and column chunk, with the places of their page index."""
+        return thrift.read_struct(self.raw)
+
+    def row_groups(self) -> list[Struct]:
+        return self.tree.structs(FILE_ROW_GROUPS)
+
+
+def read_footer(file: IO[bytes], name: str = "the file") -> Footer:
+    """Reads the footer of an open, seekable file.
+
+    >>> import io, pyarrow as pa, pyarrow.parquet as pq
+    >>> sink = io.BytesIO()
+    >>> pq.write_table(pa.table({"a": [1, 2]}), sink)
+    >>> print(read_footer(sink).schema)
+    required group schema {
+      optional int64 a;
+    }
+    """
+    file.seek(0, os.SEEK_END)
+    size = file.tell()
+    if size < 2 * len(MAGIC) + 4:
+        raise InvalidFile(f"{name} is not a Parquet file: it has {size} bytes")
+    file.seek(size - TAIL)
+    length = footer_length(file.read(TAIL), size, name)
+    start = size - TAIL - length
+    file.seek(start)
+    return Footer(file.read(length), start)
+
+
+def footer_length(tail: bytes, size: int, name: str = "the file") -> int:
+    """The footer's length, from the last 8 bytes of a file of `size` bytes."""
+    magic = tail[-4:]
+    if magic == ENCRYPTED_MAGIC:
+        raise InvalidFile(f"{name} has an encrypted footer, which shredlake does not read")
+    if magic != MAGIC:
+        raise InvalidFile(f"{name} is not a Parquet file: it ends in {magic!r}, not {MAGIC!r}")
+    length = int.from_bytes(tail[-8:-4], "little")
+    if length > size - TAIL - len(MAGIC):
+        raise InvalidFile(f"{name} is cut short: its footer should have {length} bytes, the file has {size}")
+    return length
+
+
+def footer_bytes(raw: bytes) -> bytes:
+    """A footer as it stands at the end of a file: with its length and the magic number."""
+    return raw + len(raw).to_bytes(4, "little") + MAGIC
+
+
+def annotate(footer: Footer, groups: Iterable[tuple[str, ...]]) -> Footer:
+    """The footer with each of these groups annotated VARIANT(1), everything else byte for byte as it was.
+
+    A group is named by the names on the way to it, the root left out. Zoneless timestamps also get the old
+    converted type, which the format asks for and pyarrow leaves out.
+    """
+    raw = footer.raw
+    elements, start, end = _schema_elements(raw)
+    tree = schema_tree(elements)
+    for path in groups:
+        logical = Struct()
+        logical.set(1, thrift.I8, VARIANT_VERSION)
+        union = Struct({LOGICAL_VARIANT: (thrift.STRUCT, logical)})
+        elements[tree.find(path).index].set(ELEMENT_LOGICAL_TYPE, thrift.STRUCT, union)
+    for element in elements:
+        _add_converted_timestamp(element)
+    writer = Writer()
+    writer.value(thrift.LIST, thrift.List(thrift.STRUCT, list(elements)))
+    annotated = Footer(raw[:start] + bytes(writer.data) + raw[end:], footer.start)
+    annotated.__dict__["schema"] = schema_tree(elements)  # known already: a wide one takes a while to parse
+    return annotated
+
+
+CONVERTED_TIMESTAMP: Final = {1: 9, 2: 10}
+"""TimeUnit (millis, micros) to the converted type TIMESTAMP_MILLIS, TIMESTAMP_MICROS. Nanos have none."""
+
+
+def _add_converted_timestamp(element: Struct) -> None:
+    logical = element.struct(ELEMENT_LOGICAL_TYPE)
+    timestamp = logical.struct(LOGICAL_TIMESTAMP) if logical else None
+    unit = timestamp.struct(2) if timestamp else None
+    if unit is None or ELEMENT_CONVERTED_TYPE in element:
+        return
+    for number, converted in CONVERTED_TIMESTAMP.items():
+        if number in unit:
+            element.set(ELEMENT_CONVERTED_TYPE, thrift.I32, converted)
+
+
+def _schema_elements(raw: bytes) -> tuple[list[Struct], int, int]:
+    """The schema's elements, and where their list starts and ends. What follows stays unread."""
+    reader = Reader(raw)
+    for number, kind in reader.field_headers():
+        start = reader.position
+        value = reader.field_value(kind)
+        if number == FILE_SCHEMA and isinstance(value, thrift.List):
+            elements = [element for element in value.items if isinstance(element, Struct)]
+            return elements, start, reader.position
+    raise InvalidFile("the Parquet footer has no schema")

@@ -1,0 +1,213 @@
+"""`inspect`: what a file holds, path by path: types, fill, bytes, bounds.
+
+The footer answers nearly all: null counts, and the histograms of levels that today's writers keep (a list or
+an object has no column of its own that could be counted). Rows are read only where it can't: to tell Variant
+nulls from other residuals, to see which objects are partly shredded, and in files without histograms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from shredlake.parquet.format.footer import FILE_CREATED_BY
+from shredlake.parquet.format.schema import SchemaNode
+from shredlake.parquet.io.source import open_input
+from shredlake.parquet.leaves import LeafStatistics, leaf_statistics
+from shredlake.parquet.read.counts import LevelCounts, count_levels
+from shredlake.parquet.read.stream import parquet_file
+from shredlake.parquet.variant_columns import Level, VariantColumn, variant_columns
+from shredlake.shredding.schema import Array, Object, node_ddl
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class PathReport:
+    """One level of a Variant column."""
+
+    path: str
+    """Normalised; `[*]` for the elements of an array."""
+    type: str
+    """What `typed_value` is: a type of the DDL, `object`, `array`, or `variant` where there is none."""
+    places: int
+    """Where a value can be: Variants for the root, objects for a field, elements for an array's element."""
+    typed: int
+    """Places with a `typed_value`."""
+    residual: int
+    """Places with only a `value`, other than Variant null."""
+    null: int
+    """Places that hold Variant null."""
+    missing: int
+    partial: int
+    """Of the typed ones, objects with further fields in `value`."""
+    compressed_size: int
+    """Bytes in the file of the level's own columns, `value` and a scalar `typed_value`."""
+    file_share: float
+    minimum: pa.Scalar | None
+    maximum: pa.Scalar | None
+    """Bounds of a scalar `typed_value`, where the file has them."""
+    children: tuple[PathReport, ...]
+
+    def walk(self) -> Iterator[PathReport]:
+        """This level and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """One Variant column."""
+
+    name: str
+    annotated: bool
+    shredding: str | None
+    """The DDL of its shredding; None where it is not shredded."""
+    variants: int
+    nulls: int
+    metadata_size: int
+    compressed_size: int
+    """Bytes of all its columns together."""
+    file_share: float
+    root: PathReport
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """A file: its size, its Variant columns path by path, and the bytes of its other columns."""
+
+    path: str
+    size: int
+    num_rows: int
+    num_row_groups: int
+    created_by: str
+    variants: tuple[ColumnReport, ...]
+    others: Mapping[str, int]
+    """Compressed bytes of every other leaf column, by dotted name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain dicts, lists, numbers and text, ready for JSON."""
+        plain = _plain(self)
+        assert isinstance(plain, dict)
+        return plain
+
+
+def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -> FileReport:
+    """What a file holds of Variants: layout, fill and bytes per path.
+
+    >>> import pyarrow as pa, shredlake as sl, tempfile
+    >>> rows = ['{"a": 1}', '{"a": "x"}', '{"a": null}', '{"b": 5}', None]
+    >>> path = tempfile.mkdtemp() + "/f.parquet"
+    >>> table = pa.table({"v": sl.from_json(pa.array(rows))})
+    >>> facts = sl.write_parquet(table, path, shredding={"v": "struct<a bigint>"})
+    >>> [column] = inspect(path).variants
+    >>> column.variants, column.nulls, column.root.typed, column.root.partial
+    (4, 1, 4, 1)
+    >>> [a] = column.root.children
+    >>> a.path, a.type, a.typed, a.residual, a.null, a.missing, a.maximum.as_py()
+    ("$['a']", 'bigint', 1, 1, 1, 1, 1)
+    """
+    with open_input(path, store) as source, parquet_file(source) as file:
+        footer = source.footer()
+        columns = variant_columns(footer.schema)
+        metadata = file.metadata
+        leaves = leaf_statistics(metadata, file.schema_arrow, set())
+        counts = count_levels(source, file, footer, columns, progress)
+        inside = {leaf.column for column in columns for leaf in column.group.leaves()}
+        return FileReport(
+            path=source.name,
+            size=source.size,
+            num_rows=metadata.num_rows,
+            num_row_groups=metadata.num_row_groups,
+            created_by=footer.tree.text(FILE_CREATED_BY) or "",
+            variants=tuple(_Column(column, leaves, counts, source.size).report() for column in columns),
+            others={
+                leaf.dotted: leaves[leaf.column].compressed_size
+                for leaf in footer.schema.leaves()
+                if leaf.column is not None and leaf.column not in inside
+            },
+        )
+
+
+class _Column:
+    """Puts the report of one column together."""
+
+    def __init__(
+        self,
+        column: VariantColumn,
+        leaves: list[LeafStatistics],
+        counts: Mapping[tuple[str, str], LevelCounts],
+        file_size: int,
+    ) -> None:
+        self.column = column
+        self.leaves = leaves
+        self.counts = counts
+        self.file_size = file_size
+
+    def report(self) -> ColumnReport:
+        column = self.column
+        size = sum(leaf.compressed_size for leaf in self.statistics(*column.group.leaves()))
+        [metadata] = self.statistics(column.metadata)
+        return ColumnReport(
+            name=column.name,
+            annotated=column.annotated,
+            shredding=None if column.schema is None else str(column.schema),
+            variants=metadata.value_count,
+            nulls=metadata.null_count,
+            metadata_size=metadata.compressed_size,
+            compressed_size=size,
+            file_share=size / self.file_size,
+            root=self.level(column.root),
+        )
+
+    def level(self, level: Level) -> PathReport:
+        counts = self.counts[self.column.name, level.path]
+        size = sum(leaf.compressed_size for leaf in self.statistics(level.value, level.typed))
+        scalar = next(iter(self.statistics(level.typed)), None)
+        below = [*level.fields.values(), *([] if level.element is None else [level.element])]
+        return PathReport(
+            path=level.path,
+            type=type_name(level),
+            places=counts.places,
+            typed=counts.typed,
+            residual=counts.residual - counts.null - counts.partial,
+            null=counts.null,
+            missing=counts.places - counts.typed - counts.residual + counts.partial,
+            partial=counts.partial,
+            compressed_size=size,
+            file_share=size / self.file_size,
+            minimum=None if scalar is None else scalar.minimum,
+            maximum=None if scalar is None else scalar.maximum,
+            children=tuple(self.level(child) for child in below),
+        )
+
+    def statistics(self, *nodes: SchemaNode | None) -> list[LeafStatistics]:
+        """Those of the nodes that are leaves."""
+        return [self.leaves[node.column] for node in nodes if node is not None and node.column is not None]
+
+
+def type_name(level: Level) -> str:
+    """A level's type in a word: the DDL of a scalar, or object, array, variant."""
+    match level.node:
+        case Object():
+            return "object"
+        case Array():
+            return "array"
+        case scalar:
+            return node_ddl(scalar)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pa.Scalar):
+        return str(value)
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,1 @@
+"""Where the bytes of a file come from and go to."""

@@ -1,0 +1,407 @@
+"""Where a file's bytes come from: a local path, an object store, a pyarrow file system, an open file.
+
+A `Source` reads ranges and counts what it really read, so that a scan can say what it cost. Ranges that lie
+close together are fetched as one request where a request is dear.
+"""
+
+from __future__ import annotations
+
+import glob as globbing
+import os
+import stat
+import threading
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.fs
+
+from shredlake.errors import InvalidFile, ReadFailed
+from shredlake.parquet.format.footer import MAGIC, TAIL, Footer, footer_length
+
+Extent: TypeAlias = tuple[int, int]
+"""Offset and length of a range of bytes."""
+
+Location: TypeAlias = Any
+"""A path or URL, or an open binary file."""
+
+REMOTE_GAP: Final = 64 * 1024
+"""Bytes between two ranges that are cheaper to fetch than another request to an object store."""
+
+REMOTE_TAIL: Final = 64 * 1024
+"""What the first request to an object store fetches from the end of a file: most footers fit."""
+
+
+class Source(ABC):
+    """A file of known size, read by ranges. `bytes_read` and `requests` count what was fetched."""
+
+    gap: int = 0
+    tail: int = TAIL
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.size = size
+        self.bytes_read = 0
+        self.requests = 0
+        self._counting = threading.Lock()
+
+    def read(self, extents: Sequence[Extent]) -> list[memoryview]:
+        """The bytes of each range, in the order given."""
+        if not extents:
+            return []
+        for offset, length in extents:
+            if offset < 0 or length < 0 or offset + length > self.size:
+                raise InvalidFile(
+                    f"{self.name} is damaged or cut short: it points to {length} bytes at {offset}, "
+                    f"and has {self.size}"
+                )
+        merged, places = coalesce(extents, self.gap)
+        fetched = self._fetch(merged)
+        with self._counting:
+            self.bytes_read += sum(length for _, length in merged)
+            self.requests += len(merged)
+        return [
+            fetched[index][start : start + length]
+            for (index, start), (_, length) in zip(places, extents, strict=True)
+        ]
+
+    def footer(self) -> Footer:
+        """The file's Parquet footer."""
+        if self.size < len(MAGIC) + TAIL:
+            raise InvalidFile(f"{self.name} is not a Parquet file: it has {self.size} bytes")
+        guess = min(self.size, self.tail)
+        [end] = self.read([(self.size - guess, guess)])
+        length = footer_length(bytes(end[-TAIL:]), self.size, self.name)
+        start = self.size - TAIL - length
+        if length + TAIL <= guess:
+            return Footer(bytes(end[-TAIL - length : -TAIL]), start)
+        [raw] = self.read([(start, length)])
+        return Footer(bytes(raw), start)
+
+    @abstractmethod
+    def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]: ...
+
+    def close(self) -> None:  # noqa: B027 (most sources have nothing to give back)
+        """Gives back what an open file takes; reading on opens it again."""
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LocalSource(Source):
+    """A file on the local disk, read without moving a shared position: threads do not wait for each other."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor: int | None = None
+        self._opening = threading.Lock()
+        super().__init__(path, 0)
+        self.name = path
+        self.size = os.fstat(self._open()).st_size
+
+    def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]:
+        descriptor = self._open()
+        return [self._pread(descriptor, offset, length) for offset, length in extents]
+
+    def _pread(self, descriptor: int, offset: int, length: int) -> memoryview:
+        try:
+            return self._pread_all(descriptor, offset, length)
+        except OSError as error:
+            raise ReadFailed(f"{self.name}: {length} bytes at {offset} can't be read: {error}") from error
+
+    def _pread_all(self, descriptor: int, offset: int, length: int) -> memoryview:
+        data = os.pread(descriptor, length, offset)
+        if len(data) == length:
+            return memoryview(data)
+        parts = [data]  # one call reads 2 GB at most
+        while missing := length - sum(map(len, parts)):
+            part = os.pread(descriptor, missing, offset + length - missing)
+            if not part:
+                raise _cut_short(self.name, offset, length, length - missing)
+            parts.append(part)
+        return memoryview(b"".join(parts))
+
+    def _open(self) -> int:
+        with self._opening:
+            if self._descriptor is None:
+                self._descriptor = _open_regular(self.name)
+            return self._descriptor
+
+    def close(self) -> None:
+        with self._opening:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class StoreSource(Source):
+    """An object in an obstore store."""
+
+    gap = REMOTE_GAP
+    tail = REMOTE_TAIL
+
+    def __init__(self, store: Any, key: str) -> None:
+        import obstore
+
+        self._store, self._key = store, key
+        try:
+            size = obstore.head(store, key)["size"]
+        except FileNotFoundError as error:
+            raise InvalidFile(f"{key} can't be opened: {_first_line(error)}") from error
+        except (OSError, obstore.exceptions.BaseError) as error:
+            raise ReadFailed(f"{key} can't be opened: {_first_line(error)}") from error
+        super().__init__(key, size)
+
+    def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]:
+        import obstore
+
+        try:
+            fetched = obstore.get_ranges(
+                self._store,
+                self._key,
+                starts=[offset for offset, _ in extents],
+                lengths=[length for _, length in extents],
+                coalesce=0,
+            )
+        except FileNotFoundError as error:
+            raise InvalidFile(f"{self.name} is no longer there: {_first_line(error)}") from error
+        except (OSError, obstore.exceptions.BaseError) as error:
+            raise ReadFailed(f"{self.name} can't be read: {_first_line(error)}") from error
+        parts = [memoryview(part) for part in fetched]
+        for (offset, length), part in zip(extents, parts, strict=True):
+            if len(part) != length:
+                raise _cut_short(self.name, offset, length, len(part))
+        return parts
+
+
+class FileSource(Source):
+    """An open file: Python's or pyarrow's, also one that a pyarrow file system opened."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self._file = file
+        self._moving = threading.Lock()
+        file.seek(0, os.SEEK_END)
+        super().__init__(name, file.tell())
+
+    def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]:
+        with self._moving:
+            return [self._seek_and_read(offset, length) for offset, length in extents]
+
+    def _seek_and_read(self, offset: int, length: int) -> memoryview:
+        try:
+            self._file.seek(offset)
+            data = self._file.read(length)
+        except OSError as error:
+            raise ReadFailed(f"{self.name}: {length} bytes at {offset} can't be read: {error}") from error
+        if len(data) != length:
+            raise _cut_short(self.name, offset, length, len(data))
+        return memoryview(data)
+
+
+class FileView:
+    """What pyarrow asks of a Python file, over a source. `read_buffer` spares it a copy.
+
+    Ranges that were fetched ahead (`hold`) are served from memory until they are released.
+    """
+
+    closed = False
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._position = 0
+        self._held: list[tuple[Extent, memoryview]] = []
+
+    def hold(self, extents: Sequence[Extent]) -> None:
+        """Fetches ranges that will be asked for next: together, so that neighbours make one request."""
+        fetched = zip(extents, self._source.read(extents), strict=True)
+        self._held = sorted(fetched, key=lambda held: held[0])
+
+    def release(self) -> None:
+        self._held = []
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._source.size}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read_buffer(self, length: int = -1) -> pa.Buffer:
+        left = max(self._source.size - self._position, 0)
+        length = left if length < 0 else min(length, left)
+        start = self._position
+        self._position += length
+        place = bisect_right(self._held, start, key=lambda held: held[0][0]) - 1
+        if place >= 0:
+            (offset, size), data = self._held[place]
+            if start + length <= offset + size:
+                return pa.py_buffer(data[start - offset : start - offset + length])
+        [data] = self._source.read([(start, length)])
+        return pa.py_buffer(data)
+
+    def read(self, length: int = -1) -> bytes:
+        return bytes(self.read_buffer(length))
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def open_input(location: Location, store: Any = None) -> Source:
+    """Opens a file for reading by ranges.
+
+    `location` is a path, a URL (`s3://bucket/key`), an open binary file, or, with `store`, a key in that
+    obstore store or pyarrow file system.
+
+    >>> import io
+    >>> source = open_input(io.BytesIO(b"PAR1 some bytes"))
+    >>> [bytes(part) for part in source.read([(5, 4), (10, 5)])], source.bytes_read
+    ([b'some', b'bytes'], 9)
+    """
+    if isinstance(location, Source):
+        return location
+    if hasattr(location, "read") and hasattr(location, "seek"):
+        return FileSource(location, str(getattr(location, "name", "the open file")))
+    path = os.fspath(location)
+    if isinstance(store, pyarrow.fs.FileSystem):
+        try:
+            return FileSource(store.open_input_file(path), path)
+        except OSError as error:
+            raise InvalidFile(f"{path} can't be opened: {_first_line(error)}") from error
+    if store is not None:
+        return StoreSource(store, path)
+    if _is_url(path):
+        parent, _, name = path.rpartition("/")
+        return StoreSource(_store_at(parent), name)
+    return LocalSource(path)
+
+
+def find_files(where: Location | Iterable[Location], store: Any = None) -> list[Location]:
+    """The files that a path, a glob, a directory or a list of these stands for, sorted.
+
+    Inside directories, names that start with `_` or `.` are passed over, as Spark does.
+    """
+    if isinstance(where, list | tuple):
+        return [file for part in where for file in find_files(part, store)]
+    if not isinstance(where, str | os.PathLike):
+        return [where]
+    path = os.fspath(where)
+    if isinstance(store, pyarrow.fs.FileSystem):
+        found = _in_file_system(store, path)
+    elif store is not None:
+        found = _in_store(store, path)
+    elif _is_url(path):
+        found = [path + key for key in _in_store(_store_at(path), "")] if path.endswith("/") else [path]
+    else:
+        found = _in_directory(path)
+    if not found:
+        raise InvalidFile(f"no Parquet file at {path}")
+    return list(found)
+
+
+def coalesce(extents: Sequence[Extent], gap: int) -> tuple[list[Extent], list[tuple[int, int]]]:
+    """Joins ranges that overlap, touch, or lie up to `gap` bytes apart.
+
+    Returns the joined ranges, and for each range given: which of them holds it, and where in it.
+
+    >>> coalesce([(0, 10), (100, 5), (12, 4)], gap=4)
+    ([(0, 16), (100, 5)], [(0, 0), (1, 0), (0, 12)])
+    """
+    merged: list[list[int]] = []
+    places: list[tuple[int, int]] = [(0, 0)] * len(extents)
+    for position in sorted(range(len(extents)), key=extents.__getitem__):
+        offset, length = extents[position]
+        if merged and offset <= merged[-1][0] + merged[-1][1] + gap:
+            last = merged[-1]
+            last[1] = max(last[1], offset + length - last[0])
+        else:
+            merged.append([offset, length])
+        places[position] = (len(merged) - 1, offset - merged[-1][0])
+    return [(offset, length) for offset, length in merged], places
+
+
+def _in_directory(path: str) -> list[str]:
+    if os.path.isdir(path):
+        names = (str(file.relative_to(path)) for file in Path(path).rglob("*") if file.is_file())
+        return sorted(os.path.join(path, name) for name in names if _is_visible(name))
+    if os.path.exists(path) or not globbing.has_magic(path):
+        return [path]
+    return sorted(file for match in globbing.glob(path, recursive=True) for file in _in_directory(match))
+
+
+def _in_file_system(store: pyarrow.fs.FileSystem, path: str) -> list[str]:
+    info = store.get_file_info(path)
+    if info.type != pyarrow.fs.FileType.Directory:
+        return [path]
+    below = store.get_file_info(pyarrow.fs.FileSelector(path, recursive=True))
+    return sorted(
+        file.path for file in below if file.is_file and _is_visible(os.path.relpath(file.path, path))
+    )
+
+
+def _in_store(store: Any, path: str) -> list[str]:
+    import obstore
+
+    prefix = path.rstrip("/")
+    keys = [entry["path"] for chunk in obstore.list(store, prefix or None) for entry in chunk]
+    if path in keys or (not keys and path):
+        return [path]
+    return sorted(key for key in keys if _is_visible(key.removeprefix(prefix).lstrip("/")))
+
+
+def _is_visible(name: str) -> bool:
+    return not any(part.startswith(("_", ".")) for part in name.split(os.sep))
+
+
+def _is_url(path: str) -> bool:
+    return "://" in path and len(urlsplit(path).scheme) > 1
+
+
+def _store_at(url: str) -> Any:
+    from obstore.store import from_url
+
+    return from_url(url)
+
+
+def _open_regular(path: str) -> int:
+    """A descriptor of a file. A folder has no bytes, and a pipe or device may never end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError) as error:
+        raise InvalidFile(f"{path} can't be opened: {getattr(error, 'strerror', error)}") from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        is_table = os.path.isdir(os.path.join(path, "_delta_log"))
+        hint = "it holds a Delta table, to be opened as one" if is_table else "one Parquet file is wanted"
+        raise InvalidFile(f"{path} is a folder, not a file: {hint}")
+    raise InvalidFile(f"{path} is a pipe or device, not a file: a Parquet file is read from its end")
+
+
+def _cut_short(name: str, offset: int, length: int, found: int) -> InvalidFile:
+    return InvalidFile(f"{name} is cut short: wanted {length} bytes at {offset}, got {found}")
+
+
+def _first_line(error: Exception) -> str:
+    """Store errors come with pages of debug text; the first line says it."""
+    return str(error).strip().partition("\n")[0]

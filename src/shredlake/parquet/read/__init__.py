@@ -1,0 +1,1 @@
+"""Reading files: plans, statistics, skipping, windows, scans."""

@@ -1,0 +1,178 @@
+"""One query over many files, each with its own layout: the same slots and output types for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
+from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, name_parts
+from shredlake.expr.evaluate import evaluate, matching
+from shredlake.kernels.arrow.types import variant
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.parquet.nested import replace_variants
+from shredlake.parquet.read.access import Access
+from shredlake.parquet.read.bind import Binder, Bound, Presence, Reference, View, Viewed, column_of, prunable
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.window import Live, Task
+
+INSTANT = pa.timestamp("us", "UTC")
+"""What INT96 is to those who write it; Arrow, which does not know the zone, takes it for a local time."""
+
+VIEW_TYPES: Mapping[View, pa.DataType] = {"variant": variant(), "json": pa.string()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to ask of each file."""
+
+    tasks: tuple[Task, ...]
+    schema: pa.Schema
+    predicate: Expr | None
+    timezone: str
+
+
+def make_plan(
+    files: Sequence[OpenFile],
+    projections: Sequence[Projection] | None,
+    predicate: Expr | None,
+    *,
+    views: View | Mapping[str, View],
+    strict: bool,
+    timezone: str,
+    dialect: Dialect = ARROW,
+    live: Mapping[OpenFile, Live] | None = None,
+    indexes: bool = False,
+    check: bool = False,
+) -> Plan:
+    """Ties a query to the files it is asked of; `live` says of some files which rows still count.
+
+    With `indexes`, texts may come out as indexes into a dictionary. With `check`, the predicate must be
+    boolean: nobody has checked it yet.
+    """
+    if projections is None:
+        projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
+    binder = Binder()
+    conditions = binder.predicate(predicate)
+    outputs = [binder.projection(each, _view(views, each.expr)) for each in projections]
+    types = {reference: _type(reference, files) for reference in binder.slots}
+    schema = pa.schema(
+        [
+            pa.field(each.name, _output_type(output, binder.slots, types, timezone))
+            for each, output in zip(projections, outputs, strict=True)
+        ]
+    )
+    for condition in conditions if check else ():
+        matching(condition.expr, _empty(condition, binder.slots, types), timezone=timezone)
+    known = prunable([predicate] if predicate is not None else [])
+    tasks = []
+    for file in files:
+        accesses = {reference: _access(file, reference) for reference in binder.slots}
+        statistics = {reference: file.columns.access(reference) for reference in known}
+        task = Task(
+            file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
+            conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
+            strict=strict, timezone=timezone, dialect=dialect,
+            live=(live or {}).get(file), indexes=indexes,
+        )  # fmt: skip
+        tasks.append(task)
+    return Plan(tuple(tasks), schema, predicate, timezone)
+
+
+def _top_level(files: Iterable[OpenFile]) -> list[str]:
+    return list(dict.fromkeys(name for file in files for name in file.arrow_schema.names))
+
+
+def _view(views: View | Mapping[str, View], expr: Expr) -> View:
+    if isinstance(views, str):
+        return views
+    return views.get(expr.name, "variant") if isinstance(expr, Column) else "variant"
+
+
+def _access(file: OpenFile, reference: Reference) -> Access | None:
+    match reference:
+        case Presence(name):
+            return file.columns.presence(name_parts(name))
+        case Viewed(name, "struct"):
+            return file.columns.raw(name_parts(name))
+        case Viewed(name):
+            return file.columns.access(Column(name))
+        case _:
+            return file.columns.access(reference)
+
+
+def _type(reference: Reference, files: Sequence[OpenFile]) -> pa.DataType:
+    """The type of a reference in all files together."""
+    found: list[tuple[OpenFile, pa.DataType]] = []
+    for file in files:
+        type_ = _type_in(reference, file)
+        if type_ is not None and all(type_ != known for _, known in found):
+            found.append((file, type_))
+    if not found:
+        name = column_of(reference)
+        raise InvalidExpression(f"there is no column {name!r}; there are: {', '.join(_top_level(files))}")
+    first, unified = found[0]
+    for file, type_ in found[1:]:
+        try:
+            both = [pa.schema([("column", unified)]), pa.schema([("column", type_)])]
+            unified = pa.unify_schemas(both, promote_options="permissive").field(0).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InvalidSchema(
+                f"{column_of(reference)} is {unified} in {first.name} and {type_} in {file.name}: "
+                "read the files apart, or the column as a Variant where it is one"
+            ) from error
+    return unified
+
+
+def _type_in(reference: Reference, file: OpenFile) -> pa.DataType | None:
+    try:
+        node = file.columns.find(name_parts(column_of(reference)))
+    except InvalidFile as error:
+        raise InvalidFile(f"{file.name}: {error}") from error
+    if node is None:
+        return None
+    if isinstance(reference, Presence):
+        return pa.bool_()
+    if isinstance(reference, Get):
+        return variant() if reference.type is None else reference.type.arrow
+    if node.physical == "int96":
+        return INSTANT
+    type_ = file.arrow_schema.field(node.path[0]).type
+    for name in node.path[1:]:
+        type_ = type_.field(name).type
+    view = reference.view if isinstance(reference, Viewed) else "variant"
+    if view == "struct":
+        return type_
+    empty = pa.nulls(0, VIEW_TYPES[view])
+    return replace_variants(pa.nulls(0, type_), node, file.columns.all_variants, lambda *_: empty).type
+
+
+def _output_type(
+    output: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType], timezone: str
+) -> pa.DataType:
+    """The type of an output column, found by evaluating it over no rows."""
+    empty = _empty(output, slots, types)
+    if isinstance(output.expr, Column):
+        return empty.column(0).type
+    return evaluate(output.expr, empty, timezone=timezone).type
+
+
+def _empty(bound: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType]) -> pa.Table:
+    """No rows of what an expression reads."""
+    slot_types = {slots[reference]: pa.nulls(0, types[reference]) for reference in bound.references}
+    return pa.table(slot_types or {"rows": pa.nulls(0)})
+
+
+def _cheapest_first(
+    file: OpenFile, conditions: Sequence[Bound], accesses: Mapping[Reference, Access | None]
+) -> tuple[Bound, ...]:
+    """Conditions by the bytes of their leaves, so that the cheap ones spare the dear ones their rows."""
+
+    def cost(condition: Bound) -> int:
+        found = [accesses[reference] for reference in condition.references]
+        columns = frozenset().union(*(access.columns | access.residuals for access in found if access))
+        return sum(file.chunks.chunk(0, column).extent[1] for column in columns) if len(file.chunks) else 0
+
+    return tuple(sorted(conditions, key=cost))

@@ -1,0 +1,304 @@
+"""Scans: which files, row groups and pages can hold a match, read in order, a few windows ahead.
+
+```
+files ─ footers ─▶ row groups ─ statistics ─▶ segments ─ page index ─▶ windows ─ threads ─▶ batches, in order
+```
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from typing import Any, Final, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidExpression
+from shredlake.expr.arguments import read_columns, read_condition
+from shredlake.expr.ast import Expr, Projection
+from shredlake.parquet.format.row_ranges import Range, Rows
+from shredlake.parquet.io.source import Location, find_files
+from shredlake.parquet.read.bind import View
+from shredlake.parquet.read.explain import Explain
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.ordered import in_order
+from shredlake.parquet.read.plan import Plan, make_plan
+from shredlake.parquet.read.skipping import matching_row_groups, matching_rows, page_columns
+from shredlake.parquet.read.window import Task, Window
+
+WINDOW_BYTES: Final = 64 << 20
+"""How much of the columns wanted, decoded, one window may hold."""
+
+WINDOW_GROWTH: Final = 4
+"""How much larger each window is than the one before, where the first one was small."""
+STREAMED_ROWS: Final = 16 << 10
+"""The smallest window of a row group without page indexes: it is read from its start to its end."""
+
+VIEWS: Final[tuple[View, ...]] = ("variant", "struct", "json")
+Views: TypeAlias = View | Mapping[str, View]
+
+T = TypeVar("T")
+
+
+class Scan:
+    """A query over Parquet files: nothing but footers is read until rows are asked for.
+
+    Made by `scan_parquet`. `schema` is what comes out. With `first_rows` the first batches are small: about
+    so many rows come first, then more and more at a time.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        batch_size: int | None = None,
+        threads: int | None = None,
+        first_rows: int | None = None,
+    ) -> None:
+        self._plan = plan
+        self._batch_size = batch_size
+        self._first_rows = first_rows
+        self._threads = threads or pa.cpu_count()
+        self._explain: Explain | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._plan.schema
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch, in the order of the files; a few windows are in memory at a time."""
+        rows = 0
+        self._reset()
+        try:
+            for batch in self._run(_rows_of):
+                if batch is not None:
+                    rows += batch.num_rows
+                    step = self._batch_size or max(batch.num_rows, 1)
+                    yield from (batch.slice(start, step) for start in range(0, batch.num_rows, step))
+        finally:
+            self._explain = self._report(rows)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, as one table."""
+        return pa.Table.from_batches(self.to_batches(), self.schema)
+
+    def count(self) -> int:
+        """How many rows match; without a condition, the footers know."""
+        if self._plan.predicate is None and all(task.live is None for task in self._plan.tasks):
+            return sum(sum(task.file.chunks.row_counts) for task in self._plan.tasks)
+        rows = 0
+        self._reset()
+        try:
+            for matching in self._run(_count_of):
+                rows += matching
+        finally:
+            self._explain = self._report(rows)
+        return rows
+
+    def explain(self) -> Explain:
+        """What the last run read, of how much; runs the scan where it has not run yet."""
+        if self._explain is None:
+            for _ in self.to_batches():
+                pass
+        assert self._explain is not None
+        return self._explain
+
+    def _run(self, finish: Callable[[Window], T]) -> Iterator[T]:
+        """The result of every window, in order. A file is closed when the next one's first result is in."""
+        previous: OpenFile | None = None
+        for file, result in in_order(self._jobs(finish), self._threads):
+            if previous is not None and previous is not file:
+                previous.close()
+            previous = file
+            yield result
+        for task in self._plan.tasks:
+            task.file.close()
+
+    def _jobs(self, finish: Callable[[Window], T]) -> Iterator[Callable[[], tuple[OpenFile, T]]]:
+        for task in self._plan.tasks:
+            for window in self._windows(task):
+                yield partial(_job, task.file, finish, window)
+
+    def _windows(self, task: Task) -> Iterator[Window]:
+        file, predicate = task.file, self._plan.predicate
+        groups = [group for group, rows in enumerate(file.chunks.row_counts) if rows]
+        sizes = _growing(self._first_rows)
+        if predicate is not None and groups:
+            kept = set(matching_row_groups(file, predicate, task.statistics, self._plan.timezone))
+            groups = [group for group in groups if group in kept]
+            if groups:  # all page indexes at once: on an object store, one request
+                file.pages(groups, page_columns(file, groups[0], task.statistics))
+        for group in groups:
+            rows = Rows.all(file.chunks.row_counts[group])
+            if predicate is not None:
+                rows = matching_rows(file, group, predicate, task.statistics, self._plan.timezone)
+            for window in _cut(task, group, rows, sizes) if rows.count else ():
+                if window.rows.count:
+                    yield window
+
+    def _reset(self) -> None:
+        for task in self._plan.tasks:
+            task.file.tally.reset()
+
+    def _report(self, rows: int) -> Explain:
+        files = [task.file for task in self._plan.tasks]
+        read = {file: file.tally for file in files}
+        return Explain(
+            files_read=sum(bool(tally.row_groups) for tally in read.values()),
+            files_total=len(files),
+            row_groups_read=sum(len(tally.row_groups) for tally in read.values()),
+            row_groups_total=sum(len(file.chunks) for file in files),
+            pages_read=sum(tally.pages for tally in read.values()),
+            pages_total=sum(
+                file.page_count(group, tally.columns)
+                for file, tally in read.items()
+                for group in range(len(file.chunks))
+            ),
+            columns=tuple(
+                dict.fromkeys(
+                    file.leaves[column].dotted
+                    for file, tally in read.items()
+                    for column in sorted(tally.columns)
+                )
+            ),
+            bytes_read=sum(tally.bytes_read for tally in read.values()),
+            bytes_total=sum(file.source.size for file in files),
+            rows=rows,
+        )
+
+
+def scan_parquet(
+    path: Location | Sequence[Location],
+    columns: str | Sequence[str | Projection] | None = None,
+    where: str | Expr | None = None,
+    *,
+    strict: bool = False,
+    variants: Views = "variant",
+    batch_size: int | None = None,
+    threads: int | None = None,
+    timezone: str = "UTC",
+    store: Any = None,
+    checksums: bool = True,
+) -> Scan:
+    """A lazy query over Parquet files: `to_batches()`, `to_arrow()`, `count()`, `explain()`.
+
+    Takes what `read_parquet` takes.
+
+    >>> import io, pyarrow as pa, pyarrow.parquet as pq
+    >>> file = io.BytesIO()
+    >>> pq.write_table(pa.table({"id": range(1000)}), file, row_group_size=100)
+    >>> scan = scan_parquet(file, where="id >= 950")
+    >>> scan.count()
+    50
+    >>> scan.explain().row_groups_read, scan.explain().row_groups_total
+    (1, 10)
+    """
+    projections = None if columns is None else read_columns(columns, timezone=timezone)
+    predicate = read_condition(where, timezone=timezone)
+    asked = variants.values() if isinstance(variants, Mapping) else [variants]
+    for view in asked:
+        if view not in VIEWS:
+            raise InvalidExpression(f"variants={view!r}: expected one of {', '.join(map(repr, VIEWS))}")
+    declared = tuple(variants) if isinstance(variants, Mapping) else ()
+    locations = find_files(path, store)
+    open_ = partial(OpenFile, store=store, variants=declared, checksums=checksums)
+    if len(locations) == 1:
+        files = [open_(locations[0])]
+    else:
+        with ThreadPoolExecutor(max(threads or pa.cpu_count(), 8)) as pool:
+            files = list(pool.map(open_, locations))
+        for file in files:
+            file.close()  # many files may be many descriptors; each opens again when its turn comes
+    plan = make_plan(
+        files, projections, predicate, views=variants, strict=strict, timezone=timezone, check=True
+    )
+    return Scan(plan, batch_size=batch_size, threads=threads)
+
+
+def _growing(first_rows: int | None) -> Iterator[int]:
+    """Sizes of windows: soon something, then ever more at a time; without bound where none is asked for.
+
+    >>> sizes = _growing(5)
+    >>> [next(sizes) for _ in range(4)]
+    [5, 20, 80, 320]
+    """
+    size = first_rows or sys.maxsize
+    while True:
+        yield size
+        size = min(size * WINDOW_GROWTH, sys.maxsize)
+
+
+def _cut(task: Task, group: int, rows: Rows, sizes: Iterator[int]) -> Iterator[Window]:
+    """Windows small enough to hold: of single pages where a page index allows it, else of a stream."""
+    file = task.file
+    bounds = (*task.conditions, *task.outputs)
+    columns = task.columns(group, {reference for bound in bounds for reference in bound.references})
+    row_count = file.chunks.row_counts[group]
+    weight = sum(file.chunks.chunk(group, column).decoded_size for column in columns) / row_count
+    most = max(int(WINDOW_BYTES / weight), 1024) if weight else row_count
+    read, read_leaves = partial(file.read, group), partial(file.read_leaves, group)
+    first = next(sizes)
+    if rows.count <= min(most, first):
+        yield Window(task, group, _living(task, group, rows), read, read_leaves)
+    elif all(pages is not None for pages in file.pages([group], columns).values()):
+        for part in _split(rows.ranges, (min(most, size) for size in chain([first], sizes))):
+            yield Window(task, group, _living(task, group, Rows(part)), read, read_leaves)
+    else:
+        for span, arrays in file.stream(group, columns, min(most, max(first, STREAMED_ROWS))):
+            if inside := rows.within(span):
+                living = _living(task, group, Rows(inside))
+                yield Window(task, group, living, _from_memory(span, arrays), together=columns)
+
+
+def _living(task: Task, group: int, rows: Rows) -> Rows:
+    """The rows that were not deleted."""
+    if task.live is None:
+        return rows
+    first = sum(task.file.chunks.row_counts[:group])
+    return rows.masked(
+        pa.concat_arrays([task.live(first + start, first + stop) for start, stop in rows.ranges])
+    )
+
+
+def _split(ranges: Sequence[Range], sizes: Iterator[int]) -> Iterator[tuple[Range, ...]]:
+    """Ranges in portions of at most as many rows as `sizes` says.
+
+    >>> list(_split([(0, 5), (7, 9)], iter([3] * 4)))
+    [((0, 3),), ((3, 5), (7, 8)), ((8, 9),)]
+    """
+    portion: list[Range] = []
+    room = next(sizes)
+    for start, stop in ranges:
+        while start < stop:
+            step = min(room, stop - start)
+            portion.append((start, start + step))
+            start, room = start + step, room - step
+            if not room:
+                yield tuple(portion)
+                portion, room = [], next(sizes)
+    if portion:
+        yield tuple(portion)
+
+
+def _from_memory(
+    span: Range, arrays: dict[str, pa.Array]
+) -> Callable[[frozenset[int], Rows], dict[str, pa.Array]]:
+    def read(_: frozenset[int], rows: Rows) -> dict[str, pa.Array]:
+        return {name: rows.pick(array, (span,)) for name, array in arrays.items()}
+
+    return read
+
+
+def _job(file: OpenFile, finish: Callable[[Window], T], window: Window) -> tuple[OpenFile, T]:
+    return file, finish(window)
+
+
+def _rows_of(window: Window) -> pa.RecordBatch | None:
+    return window.batch() if window.filter().count else None
+
+
+def _count_of(window: Window) -> int:
+    return window.filter().count

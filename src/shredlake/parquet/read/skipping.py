@@ -1,0 +1,74 @@
+"""What need not be read: row groups by the footer's statistics, rows by the page index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shredlake.expr.ast import Column, Expr, Get
+from shredlake.expr.prune import may_match
+from shredlake.parquet.format.row_ranges import Rows, merge_ranges
+from shredlake.parquet.read.access import Access
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.statistics import (
+    Facts,
+    chunk_facts,
+    page_statistics,
+    row_group_statistics,
+    segments_of,
+)
+
+Accesses = Mapping[Column | Get, Access | None]
+
+
+def matching_row_groups(file: OpenFile, predicate: Expr, accesses: Accesses, timezone: str) -> list[int]:
+    """The row groups that can hold a match, by the footer."""
+    statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
+    keep = may_match(predicate, statistics, timezone=timezone)
+    return [group for group, kept in enumerate(keep.to_pylist()) if kept]
+
+
+def matching_rows(file: OpenFile, group: int, predicate: Expr, accesses: Accesses, timezone: str) -> Rows:
+    """The rows of a row group that can hold a match, by the page index; all where there is none."""
+    row_count = file.chunks.row_counts[group]
+    columns = page_columns(file, group, accesses)
+    pages = {column: pages for (_, column), pages in file.pages([group], columns).items()}
+    indexed = [index for index in pages.values() if index is not None]
+    if not indexed:
+        return Rows.all(row_count)
+    segments = segments_of(indexed, row_count)
+    statistics = page_statistics(
+        segments, pages, _whole(file, group, accesses), file.chunks.ordered_by_type, file.types, accesses
+    )
+    keep = may_match(predicate, statistics, timezone=timezone)
+    return Rows(
+        merge_ranges(segment for segment, kept in zip(segments, keep.to_pylist(), strict=True) if kept)
+    )
+
+
+def page_columns(file: OpenFile, group: int, accesses: Accesses) -> list[int]:
+    """The columns whose page index is worth a look: those that decide, where pages can differ."""
+    columns = set()
+    for access in accesses.values():
+        if access is not None and access.leaf is not None and access.leaf.column is not None:
+            columns |= {access.leaf.column, *access.residuals}
+        elif access is not None and not access.columns:
+            columns |= access.residuals
+    chunks = {column: file.chunks.chunk(group, column) for column in sorted(columns)}
+    return [column for column, chunk in chunks.items() if chunk.data_pages != 1 and not chunk.is_all_null]
+
+
+def _whole(file: OpenFile, group: int, accesses: Accesses) -> dict[int, Facts]:
+    """Facts of the whole row group, for columns without a page index."""
+    columns = {
+        column
+        for access in accesses.values()
+        if access is not None
+        for column in (*access.residuals, *([access.leaf.column] if access.leaf else []))
+        if column is not None
+    }
+    return {
+        column: chunk_facts(
+            file.chunks.chunk(group, column), file.leaves[column], file.chunks.ordered_by_type(column)
+        )
+        for column in columns
+    }

@@ -1,0 +1,51 @@
+"""Reading Parquet files in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.expr.ast import Expr, Projection
+from shredlake.parquet.io.source import Location
+from shredlake.parquet.read.scan import Views, scan_parquet
+
+
+def read_parquet(
+    path: Location | Sequence[Location],
+    columns: str | Sequence[str | Projection] | None = None,
+    where: str | Expr | None = None,
+    *,
+    strict: bool = False,
+    variants: Views = "variant",
+    batch_size: int | None = None,
+    threads: int | None = None,
+    timezone: str = "UTC",
+    store: Any = None,
+    checksums: bool = True,
+) -> pa.Table:
+    """Reads Parquet files, of whatever writer and layout.
+
+    `path` is a file, a directory, a glob, a URL, an open file or a list of these; with `store`, keys in an
+    obstore store or paths in a pyarrow file system. `columns` and `where` are Spark SQL (`v:user.id::bigint
+    AS id`); only the leaf columns that they need are read. A value that does not cast is null, or an error
+    with `strict`, which also refuses a Variant whose `value` and `typed_value` contradict each other.
+
+    `variants` says how whole Variant columns come out: "variant", "struct" (as the file has them) or
+    "json". A mapping says it by column, and tells that those columns are Variants where the file does not.
+
+    Pages that carry a checksum, as those of `write_parquet` do, are compared with it; `checksums=False`
+    spares that.
+
+    >>> import io, pyarrow as pa, pyarrow.parquet as pq
+    >>> file = io.BytesIO()
+    >>> pq.write_table(pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]}), file)
+    >>> read_parquet(file, columns=["name"], where="id > 1").to_pydict()
+    {'name': ['b', 'c']}
+    """
+    scan = scan_parquet(
+        path, columns, where, strict=strict, variants=variants, batch_size=batch_size, threads=threads,
+        timezone=timezone, store=store, checksums=checksums,
+    )  # fmt: skip
+    return scan.to_arrow()

@@ -1,0 +1,298 @@
+"""One window of rows of one file, from the first leaf read to the finished batch.
+
+The conditions come first, one after the other, the cheapest leading: each reads its leaves for the rows
+still in play and drops those that fail. What is to come out is read last, for the rows that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake import kernels
+from shredlake.errors import InvalidFile, ShredlakeError
+from shredlake.expr.ast import Cast, Column, Get, walk
+from shredlake.expr.evaluate import evaluate, matching
+from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.parquet.format.row_ranges import Rows
+from shredlake.parquet.legacy.columns import from_draft
+from shredlake.parquet.nested import replace_variants
+from shredlake.parquet.read.access import Access
+from shredlake.parquet.read.bind import Bound, Presence, Reference, Viewed, column_of
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.replace import Names
+from shredlake.variant.metadata import EMPTY_METADATA
+
+WORTH_DROPPING = 0.5
+"""As long as more than this share of the rows is left, copying them takes longer than judging all again."""
+
+Read = Callable[[frozenset[int], Rows], dict[str, pa.Array]]
+"""Leaves, and the rows to read of them; gives columns by their top-level names."""
+
+ReadLeaves = Callable[[frozenset[int], Rows], dict[int, pa.Array]]
+"""The same, each leaf without the structs around it."""
+
+Live = Callable[[int, int], pa.BooleanArray]
+"""For rows of a file, from and to, counted from its start: true where the row was not deleted."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every window of a file is asked."""
+
+    file: OpenFile
+    slots: Mapping[Reference, str]
+    accesses: Mapping[Reference, Access | None]
+    """What each reference reads."""
+    statistics: Mapping[Column | Get, Access | None]
+    """The same for the references of the condition as it was written."""
+    types: Mapping[Reference, pa.DataType]
+    """The type of each reference in the whole data set."""
+    conditions: Sequence[Bound]
+    outputs: Sequence[Bound]
+    schema: pa.Schema
+    strict: bool
+    timezone: str
+    dialect: Dialect = ARROW
+    """That of the engine that the values are for."""
+    live: Live | None = None
+    """Which rows of the file still count; None for all."""
+    indexes: bool = False
+    """Whether texts may come out as indexes into a dictionary, where the file has them so."""
+
+    def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
+        """The leaves that references read in a row group."""
+        chunks = self.file.chunks
+
+        def is_all_null(column: int) -> bool:
+            return chunks.chunk(group, column).is_all_null
+
+        found = (self.accesses[reference] for reference in references)
+        return frozenset().union(*(access.read(is_all_null) for access in found if access is not None))
+
+
+class Window:
+    """Some rows of one row group: what of them has been read, and what it meant."""
+
+    def __init__(
+        self,
+        task: Task,
+        group: int,
+        rows: Rows,
+        read: Read,
+        read_leaves: ReadLeaves | None = None,
+        together: frozenset[int] = frozenset(),
+    ) -> None:
+        """`together` are leaves that `read` gives all at once, whichever of them it is asked for."""
+        self.task = task
+        self.group = group
+        self.rows = rows
+        self._read = read
+        self._read_leaves = read_leaves
+        self._together = together
+        self._columns: dict[str, pa.Array] = {}
+        self._loaded: frozenset[int] = frozenset()
+        self._values: dict[Reference, pa.Array] = {}
+
+    def filter(self) -> Rows:
+        """The rows for which every condition is true."""
+        passed: pa.BooleanArray | None = None
+        for number, condition in enumerate(self.task.conditions):
+            mask = self.matching(condition)
+            passed = mask if passed is None else pc.and_(passed, mask)
+            later = self.task.conditions[number + 1 :]
+            if self._can_wait(later) and passed.true_count > WORTH_DROPPING * len(passed):
+                continue
+            bounds = [*later, *self.task.outputs]
+            self._keep(passed, frozenset().union(*(bound.references for bound in bounds)))
+            passed = None
+            if self.rows.count == 0:
+                break
+        return self.rows
+
+    def _can_wait(self, later: Sequence[Bound]) -> bool:
+        """Whether the rows that failed may take part in later conditions: these must not raise errors."""
+        nodes = [node for bound in later for node in (*bound.references, *walk(bound.expr))]
+        strict = self.task.strict or any(isinstance(node, Get | Cast) and node.strict for node in nodes)
+        return bool(later) and not strict
+
+    def batch(self) -> pa.RecordBatch:
+        """What is to come out, for the rows that are left."""
+        self._load(reference for output in self.task.outputs for reference in output.references)
+        arrays = [self._output(*one) for one in zip(self.task.outputs, self.task.schema, strict=True)]
+        if not arrays:
+            return rows_without_columns(self.rows.count)
+        if self.task.indexes:
+            return pa.RecordBatch.from_arrays(arrays, names=self.task.schema.names)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.task.schema)
+
+    def _output(self, output: Bound, field: pa.Field) -> pa.Array:
+        array = _one_array(self.evaluate(output))
+        if self.task.indexes and are_indexes(array.type, field.type):
+            return array
+        return _cast(array, field.type, f"{self.task.file.name}, {field.name}: ")
+
+    def evaluate(self, bound: Bound) -> pa.Array:
+        table, task = self._slots(bound), self.task
+        if isinstance(bound.expr, Column):
+            return table.column(0)
+        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
+
+    def matching(self, bound: Bound) -> pa.BooleanArray:
+        """Where a condition is true."""
+        table, task = self._slots(bound), self.task
+        mask = matching(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
+        return _one_array(mask)
+
+    def _slots(self, bound: Bound) -> pa.Table:
+        """What an expression reads, of every row."""
+        self._load(bound.references)
+        values = {self.task.slots[reference]: self.value(reference) for reference in bound.references}
+        return pa.table(values or {"rows": pa.nulls(self.rows.count)})
+
+    def value(self, reference: Reference) -> pa.Array:
+        """What a reference means in each row."""
+        if reference not in self._values:
+            try:
+                self._values[reference] = self._computed(reference)
+            except ShredlakeError as error:
+                place = f"{self.task.file.name}, row group {self.group}, {column_of(reference)}"
+                error.args = (f"{place}: {error}",)
+                raise
+        return self._values[reference]
+
+    def _load(self, references: Iterable[Reference]) -> None:
+        """Reads the leaves that are not read yet."""
+        wanted = [reference for reference in references if reference not in self._values]
+        direct = {reference: self._leaf(reference) for reference in wanted}
+        leaves = frozenset(column for column in direct.values() if column is not None)
+        if leaves and self._read_leaves is not None and self.rows.count:
+            found = self._read_leaves(leaves, self.rows)
+            self._values |= {one: found[column] for one, column in direct.items() if column is not None}
+            wanted = [reference for reference in wanted if direct[reference] is None]
+        missing = self.task.columns(self.group, wanted) - self._loaded
+        if missing:
+            missing |= self._together
+        if missing and self.rows.count:
+            columns = self._read(missing, self.rows)
+            self._columns = self.task.file.merged([self._columns, columns] if self._columns else [columns])
+        self._loaded |= missing
+
+    def _leaf(self, reference: Reference) -> int | None:
+        """The one leaf that is the reference, neither cast nor completed by others; not inside lists."""
+        access = self.task.accesses[reference]
+        leaf = access.leaf if isinstance(reference, Get) and access is not None else None
+        if leaf is None or leaf.column is None or leaf.repetition == "required":
+            return None
+        column, file = leaf.column, self.task.file
+        only = self.task.columns(self.group, [reference]) == {column}
+        as_it_is = file.types[column] == self.task.types[reference]
+        return column if only and as_it_is and column not in file.columns.repeated else None
+
+    def _keep(self, mask: pa.BooleanArray, wanted: frozenset[Reference]) -> None:
+        """Drops the rows that fail, and what was read but serves nothing that is still to come."""
+        self.rows = self.rows.masked(mask)
+        self._values = {
+            reference: value.filter(mask) for reference, value in self._values.items() if reference in wanted
+        }
+        open_ = [reference for reference in wanted if reference not in self._values]
+        if self.task.columns(self.group, open_) & self._loaded:
+            self._columns = {name: column.filter(mask) for name, column in self._columns.items()}
+        else:
+            self._columns, self._loaded = {}, frozenset()
+
+    def _computed(self, reference: Reference) -> pa.Array:
+        access = self.task.accesses[reference]
+        type_ = self.task.types[reference]
+        if access is None or self.rows.count == 0:
+            return null_rows(self.rows.count, type_)
+        if isinstance(reference, Get):
+            return self._got(reference, access, type_)
+        if access.place[0] not in self._columns:  # a group without columns: nothing tells its rows apart
+            return pa.nulls(self.rows.count, type_)
+        found = self._found(access.place)
+        if isinstance(reference, Presence):
+            return pc.if_else(pc.is_valid(found), pa.scalar(True), pa.scalar(None, pa.bool_()))
+        view = reference.view if isinstance(reference, Viewed) else "variant"
+        if view == "struct":
+            return _cast(found, type_)
+        columns = self.task.file.columns
+
+        def convert(column: pa.Array, place: Names) -> pa.Array:
+            whole = kernels.unshred(self._todays(column, place), strict=self.task.strict)
+            return kernels.to_json(whole) if view == "json" else whole
+
+        node = columns.schema.find(access.place)
+        return _cast(replace_variants(found, node, columns.all_variants, convert), type_)
+
+    def _got(self, reference: Get, access: Access, type_: pa.DataType) -> pa.Array:
+        columns = access.read(lambda column: column not in self._loaded)
+        if not columns:
+            return null_rows(self.rows.count, type_)
+        found = self._found(access.place)
+        leaf = access.leaf
+        if leaf is not None and columns == access.columns and leaf.repetition != "required":
+            typed = found
+            for name in leaf.path[len(access.place) :]:
+                typed = typed.field(name)
+            if typed.type == type_:
+                return typed
+        strict = self.task.strict if reference.strict is None else reference.strict
+        target = None if reference.type is None else reference.type.arrow
+        narrow = _with_metadata(self._todays(found, access.place))
+        timezone, dialect = self.task.timezone, self.task.dialect
+        return kernels.get(narrow, reference.path, target, strict=strict, timezone=timezone, dialect=dialect)
+
+    def _todays(self, column: pa.Array, place: Names) -> pa.Array:
+        """A Variant column in today's layout, whichever the file has."""
+        draft = place in self.task.file.columns.drafts
+        return from_draft(column, strict=self.task.strict) if draft else column
+
+    def _found(self, place: Names) -> pa.Array:
+        """A column, or a field of structs; null where a struct around it is."""
+        top = self._columns[place[0]] = self.task.file.plain(place[0], self._columns[place[0]])
+        return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
+
+
+def _with_metadata(column: pa.StructArray) -> pa.StructArray:
+    """A Variant column of which only some leaves were read, with a `metadata` that nobody will look at."""
+    if column.type.get_field_index("metadata") >= 0:
+        return column
+    metadata = pa.repeat(pa.scalar(EMPTY_METADATA, pa.binary()), len(column))
+    children = [metadata, *(column.field(at) for at in range(column.type.num_fields))]
+    fields = [pa.field("metadata", pa.binary(), nullable=False), *column.type]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(column))
+
+
+def rows_without_columns(count: int) -> pa.RecordBatch:
+    """A batch that has rows and nothing in them.
+
+    >>> rows_without_columns(3).num_rows
+    3
+    """
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+
+
+def are_indexes(type_: pa.DataType, texts: pa.DataType) -> bool:
+    """Whether a type is that of indexes into a dictionary of such texts."""
+    return bool(pa.types.is_dictionary(type_) and type_.value_type == texts)
+
+
+def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _cast(array: pa.Array, type_: pa.DataType, place: str = "") -> pa.Array:
+    """The array in the type of the scan; `place` leads the error where `value` does not add one."""
+    if array.type == type_:
+        return array
+    try:
+        return array.cast(type_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidFile(
+            f"{place}{array.type} can't be read as {type_}, the type in other files: {error}"
+        ) from error

@@ -1,0 +1,1 @@
+"""Writing files: the writer, arrangement of columns, encodings."""

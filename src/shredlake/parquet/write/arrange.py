@@ -1,0 +1,164 @@
+"""Arrow columns as a file wants them: every Variant, however deep, in the layout it is to be written in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake import kernels
+from shredlake.errors import InvalidSchema, MalformedVariant
+from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema
+from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns, unwrap
+from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
+
+Plan: TypeAlias = Mapping[Names, ShreddingSchema | None]
+"""How each Variant column is to be shredded; None for not at all."""
+
+_LEVELS = 99
+"""How deep pyarrow takes a Parquet schema to be, the root apart."""
+
+
+def stored_variant() -> pa.StructType:
+    """The type an unshredded Variant is written as: here, unlike in memory, `value` is required."""
+    return pa.struct(
+        [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
+    )
+
+
+def arrange(table: pa.Table, plan: Plan) -> pa.Table:
+    """The table with each Variant in it brought to the layout that `plan` says."""
+    return replace_columns(
+        table,
+        {
+            names: Replacement(
+                stored_variant() if schema is None else shredded_type(schema),
+                partial(arrange_variant, schema=schema, name=".".join(names)),
+            )
+            for names, schema in plan.items()
+        },
+    )
+
+
+def arrange_variant(array: pa.Array, schema: ShreddingSchema | None, name: str) -> pa.Array:
+    """One Variant column in its layout: unshredded where `schema` is None."""
+    if schema is None:
+        return _unshredded(array, name)
+    if shredding_schema(array.type) != schema or _has_null_groups(array):
+        array = kernels.shred(array, schema)
+    array = _conform(array, shredded_type(schema))
+    metadata = array.field("metadata")
+    if metadata.null_count == 0:
+        return array
+    parts = [_filled(metadata), *(array.field(i) for i in range(1, array.type.num_fields))]
+    return pa.StructArray.from_arrays(parts, fields=list(array.type), mask=pc.is_null(array))
+
+
+def _unshredded(array: pa.Array, name: str) -> pa.Array:
+    type_ = stored_variant()
+    parts = [_conform(array.field(field.name), field.type) for field in type_]
+    mask = pc.is_null(array)
+    lacking = pc.and_not(pc.or_(pc.is_null(parts[0]), pc.is_null(parts[1])), mask)
+    if pc.any(lacking).as_py():
+        row = pc.index(lacking, True).as_py()
+        raise MalformedVariant(
+            f"{name}, row {row}: neither NULL nor a Variant, its metadata or value is null; "
+            "a Variant null is the value 00"
+        )
+    return pa.StructArray.from_arrays([_filled(part) for part in parts], fields=list(type_), mask=mask)
+
+
+def _filled(array: pa.Array) -> pa.Array:
+    """A required column without nulls: pyarrow refuses them even where the parent is null."""
+    return array.fill_null(b"") if array.null_count else array
+
+
+def _has_null_groups(array: pa.StructArray) -> bool:
+    """Whether fields or elements of a shredded column are null as groups, as others may write them.
+
+    In our files these groups are required, and pyarrow would write what lies under the null.
+    """
+    at = array.type.get_field_index("typed_value")
+    if at < 0 or not pa.types.is_nested(array.type.field(at).type):
+        return False
+    typed = array.field(at)
+    fields = range(typed.type.num_fields)
+    groups = map(typed.field, fields) if pa.types.is_struct(typed.type) else [typed.values]
+    return any(group.null_count or _has_null_groups(group) for group in groups)
+
+
+def _conform(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """The same data in another spelling: fields in the order wanted, absent ones null, plain layouts."""
+    if array.type == type_:
+        return array
+    if pa.types.is_dictionary(array.type):
+        return _conform(array.dictionary_decode(), type_)
+    if pa.types.is_struct(type_):
+        present = {field.name for field in array.type}
+        parts = [
+            _conform(array.field(field.name), field.type)
+            if field.name in present
+            else null_rows(len(array), field.type)
+            for field in type_
+        ]
+        return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pc.is_null(array))
+    if pa.types.is_list(type_):
+        if not pa.types.is_list(array.type):
+            array = array.cast(pa.list_(array.type.value_field))
+        [values], wrap = unwrap(array)
+        return wrap([_conform(values, type_.value_type)], type_)
+    return array.cast(type_)
+
+
+def _check_depth(name: str, levels: int) -> None:
+    if levels > _LEVELS:
+        raise InvalidSchema(
+            f"the schema for {name} takes {levels} levels of a Parquet schema; pyarrow takes "
+            f"{_LEVELS}. Shred less deep: an object takes 2 levels, an array 3"
+        )
+
+
+def _levels(node: Node) -> int:
+    """Levels of a Parquet schema below a group: of objects typed_value and field, of arrays one more."""
+    match node:
+        case Object(fields):
+            return 2 + max((_levels(child) for _, child in fields), default=0)
+        case Array(element):
+            return 3 + _levels(element)
+    return 1
+
+
+def plan_shredding(
+    schema: pa.Schema,
+    shredding: Mapping[str, ShreddingSchema | str | None] | None,
+    variants: Collection[Names] | None = None,
+) -> dict[Names, ShreddingSchema | None]:
+    """How each Variant column is to be shredded. One that `shredding` does not name stays as it comes.
+
+    `variants` says which columns are Variants; without it, every column of a Variant's shape is one.
+
+    >>> from shredlake.kernels.arrow.types import variant
+    >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
+    >>> {".".join(names): str(schema) for names, schema in plan.items()}
+    {'v': 'struct<a bigint>', 'w': 'None'}
+    """
+    shaped = find_types(schema, is_variant)
+    found = {names: type_ for names, type_ in shaped.items() if variants is None or names in variants}
+    known = {".".join(names): names for names in found}
+    plan = {names: shredding_schema(type_) for names, type_ in found.items()}
+    for name, wanted in (shredding or {}).items():
+        if name not in known:
+            raise InvalidSchema(
+                f"there is no Variant column {name!r} to shred; there are: {', '.join(known) or 'none'}"
+            )
+        parsed = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
+        if parsed is not None and not isinstance(parsed.root, Untyped):
+            _check_depth(name, len(known[name]) + _levels(parsed.root))
+            plan[known[name]] = parsed
+        elif plan[known[name]] is not None:
+            raise InvalidSchema(f"{name} is shredded already: unshred it first to write it unshredded")
+    return plan

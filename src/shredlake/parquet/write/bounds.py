@@ -1,0 +1,53 @@
+"""A footer without the least and greatest of binary Variants: kilobytes that nobody can use.
+
+The format defines no order of Variants, so readers may skip nothing by the bounds of `metadata` and `value`;
+their count of nulls stays, which says whether anything is in `value` at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from shredlake.parquet.format.chunks import META_STATISTICS, Chunks
+from shredlake.parquet.format.footer import CHUNK_META, Footer
+from shredlake.parquet.format.thrift import Reader, Writer
+from shredlake.parquet.variant_columns import VariantColumn
+
+BOUNDS: Final = (1, 2, 5, 6, 7, 8)
+"""Fields of Statistics: max, min, max_value, min_value, and whether those two are exact."""
+
+
+def binary_leaves(columns: Iterable[VariantColumn]) -> Iterator[int]:
+    """The leaf columns that hold binary Variants or their metadata."""
+    for column in columns:
+        for leaf in (column.metadata, *(level.value for level in column.levels())):
+            if leaf is not None and leaf.column is not None:
+                yield leaf.column
+
+
+def without_bounds(footer: Footer, leaves: Iterable[int], name: str = "the file") -> Footer:
+    """The footer with no bounds of these leaf columns, everything else byte for byte as it was."""
+    chunks, wanted = Chunks(footer, name), sorted(leaves)
+    parts: list[bytes] = []
+    copied = 0
+    for group in range(len(chunks)):
+        for leaf in wanted:
+            chunk = chunks.chunk(group, leaf)
+            if chunk.is_all_null:
+                continue  # and so without bounds
+            reader = Reader(footer.raw, chunk.place)
+            tree = reader.struct()
+            meta = tree.struct(CHUNK_META)
+            statistics = meta.struct(META_STATISTICS) if meta else None
+            if statistics is None:
+                continue
+            for number in BOUNDS:
+                statistics.remove(number)
+            writer = Writer()
+            writer.struct(tree)
+            parts += [footer.raw[copied : chunk.place], bytes(writer.data)]
+            copied = reader.position
+    shorter = Footer(b"".join([*parts, footer.raw[copied:]]), footer.start)
+    shorter.__dict__["schema"] = footer.schema  # the same, and known already
+    return shorter

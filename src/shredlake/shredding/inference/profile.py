@@ -1,0 +1,283 @@
+"""What a Variant column holds, path by path: a summary that merges.
+
+```
+Profile ── root ─┬─ PathProfile "user" ─┬─ PathProfile "id"      in how many rows, how many bytes,
+                 │                      └─ PathProfile "name"    which types, ranges, scales, lengths,
+                 └─ PathProfile "tags" ─── PathProfile [*]       distinct values, order in the file
+```
+
+The profile of a union of rows is the merge of their profiles: counts, bytes, types, ranges, scales and
+lengths exactly, distinct values too (`hyperloglog.py`). Order in the file is sampled, every 64th
+value of a path against the one before, so a merge adds one comparison per seam. Memory is bounded: beyond
+`max_paths` paths, those in the fewest rows are dropped and counted in their parent (`other_count`,
+`other_bytes`, and still in `keys`); `missed` says how many rows a listed path may have lacked, or an unlisted
+one may have been in.
+
+`kernels.profile` makes profiles of Arrow columns; the bytes of one are in `profile_codec.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, TypeVar
+
+from shredlake.errors import InvalidValue
+from shredlake.shredding.inference import hyperloglog as distinct
+from shredlake.shredding.schema import ARRAY_ELEMENT, ArrayElement, Steps
+from shredlake.variant.types import VariantType
+
+MAX_PATHS: Final = 10_000
+"""Paths that a profile keeps, unless asked for more."""
+
+MAX_DEPTH: Final = 100
+"""Levels below which a profile does not look: deeper values count as a whole."""
+
+LONGEST_NAME: Final = 1000
+"""Bytes of a field's name; fields with longer ones are data, and counted in their parent."""
+
+STRIDE: Final = 64
+"""Every so many values of a path one is compared with the one before."""
+
+PREFIX: Final = 32
+"""Bytes of a text that count in such a comparison."""
+
+
+class Look(enum.Enum):
+    """What a string looks like. Only its shape counts: 2024-99-99 looks like a date."""
+
+    EMPTY = "empty"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    UUID = "uuid"
+    NUMBER = "number"
+
+
+OrderKey = float | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How values follow each other in the file, from samples: pairs that went up, down, or stayed."""
+
+    up: int
+    down: int
+    same: int
+    first: OrderKey
+    last: OrderKey
+
+    def then(self, later: Order) -> Order:
+        """The order of these values followed by later ones."""
+        up, down, same = compare(self.last, later.first)
+        return Order(
+            self.up + later.up + up,
+            self.down + later.down + down,
+            self.same + later.same + same,
+            self.first,
+            later.last,
+        )
+
+
+def compare(before: OrderKey, after: OrderKey) -> tuple[int, int, int]:
+    """(1, 0, 0) for a step up, (0, 1, 0) down, (0, 0, 1) neither; nothing where the two don't compare.
+
+    >>> compare(1.0, 2.0), compare(b"b", b"a"), compare(1.0, b"a")
+    ((1, 0, 0), (0, 1, 0), (0, 0, 0))
+    """
+    if isinstance(before, float) and isinstance(after, float):
+        return int(after > before), int(after < before), int(after == before)
+    if isinstance(before, bytes) and isinstance(after, bytes):
+        return int(after > before), int(after < before), int(after == before)
+    return 0, 0, 0
+
+
+@dataclass(frozen=True)
+class PathProfile:
+    """The values at one path, explicit nulls included, missing ones not."""
+
+    name: str | ArrayElement | None
+    """The last step of the path; None for the root."""
+    count: int = 0
+    rows: int = 0
+    size: int = 0
+    """Bytes of the encoded values, with all that they hold."""
+    missed: int = 0
+    types: Mapping[VariantType, int] = field(default_factory=dict)
+    ranged: int = 0
+    low: float = 0.0
+    """Of numbers; of days and microseconds where the values are dates and timestamps. Valid if `ranged`."""
+    high: float = 0.0
+    scales: Mapping[int, int] = field(default_factory=dict)
+    """Digits behind the point of ints and decimals ─▶ how many have so many."""
+    digits: Mapping[int, int] = field(default_factory=dict)
+    """Digits before the point of ints and decimals ─▶ how many have so many."""
+    text_bytes: int = 0
+    longest_text: int = 0
+    looks: Mapping[Look, int] = field(default_factory=dict)
+    elements: int = 0
+    shortest: int = 0
+    longest: int = 0
+    """Lengths of arrays, and the sum of them (`elements`)."""
+    order: Order | None = None
+    values: bytes = distinct.EMPTY
+    """Registers of the distinct scalars."""
+    keys: bytes = distinct.EMPTY
+    """Registers of the distinct names of fields."""
+    other_count: int = 0
+    other_bytes: int = 0
+    """Fields of objects here whose paths are not listed."""
+    children: tuple[PathProfile, ...] = ()
+    """Fields by name, then the elements of arrays."""
+
+    @cached_property
+    def by_name(self) -> dict[str | ArrayElement | None, PathProfile]:
+        """The children by name."""
+        return {child.name: child for child in self.children}
+
+    @property
+    def nulls(self) -> int:
+        """Explicit nulls."""
+        return self.types.get(VariantType.NULL, 0)
+
+    @property
+    def distinct(self) -> float:
+        """About how many different scalars."""
+        return distinct.estimate(self.values)
+
+    @property
+    def distinct_keys(self) -> float:
+        """About how many different field names, dropped ones included."""
+        return distinct.estimate(self.keys)
+
+    @property
+    def sortedness(self) -> float | None:
+        """1 where values only go up in the file, -1 where they only go down, 0 for no order; None unknown."""
+        if self.order is None or self.order.up + self.order.down < 8:
+            return None
+        return (self.order.up - self.order.down) / (self.order.up + self.order.down)
+
+    def merge(self, later: PathProfile, missed: int = 0, later_missed: int = 0) -> PathProfile:
+        """The values of both. A path that only one side lists may have been dropped by the other."""
+        names = sorted(self.by_name.keys() | later.by_name.keys(), key=_name_order)
+        children = []
+        for name in names:
+            one, other = self.by_name.get(name), later.by_name.get(name)
+            if one is not None and other is not None:
+                children.append(one.merge(other, missed, later_missed))
+            elif one is not None:
+                children.append(one._lacking(later_missed))
+            elif other is not None:
+                children.append(other._lacking(missed))
+        return PathProfile(
+            self.name,
+            self.count + later.count,
+            self.rows + later.rows,
+            self.size + later.size,
+            self.missed + later.missed,
+            _sum(self.types, later.types),
+            self.ranged + later.ranged,
+            min(side.low for side in (self, later) if side.ranged or not (self.ranged or later.ranged)),
+            max(side.high for side in (self, later) if side.ranged or not (self.ranged or later.ranged)),
+            _sum(self.scales, later.scales),
+            _sum(self.digits, later.digits),
+            self.text_bytes + later.text_bytes,
+            max(self.longest_text, later.longest_text),
+            _sum(self.looks, later.looks),
+            self.elements + later.elements,
+            min((side.shortest for side in (self, later) if VariantType.ARRAY in side.types), default=0),
+            max(self.longest, later.longest),
+            self.order.then(later.order) if self.order and later.order else self.order or later.order,
+            distinct.merge(self.values, later.values),
+            distinct.merge(self.keys, later.keys),
+            self.other_count + later.other_count,
+            self.other_bytes + later.other_bytes,
+            tuple(children),
+        )
+
+    def _lacking(self, missed: int) -> PathProfile:
+        """This path, where another profile that may have dropped it joins."""
+        if not missed:
+            return self
+        children = tuple(child._lacking(missed) for child in self.children)
+        return replace(self, missed=self.missed + missed, children=children)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The summary of a Variant column.
+
+    >>> from shredlake.shredding.inference.profile_reference import profile_values
+    >>> from shredlake.variant.value import Variant
+    >>> profile = profile_values([Variant.of({"a": 1}), Variant.of({"a": "x"}), None])
+    >>> profile.rows, profile.at("a").rows, sorted(kind.value for kind in profile.at("a").types)
+    (3, 2, ['int8', 'string'])
+    >>> both = profile.merge(profile)
+    >>> both.rows, both.at("a").rows, Profile.from_bytes(both.to_bytes()) == both
+    (6, 4, True)
+    """
+
+    rows: int
+    nulls: int
+    metadata_bytes: int
+    missed: int
+    root: PathProfile
+
+    def at(self, *steps: str | ArrayElement) -> PathProfile:
+        """The values at a path, given step by step; a KeyError where there are none."""
+        node = self.root
+        for step in steps:
+            node = node.by_name[step]
+        return node
+
+    def paths(self) -> Iterator[tuple[Steps, PathProfile]]:
+        """Every path, parents first."""
+        waiting: list[tuple[Steps, PathProfile]] = [((), self.root)]
+        while waiting:
+            steps, node = waiting.pop()
+            yield steps, node
+            waiting.extend(
+                ((*steps, child.name), child) for child in reversed(node.children) if child.name is not None
+            )
+
+    def merge(self, *later: Profile) -> Profile:
+        """The profile of these rows followed by later ones."""
+        merged = self
+        for other in later:
+            merged = Profile(
+                merged.rows + other.rows,
+                merged.nulls + other.nulls,
+                merged.metadata_bytes + other.metadata_bytes,
+                merged.missed + other.missed,
+                merged.root.merge(other.root, merged.missed, other.missed),
+            )
+        return merged
+
+    def to_bytes(self) -> bytes:
+        """A compact form, to send between processes."""
+        from shredlake.shredding.inference.profile_codec import encode
+
+        return encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Profile:
+        """What `to_bytes` made; an InvalidValue where the bytes are damaged or something else."""
+        from shredlake.shredding.inference.profile_codec import decode
+
+        try:
+            return decode(data)
+        except (ValueError, LookupError, OverflowError, struct.error) as error:
+            raise InvalidValue(f"these {len(data)} bytes are not a profile: {error}") from error
+
+
+def _name_order(name: str | ArrayElement | None) -> tuple[bool, str]:
+    return (name is ARRAY_ELEMENT, "" if name is ARRAY_ELEMENT else str(name))
+
+
+Key = TypeVar("Key")
+
+
+def _sum(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}

@@ -1,0 +1,196 @@
+"""Between Spark and Arrow: types, batches as Spark's workers must hand them over, addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from shredlake.delta.schema.types import DeltaType, Field, Struct, schema_json
+from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
+from shredlake.errors import InvalidExpression
+from shredlake.expr.types import DataType
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.casts.invalid_utf8 import decoded
+from shredlake.spark.worker import settle_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType as SparkType
+    from pyspark.sql.types import StructType
+
+Task = TypeVar("Task")
+
+NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
+"""Types of ours that have no column type in every supported Spark."""
+
+SCHEMA_NAMES: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+"""Spark's names of types in schemas, where they are not those of SQL."""
+
+HADOOP_SCHEMES: Final = {"s3": "s3a", "gs": "gs", "az": "abfss", "abfs": "abfss"}
+
+
+def spark_type(kind: DataType | DeltaType) -> SparkType:
+    """The Spark type of an expression or of a column of a Delta schema.
+
+    >>> from shredlake.expr.types import BIGINT
+    >>> spark_type(BIGINT).simpleString(), spark_type("variant").simpleString()
+    ('bigint', 'variant')
+    """
+    from pyspark.sql.types import StructType
+
+    if not isinstance(kind, DataType):
+        # Delta writes its schemas as Spark does.
+        return StructType.fromJson(json.loads(schema_json(Struct((Field("c", kind),))))).fields[0].dataType
+    if kind.name in NOT_IN_SPARK:
+        raise InvalidExpression(f"Spark has no columns of type {kind.name}: read the path as string instead")
+    if "<" in kind.name:
+        return StructType.fromDDL(f"c {kind.name}").fields[0].dataType
+    # Not by DDL, which needs a session: the names of plain types in schemas differ for integers alone.
+    plain = {"name": "c", "type": SCHEMA_NAMES.get(kind.name, kind.name), "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [plain]}).fields[0].dataType
+
+
+def spark_batch(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
+    """A batch as Spark expects it of a worker: a Variant is a struct of value, then metadata, by position."""
+    return pa.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=list(names))
+
+
+def from_tasks(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    work: Callable[[Task], Iterator[pa.RecordBatch]],
+    schema: StructType,
+) -> DataFrame:
+    """The rows that the workers make of the tasks, each in a partition of its own."""
+    names = schema.names
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_in()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in work(tasks[number]):
+                    yield spark_batch(rows.columns, names)
+
+    # A range of n rows in n partitions: partition i holds the row i, and so the task i.
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
+
+
+def _for_spark(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if is_variant(kind):
+        fields = [
+            pa.field("value", pa.binary(), nullable=False),
+            pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
+        ]
+        # Under a NULL both parts are there, empty: the fields themselves may not be null.
+        value, metadata = (column.field(name).fill_null(b"") for name in ("value", "metadata"))
+        return pa.StructArray.from_arrays([value, metadata], fields=fields, mask=column.is_null())
+    return _rebuilt(column, _for_spark)
+
+
+def _rebuilt(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """The column with its parts changed, if it has any."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        children = [change(child) for child in column.flatten()]
+        fields = [pa.field(old.name, new.type) for old, new in zip(kind, children, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=fields, mask=column.is_null())
+    if pa.types.is_list(kind):
+        values = change(column.values)
+        return pa.ListArray.from_arrays(
+            column.offsets,
+            values,
+            type=pa.list_(values.type),
+            mask=column.is_null() if column.null_count else None,
+        )
+    if pa.types.is_map(kind):
+        keys, items = change(column.keys), change(column.items)
+        return pa.MapArray.from_arrays(
+            column.offsets, keys, items, mask=column.is_null() if column.null_count else None
+        )
+    return column
+
+
+def from_spark(column: pa.Array) -> pa.Array:
+    """A column as Spark hands it to a worker, with its Variants in our order."""
+    kind = column.type
+    if is_variant(kind):
+        fields = [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary())]
+        parts = [column.field(field.name).fill_null(b"") for field in fields]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
+    return _rebuilt(column, from_spark) if _holds_variant(kind) else column
+
+
+def _holds_variant(kind: pa.DataType) -> bool:
+    inner = (kind.field(index).type for index in range(kind.num_fields))
+    return is_variant(kind) or any(_holds_variant(one) for one in inner)
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """All rows of a frame as an Arrow table, which Arrow takes for valid: with all texts in UTF-8.
+
+    Spark's own `toArrow` hands out any bytes, and refuses Variants that are NULL.
+    """
+    from pyspark.sql.types import BinaryType, StructField, StructType, VariantType
+
+    plain = StructType([StructField("metadata", BinaryType()), StructField("value", BinaryType())])
+
+    def without_variants(kind: SparkType) -> SparkType:
+        text = kind.json().replace(VariantType().json(), plain.json())
+        return StructType.fromJson({"type": "struct", "fields": [
+            {"name": "c", "type": json.loads(text), "nullable": True, "metadata": {}}
+        ]}).fields[0].dataType  # fmt: skip
+
+    schema = StructType(
+        [StructField(item.name, without_variants(item.dataType)) for item in frame.schema.fields]
+    )
+    if [item.dataType for item in schema] != [item.dataType for item in frame.schema]:
+
+        def convert(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                columns = [from_spark(column) for column in batch.columns]
+                yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+        frame = frame.mapInArrow(convert, schema)
+    found = frame.toArrow()
+    return pa.table(
+        [_in_utf8(from_spark(column.combine_chunks())) for column in found.columns], names=found.column_names
+    )
+
+
+def _in_utf8(column: pa.Array) -> pa.Array:
+    """The column itself, unless it has texts that are not: those as Java prints them."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        return decoded(column) if is_text else _rebuilt(column, _in_utf8)
+    return column
+
+
+def hadoop_path(storage: Storage, path: str) -> str:
+    """Where Spark finds a file of the log: decoded, with Hadoop's scheme. It is no pattern: see `relations`.
+
+    >>> hadoop_path(Storage("s3://bucket/events"), "day=2024-01-01/a%20b.parquet")
+    's3a://bucket/events/day=2024-01-01/a b.parquet'
+    >>> hadoop_path(Storage("/data/my table"), "a.parquet")
+    'file:///data/my table/a.parquet'
+    >>> hadoop_path(Storage("/data"), "file:/b%20c.parquet")
+    'file:///b c.parquet'
+    """
+    if is_absolute(path):
+        address = unquote(path)
+    elif storage.is_local:
+        address = f"{storage.local_root}/{decode_path(path)}"
+    else:
+        address = f"{storage.uri}/{decode_path(path)}"
+    scheme, colon, rest = address.partition(":")
+    if not colon or address.startswith("/"):
+        scheme, rest = "file", address
+    if scheme == "file":
+        rest = "//" + "/" + rest.lstrip("/")
+    return f"{HADOOP_SCHEMES.get(scheme, scheme)}:{rest}"

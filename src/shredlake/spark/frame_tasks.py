@@ -1,0 +1,140 @@
+"""What workers do for an ingest that passes through Spark SQL: parse documents, then write finished rows.
+
+```
+batches of the frame ─ Parse ─▶ Variant + place and reason ─ Spark SQL ─▶ Write ─▶ files, rejects, counts
+splits of text ─── ParseText ─┘
+```
+
+Between the two every row carries, in columns of its own, what a rejects table would say of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.read.conform import conform
+from shredlake.delta.write.constraints import Constraints, shown
+from shredlake.errors import ConstraintViolation
+from shredlake.jobs.parse_task import (
+    Parsing,
+    TaskResult,
+    WriteJob,
+    parsed_pieces,
+    rows_of,
+    variants_of,
+    write_tables,
+)
+from shredlake.jobs.rejects import REJECTS_SCHEMA, Staging
+from shredlake.jobs.sources import Split
+from shredlake.kernels.arrow.types import variant
+from shredlake.spark.arrow import from_spark, spark_batch
+
+DOCUMENT: Final = "__document"
+"""The parsed document, until it gets the name that it has in the table."""
+
+REJECT: Final = "__reject_"
+"""Prefix of the columns that say where a row came from and why it was refused, if it was."""
+
+HELD: Final = "__held_"
+"""Prefix of the columns that say whether a row meets a demand of the table."""
+
+REJECT_COLUMNS: Final = tuple(REJECT + name for name in REJECTS_SCHEMA.names)
+REJECT_DDL: Final = (
+    f"{REJECT}file string, {REJECT}line bigint, {REJECT}offset bigint, "
+    f"{REJECT}reason string, {REJECT}raw binary"
+)
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Turns the documents of a frame's batches into Variants; other columns go along."""
+
+    document: str
+    others: tuple[str, ...]
+    parsing: Parsing
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            column, rejects = variants_of(from_spark(batch.column(self.document)), self.parsing)
+            others = [batch.column(name) for name in self.others]
+            names = [*self.others, DOCUMENT, *REJECT_COLUMNS]
+            yield spark_batch([*others, column, *_arrays(rejects)], names)
+
+
+@dataclass(frozen=True)
+class ParseText:
+    """Reads and parses splits of text; the frame only says which."""
+
+    tasks: Sequence[Sequence[Split]]
+    parsing: Parsing
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = [DOCUMENT, *REJECT_COLUMNS]
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for split in self.tasks[number]:
+                    for piece in parsed_pieces(split, self.parsing):
+                        for rows in piece.column.chunks:
+                            nothing = [pa.nulls(len(rows), item.type) for item in REJECTS_SCHEMA]
+                            yield spark_batch([rows, *nothing], names)
+                        if piece.rejects.num_rows:
+                            empty = pa.nulls(piece.rejects.num_rows, variant())
+                            yield spark_batch([empty, *_arrays(piece.rejects)], names)
+
+
+def _arrays(table: pa.Table) -> list[pa.Array]:
+    return [column.combine_chunks() for column in table.columns]
+
+
+@dataclass(frozen=True)
+class Write:
+    """Writes the finished rows of one partition, or refuses them."""
+
+    job: WriteJob
+    demands: tuple[str, ...]
+    """What each of the HELD columns stands for, for people."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rejects = Staging(self.job.rejects)
+        documents = 0
+
+        def tables() -> Iterator[pa.Table]:
+            nonlocal documents
+            for batch in batches:
+                documents += batch.num_rows
+                table = pa.table([from_spark(column) for column in batch.columns], names=batch.schema.names)
+                refused = pc.is_valid(table.column(REJECT + "reason"))
+                bad = table.filter(refused).select(list(REJECT_COLUMNS))
+                rejects.take(bad.rename_columns(REJECTS_SCHEMA.names))
+                good = table.filter(pc.invert(refused)) if bad.num_rows else table
+                if good.num_rows:
+                    yield self._finished(good)
+
+        try:
+            adds = write_tables(self.job.files, tables())
+            staged = rejects.close()
+        except BaseException:
+            rejects.abort()
+            raise
+        result = TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged)
+        yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
+
+    def _finished(self, table: pa.Table) -> pa.Table:
+        """The rows with the table's columns and types, all demands met."""
+        extra = [name for name in table.column_names if name.startswith((REJECT, HELD))]
+        schema = self.job.files.spec.schema
+        rows = conform(table.drop_columns(extra), schema)
+        for index, demand in enumerate(self.demands):
+            broken = pc.index(table.column(f"{HELD}{index}"), False).as_py()
+            if broken >= 0:
+                raise ConstraintViolation(
+                    f"{self.job.files.spec.storage.uri}: a row breaks {demand}: {shown(rows, broken)}. "
+                    "Nothing was committed"
+                )
+        Constraints(schema, ()).enforce(rows, None)  # NOT NULL, at all depths
+        return rows

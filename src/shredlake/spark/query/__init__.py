@@ -1,0 +1,1 @@
+"""Queries on Spark: planned by us, executed by Spark."""

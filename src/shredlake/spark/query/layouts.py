@@ -1,0 +1,94 @@
+"""How each file shreds its Variants: from the log where we wrote it, from the footer where others did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from sys import intern
+from typing import TYPE_CHECKING, Final
+
+from shredlake.caches import LruCache
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.storage.storage import Storage, decode_path
+from shredlake.delta.write.data_files import LAYOUT_TAG
+from shredlake.delta.write.layout import variant_places
+from shredlake.jobs.engine import LocalEngine
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.variant_columns import ColumnLayout, Level, layout_json, parse_layout_json
+from shredlake.spark.engine import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Layout = dict[str, ColumnLayout]
+"""By the Variant's physical name; a Variant that is not shredded is absent."""
+
+ENOUGH_FOR_SPARK = 200
+"""From this many footers on, Spark's workers read them; below, threads of the driver are faster."""
+
+_remembered: Final[LruCache[tuple[str, str, int, int], str]] = LruCache(100_000, "layouts of files")
+"""Layouts that were read from footers, as text, by table and file. A data file never changes."""
+
+
+class FileLayouts:
+    """The layouts of files of one table."""
+
+    def __init__(self, spark: SparkSession | None, snapshot: Snapshot) -> None:
+        self._spark, self._snapshot = spark, snapshot
+        self._parsed: dict[str, Layout] = {}
+
+    def of(self, adds: Sequence[Add]) -> list[Layout]:
+        """One layout per file, in order; footers are read where the log does not say, and remembered."""
+        uri = self._snapshot.storage.uri
+        # Size and time tell the files of a table that was made again, by others under the same names.
+        keys = [(uri, add.path, add.size, add.modification_time) for add in adds]
+        texts = [
+            (add.tags or {}).get(LAYOUT_TAG) or _remembered.find(key)
+            for key, add in zip(keys, adds, strict=True)
+        ]
+        unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
+        found: dict[tuple[str, str, int, int], str] = {}
+        if unknown:
+            variants = tuple(place.groups for place in variant_places(self._snapshot.schema))
+            storage = self._snapshot.storage
+            engine = (
+                SparkEngine(self._spark)
+                if self._spark is not None and len(unknown) >= ENOUGH_FOR_SPARK
+                else LocalEngine()
+            )
+            read = engine.run(unknown, lambda key: footer_layout(storage, key[1], variants))
+            for key, text in zip(unknown, read, strict=True):
+                # Most files have the same text: one copy of it is kept.
+                found[key] = _remembered.put(key, intern(text))
+        return [self._parse(text or found[key]) for key, text in zip(keys, texts, strict=True)]
+
+    def _parse(self, text: str) -> Layout:
+        """Files of one job have one description, so it is parsed once."""
+        if text not in self._parsed:
+            self._parsed[text] = parse_layout_json(text)
+        return self._parsed[text]
+
+
+def footer_layout(storage: Storage, path: str, variants: Iterable[tuple[str, ...]]) -> str:
+    """The description of a file that has none in the log, made from its footer.
+
+    A residual counts as empty only where every row group's statistics say that all of it is null.
+    """
+    location, store = storage.source(decode_path(path))
+    file = OpenFile(location, store, variants=variants, exact=True)
+    try:
+        columns: Layout = {}
+        for column in file.columns.variants.values():
+            if column.schema is not None:
+                residual = frozenset(level.path for level in column.levels() if not _is_empty(file, level))
+                columns[column.name] = ColumnLayout(column.schema, residual)
+        return layout_json(columns)
+    finally:
+        file.close()
+
+
+def _is_empty(file: OpenFile, level: Level) -> bool:
+    leaf = None if level.value is None else level.value.column
+    return leaf is None or all(
+        file.chunks.chunk(group, leaf).is_all_null for group in range(len(file.chunks))
+    )

@@ -1,0 +1,271 @@
+"""How the files of one layout serve a path: as a plain column that Spark reads, or through our own reader.
+
+| the path leads to                           | in the file                                     | served as |
+|---------------------------------------------|-------------------------------------------------|-----------|
+| a typed leaf whose `value` is empty         | every value is in `typed_value`                 | TYPED     |
+| a typed leaf whose `value` holds something  | most values in `typed_value`, some in `value`   | MIXED     |
+| nothing shredded, under an empty `value`    | no value at all                                 | ABSENT    |
+| anything else                               | inside a `value`, or of a type Spark can't read | WORKER    |
+
+TYPED, MIXED and ABSENT are columns of the file, so Spark prunes to the leaf and pushes filters
+down to row groups and pages. WORKER is read by the Python worker with pyarrow and our kernels.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or, name_parts
+from shredlake.parquet.variant_columns import ColumnLayout
+from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
+from shredlake.spark.columns import Names
+from shredlake.variant.types import VariantType
+
+
+class Service(enum.Enum):
+    """Who answers for a path."""
+
+    TYPED = "typed"
+    MIXED = "typed, and some rows from value"
+    ABSENT = "always null"
+    WORKER = "read by the worker"
+
+
+@dataclass(frozen=True)
+class Served:
+    """How one path is answered from the files of one layout."""
+
+    service: Service
+    typed: Names = ()
+    """The column that holds the value of a typed row, and its type in Spark."""
+    typed_ddl: str = ""
+    cast: str = ""
+    """What makes the wanted type of it: `cast`, `try_cast`, or nothing."""
+    may_fail: bool = False
+    """Whether a typed row may have a value that does not cast, and that is to be an error."""
+    residual: Names = ()
+    """The `value` beside it, where a row may be stored instead."""
+    never_null: frozenset[Names] = field(default=frozenset(), compare=False)
+    """The groups on the way to it that are there wherever the group above them is."""
+    reason: str = ""
+    """Why it is not simply TYPED, for `explain()`."""
+
+
+NATIVE: Final = frozenset(VariantType) - {
+    VariantType.NULL,
+    VariantType.TIME,
+    VariantType.UUID,
+    VariantType.TIMESTAMP_NANOS,
+    VariantType.TIMESTAMP_NTZ_NANOS,
+    VariantType.OBJECT,
+    VariantType.ARRAY,
+}
+"""The types of leaves that every supported Spark reads as plain columns."""
+
+INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+DECIMALS: Final = ("decimal",)
+NUMBERS: Final = (*INTEGERS, *DECIMALS)
+
+# Casts for which Spark's own CAST of a plain column is what variant_get does with the value in it.
+# Not here: decimals to text (a Variant drops trailing zeros), and whatever the tests have not compared.
+SAME_CAST: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(INTEGERS, (*INTEGERS, "decimal", "float", "double", "string")),
+    "decimal": (*INTEGERS, "decimal", "float", "double"),
+    "float": ("float", "double", "string"),
+    "double": ("double", "string"),
+    "boolean": ("boolean", "string"),
+    "string": ("string", *INTEGERS, "decimal", "float", "double", "date", "timestamp", "timestamp_ntz"),
+    "binary": ("binary", "string"),
+    "date": ("date", "string"),
+    "timestamp": ("timestamp",),
+    "timestamp_ntz": ("timestamp_ntz",),
+}
+
+
+def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
+    """Plans one path over files of one layout; `column` is the Variant's physical name, dotted.
+
+    >>> from shredlake.expr.parse import parse_columns
+    >>> from shredlake.shredding.schema import ShreddingSchema
+    >>> schema = ShreddingSchema.parse("struct<user struct<id bigint>, kind string>")
+    >>> layout = ColumnLayout(schema, frozenset({"$['user']['id']"}))
+    >>> def show(sql):
+    ...     [projection] = parse_columns([sql])
+    ...     served = serve(projection.expr, "v", layout)
+    ...     return served.service.name, ".".join(served.typed), served.cast
+    >>> show("v:kind::string")
+    ('TYPED', 'v.typed_value.kind.typed_value', '')
+    >>> show("v:user.id::int")
+    ('MIXED', 'v.typed_value.user.typed_value.id.typed_value', 'try_cast')
+    >>> show("v:nowhere::int")[0], show("v:user::string")[0]
+    ('ABSENT', 'WORKER')
+    """
+    if layout is None:
+        return Served(Service.WORKER, reason=f"{get.column} is not shredded")
+    if get.type is None:
+        return Served(Service.WORKER, reason=f"{get.path} is asked for as a Variant")
+    names: list[str | int] = list(name_parts(column))
+    node: Node = layout.schema.root
+    steps: Steps = ()
+    objects = layout.objects or ()
+    never_null = {tuple(names)} if len(names) == 1 and "$" in objects else set()
+    for step in get.path.steps:
+        child = _child(node, step)
+        if child is None:
+            return _inside_value(get, steps, layout)
+        if isinstance(node, Object) and _collides(node, str(step)):
+            return Served(Service.WORKER, reason=f"{get.path}: Spark does not tell names apart by case")
+        if isinstance(step, str) and not step:
+            return Served(Service.WORKER, reason=f"{get.path}: Spark has no empty names")
+        if node_path(steps) in objects:
+            never_null.add((*names, "typed_value"))
+        names += ["typed_value", step]
+        if layout.objects is not None and isinstance(step, str):
+            never_null.add(tuple(names))
+        node = child
+        steps = (*steps, ARRAY_ELEMENT if isinstance(step, int) else step)
+    if not isinstance(node, Scalar):
+        if isinstance(node, (Object, Array)):
+            return Served(Service.WORKER, reason=f"{get.path} is an object or array here, cast as a whole")
+        return _inside_value(get, steps, layout)
+    if node.type not in NATIVE:
+        return Served(Service.WORKER, reason=f"{get.path} is stored as {node_ddl(node)}, which Spark lacks")
+    have, want = node_ddl(node), get.type.name
+    if have != want and family(want) not in SAME_CAST[family(have)]:
+        return Served(Service.WORKER, reason=f"{get.path} is {have}, read as {want}")
+    # A CAST that can fail does not do so outside of ANSI mode; one that can't is better understood by Spark.
+    sure = always_casts(have, want)
+    cast = "" if have == want else "cast" if sure else "try_cast"
+    mixed = node_path(steps) in layout.residual
+    return Served(
+        Service.MIXED if mixed else Service.TYPED,
+        (*names, "typed_value"),
+        have,
+        cast,
+        bool(get.strict) and not sure,
+        (*names, "value") if mixed else (),
+        frozenset(never_null),
+        f"{get.path} is mixed" if mixed else "",
+    )
+
+
+def _inside_value(get: Get, steps: Steps, layout: ColumnLayout) -> Served:
+    """A path that ends above all shredded columns lives in the `value` of the deepest level on its way."""
+    if node_path(steps) in layout.residual:
+        return Served(Service.WORKER, reason=f"{get.path} is not shredded")
+    return Served(Service.ABSENT)
+
+
+def _child(node: Node, step: str | int) -> Node | None:
+    if isinstance(node, Object) and isinstance(step, str):
+        return dict(node.fields).get(step)
+    if isinstance(node, Array) and isinstance(step, int):
+        return node.element
+    return None
+
+
+def _collides(node: Object, name: str) -> bool:
+    return sum(other.casefold() == name.casefold() for other, _ in node.fields) > 1
+
+
+def family(ddl: str) -> str:
+    """A type without its parameters."""
+    return ddl.partition("(")[0]
+
+
+DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""Digits of the largest numbers."""
+
+
+def always_casts(have: str, want: str) -> bool:
+    """Whether every value of one type has one in the other.
+
+    >>> always_casts("int", "bigint"), always_casts("bigint", "int"), always_casts("int", "decimal(12,2)")
+    (True, False, True)
+    """
+    source, target = family(have), family(want)
+    if have == want or (target in ("float", "double") and source not in ("string",)):
+        return True
+    if target == "string":
+        return source in (*INTEGERS, "float", "double", "boolean", "date", "binary")
+    if source in INTEGERS and target in INTEGERS:
+        return INTEGERS.index(source) <= INTEGERS.index(target)
+    if target == "decimal":
+        precision, scale = _parameters(want)
+        if source in INTEGERS:
+            return precision - scale >= DIGITS[source]
+        if source == "decimal":
+            own_precision, own_scale = _parameters(have)
+            return scale >= own_scale and precision - scale >= own_precision - own_scale
+    return False
+
+
+def _parameters(ddl: str) -> tuple[int, int]:
+    precision, scale = ddl.partition("(")[2].rstrip(")").split(",")
+    return int(precision), int(scale)
+
+
+def read_schema(columns: Mapping[Names, Any], never_null: Collection[Names] = ()) -> dict[str, Any]:
+    """The schema of a read that touches these columns and nothing else, as Spark writes schemas in JSON.
+
+    Columns have their types in that form. Spark would replace `${env:HOME}` in DDL, also within names.
+
+    >>> read = read_schema({("v", "typed_value", 0, "typed_value"): "long"}, [("v",)])
+    >>> StructType = __import__("pyspark.sql.types").sql.types.StructType
+    >>> StructType.fromJson(read).simpleString(), read["fields"][0]["nullable"]
+    ('struct<v:struct<typed_value:array<struct<typed_value:bigint>>>>', False)
+    """
+    tree: dict[str | int, Any] = {}
+    for names, kind in columns.items():
+        below = tree
+        for name in names[:-1]:
+            below = below.setdefault(0 if isinstance(name, int) else name, _Group())
+        below[names[-1]] = kind
+
+    def render(node: Any, way: Names) -> Any:
+        if not isinstance(node, _Group):
+            return node
+        if 0 in node:
+            return {"type": "array", "elementType": render(node[0], (*way, 0)), "containsNull": True}
+        return struct(node, way)
+
+    def struct(node: Mapping[str | int, Any], above: Names) -> dict[str, Any]:
+        return {"type": "struct", "fields": [
+            {
+                "name": name,
+                "type": render(child, (*above, name)),
+                "nullable": (*above, name) not in never_null,
+                "metadata": {},
+            }
+            for name, child in node.items()
+        ]}  # fmt: skip
+
+    return struct(tree, ())
+
+
+class _Group(dict[str | int, Any]):
+    """Columns of a file below one name."""
+
+
+def is_false_of_null(node: Expr) -> bool:
+    """Whether an expression of such nodes alone is never true of a null."""
+    if isinstance(node, Compare):
+        return node.op != "<=>"
+    return isinstance(node, And | Or | In | Column | Get | Literal)
+
+
+def is_narrowed(ref: Column | Get, group: Mapping[Get, Served]) -> bool:
+    """Whether the path is a whole column of integers, read as narrower ones."""
+    served = group.get(ref) if isinstance(ref, Get) else None
+    return (
+        isinstance(ref, Get)
+        and served is not None
+        and ref.type is not None
+        and served.typed_ddl in INTEGERS
+        and ref.type.name in INTEGERS
+        and not always_casts(served.typed_ddl, ref.type.name)
+        and not any(isinstance(name, int) for name in served.typed)
+    )
