@@ -4,7 +4,8 @@
                                               └────▶ deferred              rows for the table in cast.py
 
 Rows resemble each other: each step remembers at which place in the object it found its name last, and looks
-there first. Only if another name stands there are the object's names searched.
+there first. Only if another name stands there are the object's names searched. A name that a row's dictionary
+lacks, or an object of that dictionary, is not searched again while they stay the same.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
@@ -64,15 +65,19 @@ from shredlake.kernels.compiled.variant cimport (
     Slice,
     element_at,
     field_at,
-    find_field,
     id_at,
     int128_t,
+    may_hold_name,
     name_at,
     parse_array,
     parse_metadata,
     parse_object,
     read_int64,
     same_bytes,
+    same_dictionary,
+    same_ids,
+    scan_for_field,
+    search_for_field,
     string_at,
     value_size,
 )
@@ -92,6 +97,7 @@ cdef extern from *:
 
 cdef enum:
     AHEAD = 4               # rows
+    FEW = 4                 # fields that are not worth a search
 
 cdef enum TargetKind:
     T_VARIANT
@@ -141,6 +147,9 @@ cdef struct Step:
     const uint8_t* name     # NULL for a step into an array
     int64_t size            # of the name, or the index
     int64_t place           # where in the object the name stood last
+    Dictionary without      # the dictionary of the row that last lacked the name; offsets NULL: none has
+    bint unnamed            # whether that dictionary lacks it
+    ObjectView lacking      # else the object that lacked it
 
 cdef struct Input:
     const uint8_t* validity
@@ -185,6 +194,32 @@ cdef int slice_of(const Input* input, int64_t row, Slice* out) noexcept nogil:
     return OK
 
 
+cdef inline bint lacks_again(const Dictionary* dictionary, const ObjectView* view, const Step* step) noexcept nogil:
+    """Whether the name is missing because the fields are those of the row that last lacked it."""
+    if step.without.offsets == NULL or not same_dictionary(dictionary, &step.without):
+        return False
+    return step.unnamed or same_ids(view, &step.lacking)
+
+
+cdef int64_t find_field(const Dictionary* dictionary, const ObjectView* view, Step* step) noexcept nogil:
+    """Index of the field of a step, NOT_FOUND, or MALFORMED."""
+    cdef int64_t index
+    if view.count <= FEW:
+        return scan_for_field(dictionary, view, step.name, step.size)
+    if lacks_again(dictionary, view, step):
+        return NOT_FOUND
+    index = search_for_field(dictionary, view, step.name, step.size)
+    if index != NOT_FOUND:
+        return index
+    step.unnamed = not may_hold_name(dictionary, step.name, step.size)
+    if not step.unnamed:
+        index = scan_for_field(dictionary, view, step.name, step.size)
+    if index == NOT_FOUND:
+        step.without = dictionary[0]
+        step.lacking = view[0]
+    return index
+
+
 cdef int into_object(const Dictionary* dictionary, Step* step, const uint8_t** p, const uint8_t** end) noexcept nogil:
     cdef ObjectView view
     cdef Slice name
@@ -194,7 +229,7 @@ cdef int into_object(const Dictionary* dictionary, Step* step, const uint8_t** p
     if index >= view.count or name_at(dictionary, id_at(&view, index), &name) != 0 or not same_bytes(
         &name, step.name, step.size
     ):
-        index = find_field(dictionary, &view, step.name, step.size)
+        index = find_field(dictionary, &view, step)
         if index < 0:
             return <int> index
         step.place = index

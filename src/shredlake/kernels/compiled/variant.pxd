@@ -205,6 +205,38 @@ cdef inline bint same_bytes(const Slice* a, const uint8_t* data, int64_t size) n
     return a.size == size and memcmp(a.data, data, <size_t> size) == 0
 
 
+cdef inline bint same_dictionary(const Dictionary* a, const Dictionary* b) noexcept nogil:
+    """Whether both have the same names in the same order, byte by byte."""
+    cdef int64_t size = a.end - a.offsets
+    if a.count != b.count or a.offset_size != b.offset_size or size != b.end - b.offsets:
+        return False
+    return a.offsets == b.offsets or memcmp(a.offsets, b.offsets, <size_t> size) == 0
+
+
+cdef inline bint names_may_hold(
+    const Dictionary* dictionary, const uint8_t* name, int64_t size, int width
+) noexcept nogil:
+    """See `may_hold_name`; `width` is a constant where this is called, so that reading an offset is one load."""
+    cdef int64_t id, last, first = read_uint(dictionary.offsets, width)
+    for id in range(1, dictionary.count + 1):
+        last = read_uint(dictionary.offsets + id * width, width)
+        if first > last or last > dictionary.end - dictionary.names:
+            return True
+        if last - first == size and memcmp(dictionary.names + first, name, <size_t> size) == 0:
+            return True
+        first = last
+    return False
+
+
+cdef inline bint may_hold_name(const Dictionary* dictionary, const uint8_t* name, int64_t size) noexcept nogil:
+    """False if no id has this name; True also where the offsets are damaged."""
+    if dictionary.offset_size == 1:
+        return names_may_hold(dictionary, name, size, 1)
+    if dictionary.offset_size == 2:
+        return names_may_hold(dictionary, name, size, 2)
+    return names_may_hold(dictionary, name, size, dictionary.offset_size)
+
+
 cdef inline int64_t id_of_name(
     const Dictionary* dictionary, const uint8_t* name, int64_t size, int64_t guess
 ) noexcept nogil:
@@ -362,6 +394,13 @@ cdef inline int64_t id_at(const ObjectView* view, int64_t index) noexcept nogil:
     return read_uint(view.ids + index * view.id_size, view.id_size)
 
 
+cdef inline bint same_ids(const ObjectView* a, const ObjectView* b) noexcept nogil:
+    """Whether two objects list the same fields, if their dictionaries are the same."""
+    if a.count != b.count or a.id_size != b.id_size:
+        return False
+    return memcmp(a.ids, b.ids, <size_t> (a.count * a.id_size)) == 0
+
+
 cdef inline int field_at(const ObjectView* view, int64_t index, const uint8_t** p) noexcept nogil:
     """0 and where the field's value starts (it ends before view.end: ask value_size); or MALFORMED."""
     cdef int64_t offset = read_uint(view.offsets + index * view.offset_size, view.offset_size)
@@ -419,19 +458,17 @@ cdef inline int64_t scan_for_field(
     return NOT_FOUND
 
 
-cdef inline int64_t find_field(
+cdef inline int64_t search_for_field(
     const Dictionary* dictionary, const ObjectView* view, const uint8_t* name, int64_t size
 ) noexcept nogil:
-    """Index of the field with this name, NOT_FOUND, or MALFORMED.
+    """Index of the field by binary search in the order of the specification, NOT_FOUND, or MALFORMED.
 
-    Binary search in the order of the specification, then a look at all fields: there are writers that sort by
-    UTF-16 (Spark), and some that do not sort at all (DuckDB).
+    There are writers that sort by UTF-16 (Spark), and some that do not sort at all (DuckDB): a field that is not
+    found this way may be there, if the dictionary may hold its name.
     """
     cdef int64_t low = 0, high = view.count, middle
     cdef Slice entry
     cdef int order
-    if view.count <= 4:
-        return scan_for_field(dictionary, view, name, size)
     while low < high:
         middle = (low + high) >> 1
         if name_at(dictionary, id_at(view, middle), &entry) != 0:
@@ -443,7 +480,7 @@ cdef inline int64_t find_field(
             high = middle
         else:
             low = middle + 1
-    return scan_for_field(dictionary, view, name, size)
+    return NOT_FOUND
 
 # ---------------------------------------------------------------- writing (into reserved room)
 
