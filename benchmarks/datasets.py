@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from shredlake.cli.generate import SHAPES, generate, rows_of_size, write_ndjson
+from datagen import SHAPES, generate, rows_of_size, write_ndjson
 
 __all__ = ["SHAPES", "batches", "column", "generate", "rows_of_size", "write_ndjson"]
 

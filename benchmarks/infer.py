@@ -31,8 +31,8 @@ from rich.table import Table
 
 import datasets
 import shredlake as sl
+from rivals import with_decimals
 from shredlake.kernels import merge_profiles, profile_bytes
-from shredlake.shredding.rivals import with_decimals
 from timing import best_of
 
 ROWS = {"bluesky": 200_000, "github": 60_000, "logs": 200_000, "telemetry": 8_000, "map_by_id": 20_000}

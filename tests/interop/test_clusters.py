@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import shredlake as sl
+from datagen import write_ndjson
 from pipeline_driver import Driver
-from shredlake.cli.generate import write_ndjson
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from datagen import write_ndjson
 from delta_spark import DeltaSpark, DeltaSparkError, started
 from delta_tables import SHREDDED, numbered, rows_of, variants
-from shredlake.cli.generate import write_ndjson
 from shredlake.delta.stats.z85 import decode_variant
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text

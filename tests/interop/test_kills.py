@@ -20,8 +20,8 @@ import psutil
 import pytest
 
 import shredlake as sl
+from datagen import write_ndjson
 from pipeline_driver import Driver
-from shredlake.cli.generate import write_ndjson
 from shredlake.jobs import ingest
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text

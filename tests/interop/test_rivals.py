@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from shredlake.cli.generate import generate, write_ndjson
-from shredlake.shredding.rivals import DUCKDB, SPARK, infer_by
+from datagen import generate, write_ndjson
+from rivals import DUCKDB, SPARK, infer_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

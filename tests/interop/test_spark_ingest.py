@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.cli.generate import write_ndjson
+from datagen import write_ndjson
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema, PipelineError, TooManyRejects
 from shredlake.jobs import ingest
 from shredlake.kernels.checksum import checksum

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from shredlake.cli.generate import write_ndjson
+from shredlake.cli.demo_data import bluesky, write_lines
 from shredlake.cli.terminal import screen
 from shredlake.delta.table import Table
 from shredlake.errors import MissingDependency
@@ -67,7 +67,7 @@ def demo(
         source, table = str(Path(folder) / "events.ndjson"), str(Path(folder) / "events")
         _say(console, f"{events:,} events of a social network, as lines of JSON. The first one:")
         with console.status("generating"):
-            write_ndjson("bluesky", source, events)
+            write_lines(bluesky, source, events)
         console.print(_first_line(source))
         spark = None
         if engine == "spark":

@@ -86,18 +86,6 @@ def test_queries_and_budget(tmp_path: Path) -> None:
     assert found["shredding"] == "struct<status bigint>"
 
 
-def test_comparison(tmp_path: Path) -> None:
-    (tmp_path / "rows.ndjson").write_bytes(lines())
-    found = json.loads(run(str(tmp_path / "rows.ndjson"), "--json", "--compare"))
-    layouts = {line["engine"]: line["shredding"] for line in found["compare"]}
-    assert layouts == {
-        "Spark": "struct<at string, id bigint, status variant>",
-        "Iceberg": "struct<at string, id tinyint, status smallint>",
-        "DuckDB": LAYOUT,
-    }
-    assert "rules of" in run(str(tmp_path / "rows.ndjson"), "--compare")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.cli.generate import generate
+from datagen import generate
+from rivals import SPARK, infer_by
 from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
-from shredlake.shredding.rivals import SPARK, infer_by
 from shredlake.shredding.schema import Scalar, Untyped
 
 ROWS = {"bluesky": 20_000, "github": 10_000, "logs": 20_000, "telemetry": 1_500, "map_by_id": 3_000}
