@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 
 from rivals import RIVALS, Rules, infer_by, typed_by, with_decimals
 from shredlake.cli.advise_data import Data, Sample, open_data
-from shredlake.cli.inspect import bytes_text
+from shredlake.formatting import bytes_text
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.inference.fit import classes
 from shredlake.shredding.inference.infer import infer_schema

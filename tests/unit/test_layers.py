@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "shredlake"
 LAYERS = [
     "errors",
     "caches",
+    "formatting",
     "variant",
     "json",
     "shredding",
@@ -47,7 +48,9 @@ def imports_of(module: Path) -> set[str]:
 
 def modules() -> list[Path]:
     return sorted(
-        path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem in ("caches", "errors")
+        path
+        for path in SOURCE.rglob("*.py")
+        if path.parent != SOURCE or path.stem in ("caches", "errors", "formatting")
     )
 
 

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from shredlake.cli.advise_data import Data, Sample, open_data
 from shredlake.cli.inputs import seekable
-from shredlake.cli.inspect import bytes_text
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
 from shredlake.errors import InvalidFile
+from shredlake.formatting import bytes_text
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.inference.infer import MAX_LEAVES, infer_schema
 from shredlake.shredding.inference.profile import Profile

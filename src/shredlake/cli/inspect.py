@@ -14,6 +14,7 @@ from rich.text import Text
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
+from shredlake.formatting import bytes_text
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 
 BAR = 20
@@ -125,22 +126,6 @@ def fill_bar(path: PathReport) -> Text:
         bar.append(block * (end - drawn), style)
         drawn = end
     return bar
-
-
-def bytes_text(count: int) -> str:
-    """A size for people.
-
-    >>> bytes_text(999), bytes_text(1_234_567)
-    ('999 B', '1.2 MB')
-    """
-    if count < 1000:
-        return f"{count} B"
-    size = float(count)
-    for unit in ("kB", "MB", "GB"):
-        size /= 1000
-        if size < 1000:
-            return f"{size:.1f} {unit}"
-    return f"{size / 1000:.1f} TB"
 
 
 def _share(count: int, places: int) -> str:

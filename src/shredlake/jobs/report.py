@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.engine import Watch, unwatched
 
 if TYPE_CHECKING:
@@ -58,32 +59,30 @@ class IngestReport:
                 grid.add_row("files", f"{self.skipped:,} ingested before: same name, size and content")
                 grid.add_row("", "give a job id to ingest them again; optimize changes how they are stored")
             return grid
-        size, rate = _bytes(self.table_bytes), f"{self.documents / max(self.seconds, 1e-9):,.0f} documents/s"
+        size, rate = (
+            bytes_text(self.table_bytes),
+            f"{self.documents / max(self.seconds, 1e-9):,.0f} documents/s",
+        )
         if self.input_bytes:
             share = self.table_bytes / self.input_bytes
-            size += f" from {_bytes(self.input_bytes)} of text ({share:.1%})"
+            size += f" from {bytes_text(self.input_bytes)} of text ({share:.1%})"
             rate = f"{self.input_bytes / 1e6 / max(self.seconds, 1e-9):,.0f} MB/s"
         grid.add_row("table", f"{self.table}  version {self.version}")
-        grid.add_row("documents", f"{self.documents:,} = {self.rows:,} rows + {self.rejects:,} rejects")
+        grid.add_row(
+            "documents",
+            f"{self.documents:,} = {counted(self.rows, 'row')} + {counted(self.rejects, 'reject')}",
+        )
         if self.rejects:
             grid.add_row("rejects", str(self.rejects_table))
         grid.add_row("files", f"{self.files:,}")
         if self.skipped:
-            grid.add_row("skipped", f"{self.skipped:,} source files, ingested before")
+            grid.add_row("skipped", f"{counted(self.skipped, 'source file')}, ingested before")
         grid.add_row("size", size)
         if self.typed_share is not None:
             grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")
         grid.add_row("time", f"{self.seconds:.1f} s, {rate}")
         grid.add_row("layout", self.layout or "not shredded")
         return grid
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1000
-    raise AssertionError
 
 
 @contextmanager

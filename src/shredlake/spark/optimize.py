@@ -39,6 +39,7 @@ from shredlake.delta.write.data_files import LAYOUT_TAG
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation, Reads, commit
 from shredlake.expr.sort_key import parse_sort_keys
+from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.engine import Engine, Watch
 from shredlake.jobs.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
 from shredlake.jobs.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
@@ -84,9 +85,9 @@ class OptimizeReport:
         if not self.files_before:
             return f"version {self.version}: nothing to rewrite"
         return (
-            f"version {self.version}: {self.files_before:,} files ({self.bytes_before / 1e6:,.1f} MB) became "
-            f"{self.files_after:,} ({self.bytes_after / 1e6:,.1f} MB), "
-            f"{self.rows:,} rows, {self.seconds:.1f} s\n"
+            f"version {self.version}: {counted(self.files_before, 'file')} ({bytes_text(self.bytes_before)}) "
+            f"became {self.files_after:,} ({bytes_text(self.bytes_after)}), "
+            f"{counted(self.rows, 'row')}, {self.seconds:.1f} s\n"
             f"layout: {self.layout or 'not shredded'}"
         )
 

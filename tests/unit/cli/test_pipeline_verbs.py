@@ -35,7 +35,7 @@ def test_ingest(tmp_path: Path, events: Path) -> None:
         "ingest", events, table, "--with", "day: v:day::date", "--partition-by", "day",
         "--sort-by", "v:id::bigint", "--max-rejects", "10%", "--rejects", tmp_path / "bad",
     )  # fmt: skip
-    assert "11 = 10 rows + 1 rejects" in said
+    assert "11 = 10 rows + 1 reject" in said
     assert sl.Table(table).partition_columns == ("day",)
     assert sl.Table(tmp_path / "bad").scan().to_arrow().column("line").to_pylist() == [11]
     assert "already committed" in run("ingest", events, table, "--engine", "local")
@@ -74,8 +74,8 @@ def test_migrate_to_a_table_and_back_out(tmp_path: Path) -> None:
     (tmp_path / "drafts").mkdir()
     data = pa.table({"v": sl.from_json(pa.array(['{"id": 1, "x": 2}']))})
     write_draft(data, tmp_path / "drafts" / "a.parquet", {"v": "struct<id bigint>"})
-    assert "1 rows" in run("migrate", tmp_path / "drafts", tmp_path / "table", "--table")
-    assert "1 rows" in run("migrate", tmp_path / "table", tmp_path / "plain", "--unshred")
+    assert "1 row " in run("migrate", tmp_path / "drafts", tmp_path / "table", "--table")
+    assert "1 row " in run("migrate", tmp_path / "table", tmp_path / "plain", "--unshred")
     column = sl.Table(tmp_path / "plain").scan().to_arrow().column("v")
     assert sl.to_json(column).to_pylist() == ['{"id":1,"x":2}']
 

@@ -27,6 +27,7 @@ from shredlake.errors import ConstraintViolation, InvalidFile
 from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
+from shredlake.formatting import bytes_text, counted
 
 # Files made into objects at a time: a scan of a million files stays small.
 BATCH_OF_FILES = 512
@@ -72,14 +73,14 @@ class TableExplain:
     def __str__(self) -> str:
         return "\n".join(
             [
-                f"{self.rows} rows of {self.files_read} of {self.files_total} files",
+                f"{counted(self.rows, 'row')} of {self.files_read:,} of {counted(self.files_total, 'file')}",
                 f"pruned by partition values {self.pruned_by_partition}, "
                 f"by statistics {self.pruned_by_statistics}",
                 _line("row groups", f"{self.row_groups_read:>4}", f"{self.row_groups_total:>6}",
                       self.row_groups_read, self.row_groups_total) + "   in the files read",
                 _line("pages", f"{self.pages_read:>4}", f"{self.pages_total:>6}",
                       self.pages_read, self.pages_total) + "   in the columns read",
-                _line("bytes", _size(self.bytes_read), _size(self.bytes_total),
+                _line("bytes", bytes_text(self.bytes_read), bytes_text(self.bytes_total),
                       self.bytes_read, self.bytes_total),
                 "columns   " + "\n          ".join(self.columns),
             ]
@@ -89,15 +90,6 @@ class TableExplain:
 def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
     return f"{label:<10}{read} of {total} {share:>6.1f}%"
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 class TableScan:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shredlake.formatting import bytes_text, counted
+
 
 @dataclass(frozen=True)
 class Explain:
     """The cost of a scan. Bytes are counted where they are fetched, footers and page indexes included.
 
     >>> print(Explain(1, 1, 2, 8, 3, 96, ("v.typed_value.a.typed_value",), 40_000, 10_000_000, 17))
-    17 rows of 1 of 1 files
+    17 rows of 1 of 1 file
     row groups     2 of      8   25.0%
     pages          3 of     96    3.1%   in the columns read
     bytes     40.0 kB of 10.0 MB    0.4%
@@ -32,12 +34,12 @@ class Explain:
     def __str__(self) -> str:
         return "\n".join(
             [
-                f"{self.rows} rows of {self.files_read} of {self.files_total} files",
+                f"{counted(self.rows, 'row')} of {self.files_read:,} of {counted(self.files_total, 'file')}",
                 _line("row groups", f"{self.row_groups_read:>4}", f"{self.row_groups_total:>6}",
                       self.row_groups_read, self.row_groups_total),
                 _line("pages", f"{self.pages_read:>4}", f"{self.pages_total:>6}",
                       self.pages_read, self.pages_total) + "   in the columns read",
-                _line("bytes", _size(self.bytes_read), _size(self.bytes_total),
+                _line("bytes", bytes_text(self.bytes_read), bytes_text(self.bytes_total),
                       self.bytes_read, self.bytes_total),
                 "columns   " + "\n          ".join(self.columns),
             ]
@@ -47,12 +49,3 @@ class Explain:
 def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
     return f"{label:<10}{read} of {total} {share:>6.1f}%"
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"

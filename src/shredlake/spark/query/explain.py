@@ -13,6 +13,7 @@ from shredlake.delta.read.data_file import DataFile
 from shredlake.delta.stats.skipping import FileStatistics, prune
 from shredlake.expr import Column, Expr, Get, conjuncts, references
 from shredlake.expr.sql import spelled, spelled_ref
+from shredlake.formatting import bytes_text
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.skipping import matching_row_groups
 from shredlake.spark.query.path_columns import Service
@@ -61,7 +62,7 @@ class SparkExplain:
             f"(pruned by partition values {self.pruned_by_partition:,}, by statistics "
             f"{self.pruned_by_statistics:,})",
             f"row groups  {self.row_groups:>8,} of {self.row_groups_total:,}   in the files read",
-            f"bytes       {_size(self.bytes):>8} of {_size(self.bytes_total)}   "
+            f"bytes       {bytes_text(self.bytes):>8} of {bytes_text(self.bytes_total)}   "
             f"{self.bytes / self.bytes_total if self.bytes_total else 0:.1%} of the table",
         ]
         return "\n".join([*lines, *self.predicates, *self.notes])
@@ -231,11 +232,3 @@ def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
 def _place(ref: Column | Get) -> str:
     """A column or path without its type."""
     return spelled_ref(replace(ref, type=None) if isinstance(ref, Get) else ref)
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1000
-    return f"{count:,.1f} GB"
