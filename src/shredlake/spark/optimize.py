@@ -38,6 +38,7 @@ from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.data_files import LAYOUT_TAG
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation, Reads, commit
+from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.engine import Engine, Watch
@@ -110,7 +111,7 @@ def optimize_table(
     storage = Storage(table, dict(storage_options or {}))
     snapshot = load_snapshot(storage)
     predicate = condition(where, snapshot.schema)
-    parse_sort_keys(sort_by)  # a key that does not parse is refused before any work
+    _check_keys(engine, sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
@@ -147,6 +148,13 @@ def optimize_table(
     )
 
 
+def _check_keys(engine: Engine, sort_by: Sequence[str]) -> None:
+    """Refuses, before any work, a key that does not parse."""
+    parse_sort_keys(sort_by)
+    if isinstance(engine, SparkEngine):
+        spark_order(sort_by)
+
+
 def _commit(
     snapshot: Snapshot, old: Sequence[Add], new: Sequence[Add], where: str | None, sort_by: Sequence[str]
 ) -> int:
@@ -171,8 +179,18 @@ def _growth(engine: Engine, snapshot: Snapshot, job: FileJob, adds: Sequence[Add
     if len(adds) < 2 and sum(add.size for add in adds) <= job.file_bytes:
         return 1.0  # one file in any case
     chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
-    [answer] = engine.run([tuple(chosen)], partial(write_pilot, snapshot, job))
+    [answer] = engine.run([tuple(chosen)], partial(write_pilot, snapshot, _pilot_job(job)))
     return float(answer)
+
+
+def _pilot_job(job: FileJob) -> FileJob:
+    """The job with its order, if that can be had without Spark; else rows stay as they come."""
+    try:
+        for key in parse_sort_keys(job.sort_by):
+            key.expr  # noqa: B018 - parsed for its errors
+    except UnsupportedExpression:
+        return replace(job, sort_by=())
+    return job
 
 
 def write_pilot(snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
