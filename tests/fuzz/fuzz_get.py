@@ -17,8 +17,8 @@ from mutations import mutated
 from shredlake import MalformedVariant, Path, Variant
 from shredlake.kernels import get, variant
 from shredlake.kernels.arrow.raw_arrays import scalars
-from shredlake.kernels.casts.datetimes import session_zone
-from shredlake.kernels.casts.table import try_cast_value
+from shredlake.kernels.cast_options import CastOptions
+from shredlake.kernels.casts.table import cast_value
 from shredlake.kernels.casts.targets import Scalar, target_of
 
 TYPES = [
@@ -56,7 +56,7 @@ def texts(count: int, seed: int) -> int:
         target = target_of(type_)
         assert isinstance(target, Scalar)
         for zone in ("UTC", "America/Los_Angeles"):
-            want = scalars([try_cast_value(row, target, session_zone(zone)) for row in rows], target)
+            want = scalars([cast_value(row, target, CastOptions(timezone=zone)) for row in rows], target)
             found = get(column, "$", type_, timezone=zone)
             for row, ours, theirs in zip(rows, _plain(found), _plain(want), strict=True):
                 assert repr(ours) == repr(theirs), (row, type_, zone, ours, theirs)

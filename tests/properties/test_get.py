@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +12,8 @@ from hypothesis import strategies as st
 from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels import get, shred, variant
 from shredlake.kernels.arrow.raw_arrays import arrow_type, nested, plain
-from shredlake.kernels.cast_options import Dialect, spark_on
-from shredlake.kernels.casts.datetimes import session_zone
-from shredlake.kernels.casts.table import cast_value, try_cast_value
+from shredlake.kernels.cast_options import DEFAULT, CastOptions, Dialect, spark_on
+from shredlake.kernels.casts.table import cast_value
 from shredlake.kernels.casts.targets import AnyVariant, target_of
 from shredlake.shredding import ShreddingSchema
 from shredlake.variant import Path, Variant, VariantType
@@ -62,10 +59,12 @@ def paths_into(draw: st.DrawFn, rows: list[Variant | None]) -> Path:
     return Path(tuple(steps))
 
 
-def expected(rows: list[Variant | None], path: Path, type_: pa.DataType | None, zone: dt.tzinfo) -> list[Any]:
+def expected(
+    rows: list[Variant | None], path: Path, type_: pa.DataType | None, options: CastOptions = DEFAULT
+) -> list[Any]:
     target = AnyVariant() if type_ is None else target_of(type_)
     found = [None if row is None else row.get(path) for row in rows]
-    return [None if value is None else try_cast_value(value, target, zone) for value in found]
+    return [None if value is None else cast_value(value, target, options) for value in found]
 
 
 def assert_same(array: pa.Array | pa.ChunkedArray, want: list[Any], type_: pa.DataType | None) -> None:
@@ -94,7 +93,7 @@ def test_get_is_the_same_on_every_layout(
     rows, schema = case
     path = data.draw(paths_into(rows))
     column = column_of(rows)
-    want = expected(rows, path, type_, session_zone(zone))
+    want = expected(rows, path, type_, CastOptions(timezone=zone))
     for layout in (column, shred(column, schema), shred(column, schema, exact_types=True)):
         assert_same(get(layout, path, type_, timezone=zone), want, type_)
 
@@ -113,9 +112,9 @@ def test_the_dialects_of_spark(
     path = data.draw(paths_into(rows))
     target = target_of(type_)
     found = [None if row is None else row.get(path) for row in rows]
-    cast = partial(cast_value, path="$") if strict else try_cast_value
+    options = CastOptions.of(strict=strict, dialect=dialect)
     try:
-        items = [None if value is None else cast(value, target, dt.UTC, dialect=dialect) for value in found]
+        items = [None if value is None else cast_value(value, target, options) for value in found]
     except CastError:
         return  # the test of errors is below
     wanted = nested([plain(item, target) for item in items], target).cast(arrow_type(target, pa.binary()))
@@ -133,7 +132,7 @@ def test_slices_and_chunks(
     rows, schema = case
     path = data.draw(paths_into(rows))
     start = data.draw(st.integers(0, len(rows)))
-    want = expected(rows, path, type_, dt.UTC)
+    want = expected(rows, path, type_)
     for column in (column_of(rows), shred(column_of(rows), schema)):
         assert_same(get(column.slice(start), path, type_), want[start:], type_)
         chunked = pa.chunked_array([column.slice(0, start), column.slice(start)], column.type)
@@ -155,13 +154,13 @@ def test_strict_raises_where_a_value_does_not_cast(
         found = None if row is None else row.get(path)
         try:
             if found is not None:
-                cast_value(found, target, dt.UTC)
+                cast_value(found, target, CastOptions(on_error="raise"))
         except CastError:
             failing = number
             break
     for column in (column_of(rows), shred(column_of(rows), schema)):
         if failing is None:
-            assert_same(get(column, path, type_, strict=True), expected(rows, path, type_, dt.UTC), type_)
+            assert_same(get(column, path, type_, strict=True), expected(rows, path, type_), type_)
         else:
             with pytest.raises(CastError, match=r"^row \d+, \$.* does not cast to "):
                 get(column, path, type_, strict=True)
@@ -174,7 +173,7 @@ def test_wider_encodings_of_other_writers(
 ) -> None:
     rows: list[Variant | None] = [row for row, _ in wide]
     path = data.draw(paths_into(rows))
-    assert_same(get(column_of(rows), path, type_), expected(rows, path, type_, dt.UTC), type_)
+    assert_same(get(column_of(rows), path, type_), expected(rows, path, type_), type_)
 
 
 @settings(max_examples=100)
@@ -184,7 +183,7 @@ def test_the_reference_serves_as_well(
 ) -> None:
     rows, schema = case
     path = data.draw(paths_into(rows))
-    want = expected(rows, path, type_, dt.UTC)
+    want = expected(rows, path, type_)
     layouts = (column_of(rows), shred(column_of(rows), schema))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("shredlake.kernels.dispatch.COMPILED", False)

@@ -21,7 +21,7 @@ from shredlake.expr.types import (
     DataType,
     decimal,
 )
-from shredlake.kernels.casts.datetimes import session_zone
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.casts.table import cast_scalar
 from shredlake.kernels.casts.targets import scalar_of
 from shredlake.variant.scalars import unscaled_and_scale
@@ -65,7 +65,7 @@ def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | No
     if source is None or wanted is None:
         return None
     raw = _to_raw(literal.value, source.type)
-    cast = cast_scalar(source.type, raw, wanted, session_zone(timezone))
+    cast = cast_scalar(source.type, raw, wanted, CastOptions(timezone=timezone))
     try:
         return None if cast is None else Literal(_FROM_RAW.get(wanted.type, _decimal_or_same)(cast), target)
     except OverflowError:  # a date outside years 1 to 9999

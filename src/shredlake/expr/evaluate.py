@@ -41,7 +41,7 @@ from shredlake.expr.sql import spelled
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
 from shredlake.kernels.arrow.buffers import null_rows
 from shredlake.kernels.arrow.types import is_variant
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import ARROW, CastOptions, Dialect
 from shredlake.kernels.casts.columns import cast_column
 from shredlake.kernels.get import get
 
@@ -230,7 +230,9 @@ class _Evaluator:
             cast = value.data.cast(kind.arrow)
         else:
             cast = cast_column(
-                value.data, kind.arrow, strict=strict, timezone=self.timezone, dialect=self.dialect
+                value.data,
+                kind.arrow,
+                CastOptions.of(strict=strict, timezone=self.timezone, dialect=self.dialect),
             )
         return Typed(cast, kind)
 

@@ -1,9 +1,18 @@
-"""Where engines differ in what becomes of a value: Arrow's rules are ours, Spark's are Java's."""
+"""What a cast depends on beside the value and its target type: one object that travels with a query.
+
+`CastOptions` holds three facts: what a value that does not cast becomes, the session's time zone, and the
+dialect of the engine that the values are for. Public functions take them as `strict`, `timezone` and
+`dialect`, and make one `CastOptions` of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import datetime as dt
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+from shredlake.kernels.casts.datetimes import session_zone
 
 SHORTEST_DIGITS: Final = 19
 """The first Java that prints the shortest digits that read back as the same number."""
@@ -11,10 +20,10 @@ SHORTEST_DIGITS: Final = 19
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an engine expects of casts."""
+    """Where engines differ in what a value becomes. The defaults are Arrow's rules."""
 
     any_bytes: bool = False
-    """Whether a binary is a string whatever its bytes are. A string of Arrow's is UTF-8, and nothing else."""
+    """Whether every binary casts to a string. A string of Arrow's must be UTF-8."""
     old_java: bool = False
     """Whether floats and doubles have the digits of an older Java, as texts and as decimals."""
 
@@ -23,9 +32,73 @@ ARROW: Final = Dialect()
 
 
 def spark_on(java: int) -> Dialect:
-    """What Spark makes of values on this version of Java.
+    """The dialect of Spark on this version of Java.
 
     >>> spark_on(17), spark_on(21)
     (Dialect(any_bytes=True, old_java=True), Dialect(any_bytes=True, old_java=False))
     """
     return Dialect(any_bytes=True, old_java=java < SHORTEST_DIGITS)
+
+
+@dataclass(frozen=True)
+class CastOptions:
+    """How the values of a query are cast.
+
+    >>> CastOptions(timezone="Europe/Paris").zone
+    zoneinfo.ZoneInfo(key='Europe/Paris')
+    """
+
+    on_error: Literal["null", "raise"] = "null"
+    """What a value that does not cast becomes: null, or a CastError."""
+    timezone: str = "UTC"
+    """The session's time zone, for casts between instants and texts, dates or local times."""
+    dialect: Dialect = ARROW
+    """The dialect of the engine that the values are for."""
+
+    @classmethod
+    def of(cls, *, strict: bool, timezone: str = "UTC", dialect: Dialect = ARROW) -> CastOptions:
+        """The options that the keywords of public functions stand for.
+
+        >>> CastOptions.of(strict=True).on_error
+        'raise'
+        """
+        return cls("raise" if strict else "null", timezone, dialect)
+
+    @property
+    def raises(self) -> bool:
+        """Whether a value that does not cast is an error."""
+        return self.on_error == "raise"
+
+    @cached_property
+    def zone(self) -> dt.tzinfo:
+        """The session's time zone; an InvalidExpression if there is no such zone."""
+        return session_zone(self.timezone)
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether the session's time zone is UTC, under any of its names."""
+        return self.zone is dt.UTC
+
+    def check(self) -> None:
+        """Raises InvalidExpression if the time zone does not exist.
+
+        >>> CastOptions(timezone="Mars/Olympus").check()
+        Traceback (most recent call last):
+        ...
+        shredlake.errors.InvalidExpression: there is no time zone 'Mars/Olympus': give one like UTC, ...
+        """
+        session_zone(self.timezone)
+
+    def overridden_by(self, strict: bool | None) -> CastOptions:
+        """The options of a cast that may say itself whether it is strict; None leaves it to the query.
+
+        >>> DEFAULT.overridden_by(True).on_error, CastOptions(on_error="raise").overridden_by(None).on_error
+        ('raise', 'raise')
+        """
+        if strict is None or strict == self.raises:
+            return self
+        return replace(self, on_error="raise" if strict else "null")
+
+
+DEFAULT: Final = CastOptions()
+"""Arrow's rules in UTC; a value that does not cast is null."""

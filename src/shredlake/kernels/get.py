@@ -24,10 +24,9 @@ from shredlake.kernels.arrow.buffers import check_column, column_of, part, valid
 from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, normal, unencoded, unencoded_type
 from shredlake.kernels.arrow.raw_arrays import choose, nested, plain
 from shredlake.kernels.arrow.types import is_list_like, shredding_schema
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import ARROW, DEFAULT, CastOptions, Dialect
 from shredlake.kernels.casts.columns import cast_typed
-from shredlake.kernels.casts.datetimes import session_zone
-from shredlake.kernels.casts.extract import Casting, Steps, extract
+from shredlake.kernels.casts.extract import CastContext, Steps, extract
 from shredlake.kernels.casts.targets import AnyVariant, Target, scalar_of, target_of
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.threads import Column, map_pieces
@@ -62,12 +61,25 @@ def get(
     >>> get(column, "$.user.id", pa.int64()).to_pylist()
     [7, 8, None]
     """
+    options = CastOptions.of(strict=strict, timezone=timezone, dialect=dialect)
+    return get_path(column, path, type, options, threads=threads)
+
+
+def get_path(
+    column: Column,
+    path: str | Path,
+    type: pa.DataType | None,
+    options: CastOptions = DEFAULT,
+    *,
+    threads: int | None = None,
+) -> Column:
+    """As `get`, with the options of a query."""
     column = check_column(column)
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
+    options.check()
     shredding_schema(column.type)  # a layout that can't exist is an error, wherever the path leads
     target = AnyVariant() if type is None else target_of(type)
-    casting = Casting(session_zone(timezone), strict, Path(steps).normalized(), dialect=dialect)
-    work = partial(_get_piece, steps, target, casting)
+    work = partial(_get_piece, steps, target, CastContext(options, Path(steps).normalized()))
     result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)
     return result if type is None or result.type == type else _laid_out(result, type)
 
@@ -136,7 +148,7 @@ def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
 
 
 def _get_piece(
-    steps: Steps, target: Target, casting: Casting, first_row: int, piece: pa.StructArray
+    steps: Steps, target: Target, context: CastContext, first_row: int, piece: pa.StructArray
 ) -> pa.Array:
     metadata = as_binary(part(piece, "metadata"))
     group = Group(
@@ -148,8 +160,8 @@ def _get_piece(
         if child is None:
             break
         group, depth = child, depth + 1
-    here = replace(casting, first_row=first_row)
-    reader = _Reader(group, rest=steps[depth:], casting=here)
+    here = replace(context, first_row=first_row)
+    reader = _Reader(group, rest=steps[depth:], context=here)
     return reader.variants() if isinstance(target, AnyVariant) else reader.cast_to(target)
 
 
@@ -159,11 +171,11 @@ class _Reader:
 
     group: Group
     rest: Steps
-    casting: Casting
+    context: CastContext
 
     def extract(self, target: Scalar | None) -> pa.Array:
         group = self.group
-        return extract(group.metadata, group.value, group.valid, self.rest, target, self.casting)
+        return extract(group.metadata, group.value, group.valid, self.rest, target, self.context)
 
     def variants(self) -> pa.StructArray:
         """What is there, as Variants."""
@@ -189,37 +201,37 @@ class _Reader:
             source = scalar_of(unencoded_type(typed.type))
             if source is not None:
                 return self.leaf(_under(typed, self.group.valid), source, target)
-            if target.type is not VariantType.STRING and not self.casting.strict:
+            if target.type is not VariantType.STRING and not self.context.options.raises:
                 return self.extract(target)  # no object or array casts to it: only `value` can
         # Text and nested types want objects and arrays whole.
         whole = self.variants()
         metadata, value, valid = whole.field("metadata"), whole.field("value"), validity_of(whole)
         if isinstance(target, Scalar):
-            return extract(metadata, value, valid, (), target, self.casting)
+            return extract(metadata, value, valid, (), target, self.context)
         items: list[Any] = [None] * len(whole)
         for row, item in enumerate(whole):
             if item.is_valid:
-                number = self.casting.first_row + row
+                number = self.context.first_row + row
                 one = value_at(item["metadata"].as_py(), item["value"].as_py(), (), number)
-                items[row] = None if one is None else plain(self.casting.cast(one, target, row), target)
+                items[row] = None if one is None else plain(self.context.cast(one, target, row), target)
         return nested(items, target)
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
         """A shredded scalar: the typed column, and `value` where the leaf is of another type."""
         if source.type is VariantType.TIME:
-            _check_times(typed, self.casting)
-        known = cast_typed(typed, source, target, self.casting)
+            _check_times(typed, self.context)
+        known = cast_typed(typed, source, target, self.context)
         value = self.group.value
         if value is None or value.null_count == len(value):
             return known
         return choose(pc.is_valid(typed), checked(known), self.extract(target))
 
 
-def _check_times(times: pa.Array, casting: Casting) -> None:
+def _check_times(times: pa.Array, context: CastContext) -> None:
     """Raises for a time outside the day: Arrow takes any number, and shows it modulo a day."""
     micros = pc.cast(unencoded(checked(times)), pa.time64("us")).cast(pa.int64())
     wrong = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, MICROS_PER_DAY))
     row = pc.index(wrong, True).as_py()
     if row >= 0:
-        found = f"{casting.path} is a time of day of {micros[row].as_py()} microseconds"
-        raise MalformedVariant(f"row {casting.first_row + row}: {found}")
+        found = f"{context.path} is a time of day of {micros[row].as_py()} microseconds"
+        raise MalformedVariant(f"row {context.first_row + row}: {found}")

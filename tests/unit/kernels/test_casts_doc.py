@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cast_values import rows
 from shredlake.expr import parse_type
-from shredlake.kernels.casts.table import casts, try_cast_value
+from shredlake.kernels.casts.table import cast_value, casts
 from shredlake.kernels.casts.targets import Scalar, target_of
 from shredlake.variant import Variant
 from shredlake.variant import VariantType as V
@@ -48,7 +48,7 @@ def values_of(source: V) -> list[Variant]:
 def mark(source: V, target: str) -> str:
     scalar = target_of(parse_type(target).arrow)
     assert isinstance(scalar, Scalar)
-    cast = [try_cast_value(value, scalar, dt.UTC) is not None for value in values_of(source)]
+    cast = [cast_value(value, scalar) is not None for value in values_of(source)]
     if source is not V.OBJECT:
         assert any(cast) <= casts(source, scalar.type)
     return "●" if all(cast) else "◐" if any(cast) else "·"

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from shredlake.errors import CastError
 from shredlake.kernels.arrow.normalize import checked, unencoded
 from shredlake.kernels.arrow.types import typed_value_type
-from shredlake.kernels.cast_options import ARROW, Dialect
-from shredlake.kernels.casts.datetimes import session_zone
-from shredlake.kernels.casts.extract import Casting, extract
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
+from shredlake.kernels.casts.extract import CastContext, extract
 from shredlake.kernels.casts.invalid_utf8 import decoded
 from shredlake.kernels.casts.targets import scalar_of
 from shredlake.kernels.from_arrow import from_arrow
@@ -32,8 +31,8 @@ _WIDENING = {
 }
 
 
-def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting) -> pa.Array:
-    """A column of one scalar type in another; null where a value does not cast, unless strict."""
+def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, context: CastContext) -> pa.Array:
+    """A column of one scalar type in another; null, or a CastError, where a value does not cast."""
     wanted = typed_value_type(target)
     if typed.type == wanted:
         return typed
@@ -41,13 +40,17 @@ def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, casting: Casting
     if typed.type == wanted:
         return typed
     pair = source.type, target.type
-    if source == target or pair in _WIDENING or (casting.dialect.any_bytes and pair == (V.BINARY, V.STRING)):
+    if (
+        source == target
+        or pair in _WIDENING
+        or (context.options.dialect.any_bytes and pair == (V.BINARY, V.STRING))
+    ):
         return typed.cast(wanted, safe=False)
-    if source.type.is_integer and target.type.is_integer and not casting.strict:
+    if source.type.is_integer and target.type.is_integer and not context.options.raises:
         return _narrowed(typed, wanted)
     variants = from_arrow(typed, threads=1)
     validity = pc.is_valid(typed) if typed.null_count else None
-    return extract(variants.field("metadata"), variants.field("value"), validity, (), target, casting)
+    return extract(variants.field("metadata"), variants.field("value"), validity, (), target, context)
 
 
 def _narrowed(typed: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -57,15 +60,8 @@ def _narrowed(typed: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pc.if_else(fits, typed, pa.scalar(None, typed.type)).cast(wanted)
 
 
-def cast_column(
-    array: pa.Array,
-    type: pa.DataType,
-    *,
-    strict: bool = False,
-    timezone: str = "UTC",
-    dialect: Dialect = ARROW,
-) -> pa.Array:
-    """A plain column in another type, as Spark's cast: null, or with `strict` a CastError, where it fails.
+def cast_column(array: pa.Array, type: pa.DataType, options: CastOptions = DEFAULT) -> pa.Array:
+    """Casts a plain column to another type as Spark does.
 
     >>> cast_column(pa.array(["1", "x"]), pa.int64()).to_pylist()
     [1, None]
@@ -77,5 +73,5 @@ def cast_column(
         return array.cast(type)  # only out of a Variant does a decimal lose its trailing zeros
     if source.type is V.STRING and target.type not in (V.STRING, V.BINARY):
         array = decoded(array)
-    casting = Casting(session_zone(timezone), strict, "value", dialect=dialect)
-    return cast_typed(array, source, target, casting)
+    options.check()
+    return cast_typed(array, source, target, CastContext(options, "value"))

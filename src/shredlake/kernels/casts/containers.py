@@ -5,12 +5,11 @@ The JSON that Spark prints: as `to_json`, but timestamps on the session's clock.
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 from shredlake.json.java_digits import double_text, float_text
 from shredlake.json.render import TEXT, quoted, timestamp_text
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.datetimes import SECOND, to_local
 from shredlake.variant import Variant, VariantType
 from shredlake.variant.walk import Event
@@ -19,11 +18,11 @@ _OLD_JAVA = {VariantType.DOUBLE: double_text, VariantType.FLOAT: float_text}
 _UNITS = {VariantType.TIMESTAMP: 1000, VariantType.TIMESTAMP_NANOS: 1}
 
 
-def container_text(variant: Variant, zone: dt.tzinfo, dialect: Dialect = ARROW) -> str:
+def container_text(variant: Variant, options: CastOptions = DEFAULT) -> str:
     """An object or array as JSON text.
 
     >>> from decimal import Decimal
-    >>> container_text(Variant.of({"a": [Decimal("1.50"), None]}), dt.UTC)
+    >>> container_text(Variant.of({"a": [Decimal("1.50"), None]}))
     '{"a":[1.5,null]}'
     """
     parts: list[str] = []
@@ -39,7 +38,7 @@ def container_text(variant: Variant, zone: dt.tzinfo, dialect: Dialect = ARROW) 
             separator = ":"
         elif event is Event.SCALAR:
             kind, raw = detail
-            parts.append(_scalar_text(kind, raw, zone, dialect))
+            parts.append(_scalar_text(kind, raw, options))
             separator = ","
         else:
             parts.append("{" if event is Event.OBJECT else "[")
@@ -47,13 +46,13 @@ def container_text(variant: Variant, zone: dt.tzinfo, dialect: Dialect = ARROW) 
     return "".join(parts)
 
 
-def _scalar_text(kind: VariantType, raw: Any, zone: dt.tzinfo, dialect: Dialect) -> str:
-    if dialect.old_java and kind in _OLD_JAVA:
+def _scalar_text(kind: VariantType, raw: Any, options: CastOptions) -> str:
+    if options.dialect.old_java and kind in _OLD_JAVA:
         return _OLD_JAVA[kind](raw)
-    if kind not in _UNITS or zone is dt.UTC:
+    if kind not in _UNITS or options.is_utc:
         return TEXT[kind](raw)
     instant = raw * _UNITS[kind]
-    local = to_local(instant, zone)
+    local = to_local(instant, options.zone)
     offset = (local - instant) // SECOND
     hours, minutes = divmod(abs(offset) // 60, 60)
     sign = "-" if offset < 0 else "+"

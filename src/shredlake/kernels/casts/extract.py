@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,8 +13,8 @@ from shredlake.kernels.arrow.buffers import require_metadata
 from shredlake.kernels.arrow.normalize import as_binary
 from shredlake.kernels.arrow.raw_arrays import patched, scalars
 from shredlake.kernels.arrow.types import typed_value_type
-from shredlake.kernels.cast_options import ARROW, Dialect
-from shredlake.kernels.casts.table import cast_value, try_cast_value
+from shredlake.kernels.cast_options import CastOptions
+from shredlake.kernels.casts.table import cast_value
 from shredlake.kernels.casts.targets import Target
 from shredlake.kernels.dispatch import engine
 from shredlake.kernels.fallback.get import value_at
@@ -27,21 +26,17 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Casting:
-    """How values are cast, and what errors call them."""
+class CastContext:
+    """How the values of one piece of a column are cast, and how errors refer to them."""
 
-    zone: dt.tzinfo
-    strict: bool
+    options: CastOptions
     path: str
     first_row: int = 0
-    dialect: Dialect = ARROW
 
     def cast(self, variant: Variant, target: Target, row: int) -> Any:
-        """One value by the reference: None, or if strict a CastError, where it does not cast."""
+        """Casts one value with the reference implementation."""
         try:
-            if not self.strict:
-                return try_cast_value(variant, target, self.zone, self.dialect)
-            return cast_value(variant, target, self.zone, self.path, self.dialect)
+            return cast_value(variant, target, self.options, self.path)
         except MalformedVariant as error:
             raise in_row(error, self.first_row + row) from None
         except CastError as error:
@@ -54,7 +49,7 @@ def extract(
     valid: pa.Array | None,
     steps: Steps,
     target: Scalar | None,
-    casting: Casting,
+    context: CastContext,
 ) -> pa.Array:
     """What the steps lead to in each `value`, cast to the target, or as bytes if there is none.
 
@@ -66,19 +61,18 @@ def extract(
     value = as_binary(value)
     if metadata.null_count:
         there = pc.is_valid(value)
-        require_metadata(metadata, there if valid is None else pc.and_(there, valid), casting.first_row)
-    utc = casting.zone is dt.UTC
+        require_metadata(metadata, there if valid is None else pc.and_(there, valid), context.first_row)
     array, deferred = engine("get").extract(
-        metadata, value, valid, steps, target, utc, casting.strict, casting.first_row, casting.dialect
+        metadata, value, valid, steps, target, context.options, context.first_row
     )
     if not len(deferred):
         return array
     patches: list[Any] = []
     for row in deferred.to_pylist():
-        found = value_at(metadata[row].as_py(), value[row].as_py(), steps, casting.first_row + row)
+        found = value_at(metadata[row].as_py(), value[row].as_py(), steps, context.first_row + row)
         if found is None or target is None:
             patches.append(found and found.value)
         else:
-            patches.append(casting.cast(found, target, row))
+            patches.append(context.cast(found, target, row))
     patch = pa.array(patches, pa.binary()) if target is None else scalars(patches, target)
     return patched(array, deferred, patch)

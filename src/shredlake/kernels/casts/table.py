@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from shredlake.errors import CastError
 from shredlake.json import java_digits as old_java
@@ -31,7 +31,7 @@ from shredlake.json.render import (
     time_text,
     timestamp_text,
 )
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.containers import container_text
 from shredlake.kernels.casts.datetimes import (
     BLANKS,
@@ -85,71 +85,44 @@ INSTANTS: Final = {
 }
 
 
-def cast_scalar(source: V, raw: Raw, target: Scalar, zone: dt.tzinfo, dialect: Dialect = ARROW) -> Raw | None:
+def cast_scalar(source: V, raw: Raw, target: Scalar, options: CastOptions = DEFAULT) -> Raw | None:
     """Casts raw content of one type to another; None where it does not cast.
 
     >>> from shredlake.shredding.schema import Scalar
-    >>> cast_scalar(V.STRING, " 12 ", Scalar(V.INT32), dt.UTC)
+    >>> cast_scalar(V.STRING, " 12 ", Scalar(V.INT32))
     12
-    >>> cast_scalar(V.DECIMAL4, (1250, 2), Scalar(V.STRING), dt.UTC)
+    >>> cast_scalar(V.DECIMAL4, (1250, 2), Scalar(V.STRING))
     '12.5'
-    >>> cast_scalar(V.STRING, "n/a", Scalar(V.INT32), dt.UTC) is None
+    >>> cast_scalar(V.STRING, "n/a", Scalar(V.INT32)) is None
     True
     """
     pair = _family(source), _family(target.type)
+    dialect = options.dialect
     cast = (
         (ANY_BYTES.get(pair) if dialect.any_bytes else None)
         or (OLD_JAVA.get(pair) if dialect.old_java else None)
         or CASTS.get(pair)
     )
-    return None if cast is None else cast(raw, target, zone)
+    return None if cast is None else cast(raw, target, options.zone)
 
 
-def cast_value(
-    variant: Variant, target: Target, zone: dt.tzinfo, path: str = "$", dialect: Dialect = ARROW
-) -> Raw:
+def cast_value(variant: Variant, target: Target, options: CastOptions = DEFAULT, path: str = "$") -> Raw:
     """Casts a Variant, nested targets included: the row-at-a-time reference.
 
-    A Variant null gives None. A value that does not cast, nested or not, raises CastError with the path.
+    A Variant null gives None. So does every value, nested or not, that does not cast, unless the options
+    say that it raises a CastError with the path.
     A string that was a binary is given as its bytes in a dialect where these may be any.
 
     >>> from shredlake.kernels.casts.targets import ListOf
-    >>> cast_value(Variant.of([1, "2", None]), ListOf(Scalar(V.INT64)), dt.UTC)
-    [1, 2, None]
+    >>> cast_value(Variant.of([1, "2", None, "x"]), ListOf(Scalar(V.INT64)))
+    [1, 2, None, None]
     """
-    return _Caster(zone, dialect, _raise_cast_error).cast(variant, target, path)
-
-
-def try_cast_value(variant: Variant, target: Target, zone: dt.tzinfo, dialect: Dialect = ARROW) -> Raw:
-    """As `cast_value`, with None in place of every value, nested or not, that does not cast.
-
-    >>> from shredlake.kernels.casts.targets import ListOf
-    >>> try_cast_value(Variant.of([1, "x"]), ListOf(Scalar(V.INT64)), dt.UTC)
-    [1, None]
-    """
-    return _Caster(zone, dialect, _no_value).cast(variant, target, "$")
-
-
-Failure = Callable[[Variant, Target, str], Raw]
-
-
-def _no_value(variant: Variant, target: Target, path: str) -> None:
-    return None
-
-
-def _raise_cast_error(variant: Variant, target: Target, path: str) -> NoReturn:
-    found = f"{beginning(variant, 60)} ({variant.type.value})"
-    raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
+    return _Caster(options).cast(variant, target, path)
 
 
 @dataclass(frozen=True)
 class _Caster:
-    """Casts with what they depend on."""
-
-    zone: dt.tzinfo
-    dialect: Dialect
-    failure: Failure
-    """What becomes of a value that does not cast."""
+    options: CastOptions
 
     def cast(self, variant: Variant, target: Target, path: str) -> Raw:
         if isinstance(target, AnyVariant):
@@ -165,7 +138,7 @@ class _Caster:
             case Scalar() if kind not in (V.OBJECT, V.ARRAY):
                 return self.scalar(variant, target, path)
             case Scalar() if target.type is V.STRING:
-                return container_text(variant, self.zone, self.dialect)
+                return container_text(variant, self.options)
             case ListOf(element) if kind is V.ARRAY:
                 return [inner(item, element, index) for index, item in enumerate(variant)]
             case MapOf(value) if kind is V.OBJECT:
@@ -178,8 +151,14 @@ class _Caster:
 
     def scalar(self, variant: Variant, target: Scalar, path: str) -> Raw:
         kind, raw = scalar_at(variant.value, 0, len(variant.value))
-        cast = cast_scalar(kind, raw, target, self.zone, self.dialect)
+        cast = cast_scalar(kind, raw, target, self.options)
         return self.failure(variant, target, path) if cast is None else cast
+
+    def failure(self, variant: Variant, target: Target, path: str) -> None:
+        """What becomes of a value that does not cast."""
+        if self.options.raises:
+            found = f"{beginning(variant, 60)} ({variant.type.value})"
+            raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
 
 
 def casts(source: V, target: V) -> bool:

@@ -171,7 +171,7 @@ cdef struct Job:
     int scale
     int same_id
     bint utc
-    bint strict
+    bint keep_failed        # whether values that do not cast are left over, so that the reference raises
     bint any_bytes          # strings need not be UTF-8
     bint old_java           # floats and doubles have the digits that Java before 19 prints
     int status
@@ -423,7 +423,7 @@ cdef int64_t cast_rows(Job* job) noexcept nogil:
         if outcome == CAST:
             set_bit(job.valid.data, row)
             job.valid_count += 1
-        elif outcome == DEFERRED or (outcome == FAILED and job.strict):
+        elif outcome == DEFERRED or (outcome == FAILED and job.keep_failed):
             if append_int64(&job.deferred, row) != OK:
                 outcome = NO_MEMORY
         if outcome < 0:
@@ -456,11 +456,11 @@ cdef object finish(Job* job, type_):
     return array if storage is type_ else pa.ExtensionArray.from_storage(type_, array)
 
 
-def extract(metadata, value, validity, steps, target, bint utc, bint strict, int64_t first_row, dialect):
+def extract(metadata, value, validity, steps, target, options, int64_t first_row):
     """What the steps lead to in each row, cast to a scalar (None: the Variant's bytes), and the rows left over.
 
     `validity` (booleans from bit 0, or None) says which rows are there at all. Rows left over are those that
-    only the table in cast.py can cast and, if strict, those that do not cast.
+    only the table in cast.py can cast and, if the options say so, those that do not cast.
     """
     cdef Job job
     cdef int64_t stopped, count = len(value)
@@ -475,10 +475,10 @@ def extract(metadata, value, validity, steps, target, bint utc, bint strict, int
     job.precision = (target.precision or 0) if target is not None else 0
     job.scale = (target.scale or 0) if target is not None else 0
     job.same_id = SAME_IDS.get(target.type, -1) if target is not None else -1
-    job.utc = utc
-    job.strict = strict
-    job.any_bytes = dialect.any_bytes
-    job.old_java = dialect.old_java
+    job.utc = options.is_utc
+    job.keep_failed = options.raises
+    job.any_bytes = options.dialect.any_bytes
+    job.old_java = options.dialect.old_java
     job.valid_count = 0
     job.step_count = <int> len(names)
     start(&job.values)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from shredlake.errors import ShredlakeError
 from shredlake.kernels.arrow.types import typed_value_type
-from shredlake.kernels.cast_options import Dialect
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.row_reasons import in_row
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, Variant
@@ -20,10 +20,8 @@ def extract(
     validity: pa.Array | None,
     steps: tuple[str | int, ...],
     target: Scalar | None,
-    utc: bool,
-    strict: bool,
+    options: CastOptions,
     first_row: int,
-    dialect: Dialect,
 ) -> tuple[pa.Array, pa.Array]:
     """As the compiled `extract`: Variants are taken out here, every cast is left to the table in cast.py."""
     there = validity.to_pylist() if validity is not None else [True] * len(value)
