@@ -1,4 +1,7 @@
-"""Damage that keeps a Parquet footer parseable: one or two of its numbers, texts, lists or fields changed."""
+"""Damage that keeps a Parquet footer parseable.
+
+One or two of its numbers, texts, lists, fields or wire types change, or one bit flips.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from shredlake.parquet.format.thrift import List, Struct
 Change = Callable[[random.Random], None]
 NUMBERS = (-1, 0, 1, 2, 3, 7, 15, 127, 1 << 16, (1 << 31) - 1, 1 << 40, (1 << 62) - 1, -(1 << 62))
 CHUNK_ENCRYPTION = {8: (thrift.STRUCT, Struct({2: (thrift.STRUCT, Struct())}))}
+INTEGERS = (thrift.I16, thrift.I32, thrift.I64)  # all written as the same bytes
+BIT_FLIPS = 0.2
 FOOTER_KEY_SIGNED = {8: (thrift.STRUCT, Struct({1: (thrift.STRUCT, Struct())}))}
 
 
@@ -19,11 +24,19 @@ def mutated_footer(raw: bytes, dice: random.Random) -> bytes:
     """A Parquet file with a footer that says something else."""
     length = int.from_bytes(raw[-8:-4], "little")
     start = len(raw) - 8 - length
+    if dice.random() < BIT_FLIPS:
+        return _flip_bit(raw, start, length, dice)
     tree = thrift.read_struct(raw[start : start + length])
     for _ in range(dice.randrange(1, 3)):
         dice.choice(list(_changes(tree)))(dice)
     footer = thrift.write_struct(tree)
     return raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def _flip_bit(raw: bytes, start: int, length: int, dice: random.Random) -> bytes:
+    data = bytearray(raw)
+    data[start + dice.randrange(length)] ^= 1 << dice.randrange(8)
+    return bytes(data)
 
 
 def _changes(tree: Struct) -> Iterator[Change]:
@@ -40,6 +53,8 @@ def _changes(tree: Struct) -> Iterator[Change]:
                     yield from _changes(item)
         else:
             yield partial(_change_field, tree, number, kind)
+            if kind in INTEGERS:
+                yield partial(_change_type, tree, number)
 
 
 def _drop_field(tree: Struct, dice: random.Random) -> None:
@@ -62,6 +77,12 @@ def _change_field(tree: Struct, number: int, kind: int, dice: random.Random) -> 
         tree.fields[number] = kind, changed % 127 if kind == thrift.I8 else changed
     elif isinstance(value, bytes):
         tree.fields[number] = kind, dice.choice([b"", value[:-1], value + b"x", b"\xff" + value, value[:1]])
+
+
+def _change_type(tree: Struct, number: int, dice: random.Random) -> None:
+    """Declares another type for the same bytes: some readers then skip the field."""
+    if number in tree.fields:
+        tree.fields[number] = dice.choice(INTEGERS), tree.fields[number][1]
 
 
 def _change_list(items: List, dice: random.Random) -> None:

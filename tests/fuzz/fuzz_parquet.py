@@ -1,6 +1,7 @@
 """`make fuzz`: Parquet files with damaged footers, page indexes and pages: read, counted, inspected, checked.
 
-Only a ShredlakeError may come out. Rounds run in child processes with little memory, each a process group of
+Only a ShredlakeError may come out. With `--unchecked`, the check of footers is off: the fuzzer must then find
+an abort, which shows that it would. Rounds run in child processes with little memory, each a process group of
 its own: an abort, a hang or a claim to memory ends a child, and is reported with the file that did it.
 """
 
@@ -36,6 +37,7 @@ from shredlake import (
     scan_parquet,
     shred,
 )
+from shredlake.parquet.read import stream
 
 BATCH = 250
 TIMEOUT = 300
@@ -80,8 +82,10 @@ def damaged(raw: bytes, dice: random.Random) -> bytes:
     return bytes(data[: dice.randrange(len(data))] if dice.random() < 0.02 else data)
 
 
-def rounds(first: int, count: int, seed: int, report: Path) -> int:
+def rounds(first: int, count: int, seed: int, report: Path, unchecked: bool = False) -> int:
     """Runs some rounds in this process; the file of each lies at `report` while it is read."""
+    if unchecked:
+        stream.check_footer = lambda footer, name: None
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     files = seeds()
@@ -108,15 +112,18 @@ WORK = [
 ]
 
 
-def main(count: int, seed: int, child: tuple[int, int, str] | None = None) -> None:
+def main(
+    count: int, seed: int, child: tuple[int, int, str] | None = None, *, unchecked: bool = False
+) -> None:
     if child is not None:
-        print(rounds(int(child[0]), int(child[1]), seed, Path(child[2])))
+        print(rounds(int(child[0]), int(child[1]), seed, Path(child[2]), unchecked))
         return
     started, read = time.perf_counter(), 0
     folder = Path(tempfile.mkdtemp(prefix="fuzz_parquet"))
     for first in range(0, count, BATCH):
         report = folder / f"{first}.parquet"
-        command = [sys.executable, __file__, "--seed", str(seed), "--child", str(first)]
+        command = [sys.executable, __file__, "--seed", str(seed)]
+        command += ["--unchecked"] * unchecked + ["--child", str(first)]
         process = subprocess.Popen(
             [*command, str(min(BATCH, count - first)), str(report)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -140,5 +147,6 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("count", nargs="?", type=int, default=20_000)
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--unchecked", action="store_true", help="turn the check of footers off")
     arguments.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     main(**vars(arguments.parse_args()))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,6 +70,64 @@ CONTRADICTIONS: dict[str, Callable[[Struct], object]] = {
     "it counts": lambda tree: tree.set(3, thrift.I64, 21),
     "column chunks": lambda tree: tree.structs(4)[1].sequence(1).pop(),
 }
+
+
+def element(tree: Struct) -> Struct:
+    return tree.structs(2)[1]
+
+
+def retype(tree: Struct, number: int, kind: int) -> None:
+    tree.fields[number] = kind, tree.fields[number][1]
+
+
+WRONG_TYPES: dict[str, Callable[[Struct], object]] = {
+    # Arrow skips a repetition that is not an i32 and takes the column for a required one.
+    r"FileMetaData\.2\.3 has the Thrift type 4, not 5": lambda tree: retype(element(tree), 3, thrift.I16),
+    r"FileMetaData\.2\.3 has the Thrift type 6, not 5": lambda tree: retype(element(tree), 3, thrift.I64),
+    r"FileMetaData\.2\.3 has the Thrift type 1, not 5": lambda tree: element(tree).set(3, thrift.TRUE, True),
+    r"FileMetaData\.4\.1\.3\.16\.3 has the Thrift type 10": lambda tree: sizes(tree).set(
+        3, thrift.SET, thrift.List(thrift.I64, [0, 10], thrift.SET)
+    ),
+    r"FileMetaData\.4\.1\.3\.16\.3 lists the Thrift type 5": lambda tree: sizes(tree).set(
+        3, thrift.LIST, thrift.List(thrift.I32, [0, 10])
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_TYPES)
+def test_fields_of_another_type_are_refused(message: str) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        sl.inspect(changed(WRONG_TYPES[message]))
+
+
+def test_no_flipped_bit_of_the_schema_ends_the_process(tmp_path: Path) -> None:
+    """Every bit of the schema and of one column chunk's metadata, in a process of its own."""
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"a": [1, None], "l": [["x"], []]}), path)
+    ran = subprocess.run([sys.executable, "-c", FLIPS, str(path)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    refused, answered = map(int, ran.stdout.split())
+    assert refused > 1000
+    assert answered > 100
+
+
+FLIPS = """
+import io, sys
+import shredlake as sl
+
+raw = open(sys.argv[1], "rb").read()
+end = len(raw) - 8
+refused = answered = 0
+for bit in range(8 * (end - int.from_bytes(raw[-8:-4], "little")), 8 * raw.index(b"ARROW:schema")):
+    data = bytearray(raw)
+    data[bit // 8] ^= 1 << bit % 8
+    try:
+        sl.inspect(io.BytesIO(data))
+        answered += 1
+    except sl.ShredlakeError:
+        refused += 1
+print(refused, answered)
+"""
 
 
 @pytest.mark.parametrize("message", CONTRADICTIONS)

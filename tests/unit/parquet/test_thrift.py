@@ -106,3 +106,20 @@ def test_footers_of_other_writers_come_out_byte_for_byte(conformance: Path) -> N
         with path.open("rb") as file:
             raw = read_footer(file, path.name).raw
         assert write_struct(read_struct(raw)) == raw, path.name
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("15 02 05 02 04 00", "field 1 twice"),
+        ("05 00 02 00", "field number 0"),
+        ("05 01 02 00", "field number -1"),
+        ("05 82 80 08 02 00", "field number 65537"),  # other readers take it for the field 1
+        ("15 82 80 80 80 20 00", "more than 32 bits"),  # other readers take it for 1
+        ("14 80 80 04 00", "more than 16 bits"),
+        ("16 ff ff ff ff ff ff ff ff ff 03 00", "more than 64 bits"),
+    ],
+)
+def test_bytes_that_other_readers_understand_differently_are_refused(data: str, message: str) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        read_struct(bytes.fromhex(data))

@@ -14,6 +14,7 @@ from shredlake.errors import InvalidFile
 from shredlake.parquet.format import footer as numbers
 from shredlake.parquet.format.chunks import META_STATISTICS, META_TYPE, check_values, refuse_encrypted
 from shredlake.parquet.format.footer import Footer
+from shredlake.parquet.format.metadata_types import check_types
 from shredlake.parquet.format.schema import PHYSICAL_TYPES, SchemaNode
 from shredlake.parquet.format.thrift import Struct
 
@@ -58,6 +59,7 @@ def check_footer(footer: Footer, name: str) -> None:
     >>> check_footer(read_footer(sink), "a.parquet")
     """
     try:
+        check_types(footer.tree)
         leaves = tuple(leaves_with_levels(footer.schema))
         groups = footer.row_groups()
         rows = [group.integer(numbers.ROW_GROUP_NUM_ROWS) or 0 for group in groups]

@@ -37,6 +37,8 @@ STRUCT: Final = 12
 UUID: Final = 13
 
 MAX_DEPTH: Final = 64  # a footer nests about ten levels; more is an attack on the stack
+MAX_FIELD: Final = (1 << 15) - 1  # field numbers are 16-bit; other readers cut off what exceeds that
+BITS: Final = {I16: 16, I32: 32, I64: 64}
 
 
 @dataclass(slots=True)
@@ -155,6 +157,8 @@ class Reader:
     def struct(self, depth: int = 0) -> Struct:
         fields: dict[int, tuple[int, object]] = {}
         for number, kind in self.field_headers():
+            if number in fields:  # readers differ in which of the two they keep
+                raise InvalidFile(f"Thrift data has the field {number} twice at byte {self.position}")
             fields[number] = (kind, self.field_value(kind, depth))
         return Struct(fields)
 
@@ -165,6 +169,8 @@ class Reader:
             kind = header & 0x0F
             step = header >> 4
             number = number + step if step else self.zigzag()
+            if not 0 < number <= MAX_FIELD:
+                raise InvalidFile(f"Thrift data has the field number {number} at byte {self.position}")
             yield number, kind
 
     def field_value(self, kind: int, depth: int = 0) -> object:
@@ -173,8 +179,8 @@ class Reader:
         return self.value(kind, depth)
 
     def value(self, kind: int, depth: int = 0) -> object:
-        if kind in (I16, I32, I64):
-            return self.zigzag()
+        if kind in BITS:
+            return self._integer(BITS[kind])
         if kind == BINARY:
             return self.take(self.varint())
         if kind == STRUCT:
@@ -194,6 +200,12 @@ class Reader:
         if kind == UUID:
             return self.take(16)
         raise InvalidFile(f"Thrift data has the unknown type {kind} at byte {self.position}")
+
+    def _integer(self, bits: int) -> int:
+        number = self.varint()
+        if number >> bits:  # other readers cut the rest off
+            raise InvalidFile(f"Thrift number of more than {bits} bits before byte {self.position}")
+        return (number >> 1) ^ -(number & 1)
 
     def _list(self, wire: int, depth: int) -> List:
         if depth >= MAX_DEPTH:
