@@ -73,7 +73,7 @@ def lake(tmp_path: Path) -> Path:
 
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "shredlake.cli.app", *arguments], **options)
+    return subprocess.Popen([sys.executable, "-m", "shredlake", *arguments], **options)
 
 
 # ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -484,9 +484,9 @@ def test_vacuum_says_what_it_leaves(shredlake: Any, lake: Path) -> None:
 
 def test_ctrl_c_while_the_library_is_loaded() -> None:
     script = (
-        "import os, signal, threading, shredlake_cli\n"
+        "import os, signal, threading\nfrom shredlake.__main__ import main\n"
         "threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-        "shredlake_cli.main()\n"
+        "main()\n"
     )
     ran = subprocess.run([sys.executable, "-c", script, "query", "nowhere"], capture_output=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"shredlake: interrupted\n")

@@ -1,6 +1,6 @@
-"""The `shredlake` command. It answers Ctrl-C from its first moment, while the command line is still loading.
+"""The `shredlake` command, also as `python -m shredlake`.
 
-It is a package of its own, so that nothing of `shredlake` is imported before the signal handler is set.
+It answers Ctrl-C from its first moment, while the command line is still loading.
 """
 
 from __future__ import annotations
@@ -21,3 +21,7 @@ def main() -> None:
 def _interrupted(number: int, frame: object) -> None:
     os.write(2, b"shredlake: interrupted\n")
     os._exit(130)
+
+
+if __name__ == "__main__":
+    main()
