@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from shredlake.kernels.arrow.buffers import check_column
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
-from shredlake.kernels.row_errors import parts_of, reason
+from shredlake.kernels.dispatch import dispatch
+from shredlake.kernels.row_errors import parts_of, row_error
 from shredlake.kernels.threads import Column, pieces, run, thread_count
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
@@ -35,7 +35,7 @@ def checksum(column: Column, *, threads: int | None = None) -> int:
 
 def _sum(first_row: int, piece: pa.StructArray) -> int:
     metadata, value, validity = parts_of(piece, first_row)
-    total, stopped = engine("checksum").checksum(metadata, value, validity)
+    total, stopped = dispatch("checksum").checksum(metadata, value, validity)
     if stopped < len(piece):
-        raise reason(metadata, value, stopped, first_row, Variant.validate)
+        raise row_error(metadata, value, stopped, first_row, Variant.validate)
     return int(total)

@@ -1,20 +1,31 @@
-"""Which implementation runs, the compiled kernels or the row-at-a-time reference: decided here alone.
+"""Chooses the implementation of each kernel: the compiled module, or the row-at-a-time fallback.
 
-Every kernel exists twice under one name, with the same functions: `compiled.json_encode` and
-`fallback.json_encode` (the reference, one row at a time). Callers write
+Every kernel exists twice under one name with the same functions: `compiled.json_encode` and
+`fallback.json_encode`. Callers write
 
-    engine("json_encode").encode(array, ...)
+    dispatch("json_encode").encode(array, ...)
 
-The reference serves where the compiled modules are missing (no C compiler at install; one warning says so),
-and where SHREDLAKE_PURE=1 asks for it, which is how one set of tests checks both.
+The fallback runs if the compiled modules are missing (no C compiler at install time; one warning says so),
+or if SHREDLAKE_PURE=1 requests it, so that one set of tests checks both. Each kernel has a protocol here;
+mypy checks the stub of the compiled module, the fallback and every call against it.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shredlake.errors import InvalidJson
+    from shredlake.kernels.arrow.flat_schema import Plan
+    from shredlake.kernels.arrow.nodes import ArrowNode
+    from shredlake.kernels.cast_options import CastOptions
+    from shredlake.shredding.schema import Scalar
 
 
 def _compiled_modules_load() -> bool:
@@ -34,8 +45,207 @@ def _compiled_modules_load() -> bool:
 COMPILED: bool = os.environ.get("SHREDLAKE_PURE") != "1" and _compiled_modules_load()
 
 
-def engine(name: str) -> ModuleType:
-    """The module that does the work of the kernel called `name`."""
-    return import_module(
-        f"shredlake.kernels.compiled.{name}" if COMPILED else f"shredlake.kernels.fallback.{name}"
-    )
+class Checksum(Protocol):
+    def checksum(self, metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> tuple[int, int]: ...
+
+
+class FooterPlaces(Protocol):
+    def footer_places(self, raw: bytes) -> tuple[dict[int, int], list[int], list[list[int]]] | None: ...
+    def chunk_numbers(self, raw: bytes, position: int) -> tuple[int, ...] | None: ...
+
+
+class FromArrow(Protocol):
+    def encode(
+        self, node: ArrowNode, from_row: int, variant_type: pa.DataType
+    ) -> tuple[pa.Array, int, bool]: ...
+
+
+class Get(Protocol):
+    def extract(
+        self,
+        metadata: pa.Array,
+        value: pa.Array,
+        validity: pa.Array | None,
+        steps: tuple[str | int, ...],
+        target: Scalar | None,
+        options: CastOptions,
+        first_row: int,
+    ) -> tuple[pa.Array, pa.Array]: ...
+
+
+class JsonEncode(Protocol):
+    def encode(
+        self,
+        array: pa.Array,
+        last_wins: bool,
+        max_depth: int,
+        max_size: int,
+        stop_at_first: bool,
+        variant_type: pa.DataType,
+    ) -> tuple[pa.Array | None, list[tuple[int, InvalidJson]]]: ...
+
+
+class JsonRender(Protocol):
+    def render(
+        self, metadata: pa.Array, value: pa.Array, validity: pa.Array | None, from_row: int
+    ) -> tuple[pa.Array, int, bool]: ...
+
+
+class Lines(Protocol):
+    def line_offsets(self, buffer: pa.Buffer, final: bool) -> tuple[pa.Buffer, int, int]: ...
+    def array_elements(
+        self, buffer: pa.Buffer, final: bool
+    ) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int, bool]: ...
+    def json_documents(
+        self, buffer: pa.Buffer, final: bool
+    ) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int]: ...
+
+
+class Profile(Protocol):
+    def summarize(
+        self,
+        metadata: pa.BinaryArray,
+        value: pa.BinaryArray,
+        validity: pa.BooleanArray | None,
+        max_paths: int,
+        max_depth: int,
+    ) -> bytes | int: ...
+    def merge(self, parts: Iterable[bytes], max_paths: int) -> bytes: ...
+
+
+class Shred(Protocol):
+    def shred(
+        self,
+        metadata: pa.Array,
+        value: pa.Array,
+        validity: pa.Array | None,
+        plan: Plan,
+        exact_types: bool,
+        first_row: int,
+    ) -> tuple[pa.Array, pa.Array | None]: ...
+
+
+class ToPython(Protocol):
+    def to_python(
+        self, metadata: pa.Array, value: pa.Array, validity: pa.Array | None
+    ) -> tuple[list[Any], int]: ...
+
+
+class Unshred(Protocol):
+    def unshred(
+        self, piece: pa.StructArray, plan: Plan, strict: bool, first_row: int
+    ) -> list[pa.StructArray]: ...
+
+
+class Validate(Protocol):
+    def invalid_rows(self, metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> list[int]: ...
+
+
+@overload
+def dispatch(name: Literal["checksum"]) -> Checksum: ...
+@overload
+def dispatch(name: Literal["footer_places"]) -> FooterPlaces: ...
+@overload
+def dispatch(name: Literal["from_arrow"]) -> FromArrow: ...
+@overload
+def dispatch(name: Literal["get"]) -> Get: ...
+@overload
+def dispatch(name: Literal["json_encode"]) -> JsonEncode: ...
+@overload
+def dispatch(name: Literal["json_render"]) -> JsonRender: ...
+@overload
+def dispatch(name: Literal["lines"]) -> Lines: ...
+@overload
+def dispatch(name: Literal["profile"]) -> Profile: ...
+@overload
+def dispatch(name: Literal["shred"]) -> Shred: ...
+@overload
+def dispatch(name: Literal["to_python"]) -> ToPython: ...
+@overload
+def dispatch(name: Literal["unshred"]) -> Unshred: ...
+@overload
+def dispatch(name: Literal["validate"]) -> Validate: ...
+def dispatch(name: str) -> Any:
+    """Return the module that implements the kernel called `name`."""
+    package = "compiled" if COMPILED else "fallback"
+    return import_module(f"shredlake.kernels.{package}.{name}")
+
+
+if TYPE_CHECKING:
+    # mypy checks these, nothing runs them: both implementations have the functions of the protocols.
+    _Kernels: TypeAlias = tuple[
+        Checksum,
+        FooterPlaces,
+        FromArrow,
+        Get,
+        JsonEncode,
+        JsonRender,
+        Lines,
+        Profile,
+        Shred,
+        ToPython,
+        Unshred,
+        Validate,
+    ]
+
+    def _compiled() -> _Kernels:
+        from shredlake.kernels.compiled import (
+            checksum,
+            footer_places,
+            from_arrow,
+            get,
+            json_encode,
+            json_render,
+            lines,
+            profile,
+            shred,
+            to_python,
+            unshred,
+            validate,
+        )
+
+        return (
+            checksum,
+            footer_places,
+            from_arrow,
+            get,
+            json_encode,
+            json_render,
+            lines,
+            profile,
+            shred,
+            to_python,
+            unshred,
+            validate,
+        )
+
+    def _fallback() -> _Kernels:
+        from shredlake.kernels.fallback import (
+            checksum,
+            footer_places,
+            from_arrow,
+            get,
+            json_encode,
+            json_render,
+            lines,
+            profile,
+            shred,
+            to_python,
+            unshred,
+            validate,
+        )
+
+        return (
+            checksum,
+            footer_places,
+            from_arrow,
+            get,
+            json_encode,
+            json_render,
+            lines,
+            profile,
+            shred,
+            to_python,
+            unshred,
+            validate,
+        )

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.from_json import from_json
 
 
@@ -35,7 +35,7 @@ def split_lines(data: bytes | bytearray | pa.Buffer, *, final: bool = True) -> D
     ([b'{"a": 1}\\r\\n', b'[2]\\n'], 14)
     """
     buffer = pa.py_buffer(data)
-    offsets, count, taken = engine("lines").line_offsets(buffer, final)
+    offsets, count, taken = dispatch("lines").line_offsets(buffer, final)
     rows = pa.Array.from_buffers(pa.binary(), count, [None, offsets, buffer])
     starts = pa.Array.from_buffers(pa.int32(), count, [None, offsets]).cast(pa.int64())
     return Documents(rows, starts, taken)
@@ -48,7 +48,7 @@ def split_elements(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
     >>> documents.rows.to_pylist(), documents.closed
     ([b'{"a": ",]"}', b'[1, 2]'], True)
     """
-    found = engine("lines").array_elements(pa.py_buffer(data), final)
+    found = dispatch("lines").array_elements(pa.py_buffer(data), final)
     text, offsets, starts, count, taken, closed = found
     return Documents(
         pa.Array.from_buffers(pa.binary(), count, [None, offsets, text]),
@@ -64,7 +64,7 @@ def split_documents(data: bytes | pa.Buffer, *, final: bool = True) -> Documents
     >>> split_documents(b'{"a":\\n 1}{"b": "}"}\\n2 {').rows.to_pylist()
     [b'{"a":\\n 1}', b'{"b": "}"}', b'2', b'{']
     """
-    text, offsets, starts, count, taken = engine("lines").json_documents(pa.py_buffer(data), final)
+    text, offsets, starts, count, taken = dispatch("lines").json_documents(pa.py_buffer(data), final)
     return Documents(
         pa.Array.from_buffers(pa.binary(), count, [None, offsets, text]),
         pa.Array.from_buffers(pa.int64(), count, [None, starts]),

@@ -35,9 +35,9 @@ from shredlake.errors import InvalidValue, MalformedVariant, ShredlakeError
 from shredlake.kernels.arrow.nodes import ArrowNode, node_of
 from shredlake.kernels.arrow.normalize import checked
 from shredlake.kernels.arrow.types import variant
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.fallback.from_arrow import row_variant
-from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.row_errors import in_row
 from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 
 
@@ -57,7 +57,7 @@ def from_arrow(column: Column, *, threads: int | None = None) -> Column:
 
 def _encode_piece(first_row: int, piece: pa.Array) -> list[pa.StructArray]:
     node = node_of(checked(piece))
-    encode = engine("from_arrow").encode
+    encode = dispatch("from_arrow").encode
     arrays: list[pa.StructArray] = []
     row = 0
     while row < len(piece) or not arrays:

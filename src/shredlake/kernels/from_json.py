@@ -10,7 +10,7 @@ import pyarrow as pa
 from shredlake.errors import InvalidJson, WrongType
 from shredlake.kernels.arrow.normalize import checked, unencoded, unencoded_type
 from shredlake.kernels.arrow.types import variant
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 
 MAX_DEPTH = 1000
@@ -92,7 +92,7 @@ def from_json(
 
     def work(first_row: int, piece: pa.Array) -> tuple[pa.Array, Rejects]:
         texts = _contiguous(piece)
-        column, found = engine("json_encode").encode(
+        column, found = dispatch("json_encode").encode(
             texts, duplicate_keys == "last_wins", max_depth, max_size, on_error == "raise", variant()
         )
         if on_error == "raise" and found:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidValue, MalformedVariant
+from shredlake.errors import InvalidValue
 from shredlake.kernels.arrow.buffers import check_column, metadata_of, part, validity_of
 from shredlake.kernels.arrow.normalize import as_binary
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
-from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.dispatch import dispatch
+from shredlake.kernels.row_errors import row_error
 from shredlake.kernels.threads import Column, chunks_of, run, thread_count
 from shredlake.shredding.inference.profile import MAX_DEPTH, MAX_PATHS, Profile
 from shredlake.variant import Variant
@@ -54,10 +54,10 @@ def profile_bytes(
 
     def summarize(first_row: int, piece: pa.StructArray) -> bytes:
         metadata, value = metadata_of(piece, first_row), as_binary(part(piece, "value"))
-        made, fault = engine("profile").summarize(metadata, value, validity_of(piece), max_paths, max_depth)
-        if made is None:
-            _explain(metadata[fault].as_py(), value[fault].as_py(), first_row + fault)
-        return bytes(made)
+        found = dispatch("profile").summarize(metadata, value, validity_of(piece), max_paths, max_depth)
+        if isinstance(found, int):
+            raise row_error(metadata, value, found, first_row, Variant.validate)
+        return found
 
     parts = run(summarize, cut, thread_count(threads))
     return parts[0] if len(parts) == 1 else merge_profiles(parts, max_paths=max_paths)
@@ -72,16 +72,6 @@ def merge_profiles(parts: Iterable[bytes], *, max_paths: int = MAX_PATHS) -> byt
     2
     """
     try:
-        merged: bytes = engine("profile").merge(parts, max_paths)
+        return dispatch("profile").merge(parts, max_paths)
     except ValueError as error:
         raise InvalidValue(f"one of the parts is not a profile: {error}") from error
-    return merged
-
-
-def _explain(metadata: bytes, value: bytes, row: int) -> None:
-    """Raises what is wrong with a row that could not be read."""
-    try:
-        Variant(metadata, value).validate()
-    except MalformedVariant as error:
-        raise in_row(error, row) from None
-    raise MalformedVariant(f"row {row}: the value's parts overlap")

@@ -31,7 +31,7 @@ from shredlake.kernels.arrow.flat_schema import plan_of
 from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, unencoded
 from shredlake.kernels.arrow.shredded import extend_metadata
 from shredlake.kernels.arrow.types import shredding_schema, typed_value_type
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema, Untyped
 
@@ -86,13 +86,13 @@ def _reshred_piece(old: Node, new: Node, first_row: int, piece: pa.StructArray) 
             return [column_of(metadata, moved.value, moved.typed, validity)]
     return [
         _anew(array, new, first_row)
-        for array in engine("unshred").unshred(piece, plan_of(old), False, first_row)
+        for array in dispatch("unshred").unshred(piece, plan_of(old), False, first_row)
     ]
 
 
 def _anew(whole: pa.StructArray, new: Node, first_row: int) -> pa.StructArray:
     metadata, validity = whole.field("metadata"), validity_of(whole)
-    value, typed = engine("shred").shred(
+    value, typed = dispatch("shred").shred(
         metadata, whole.field("value"), validity, plan_of(new), False, first_row
     )
     return column_of(metadata, value, typed, validity)
@@ -181,7 +181,7 @@ class _Reshredding:
             present = pc.or_(present, pc.is_valid(group.value))
         present = _both(present, group.exists)
         column = column_of(self.metadata, group.value, group.typed, present)
-        arrays = engine("unshred").unshred(column, plan_of(old), False, self.first_row)
+        arrays = dispatch("unshred").unshred(column, plan_of(old), False, self.first_row)
         if len(arrays) > 1:
             raise _TooLarge
         if arrays[0].field("metadata").buffers()[2].address != self.metadata.buffers()[2].address:
@@ -192,7 +192,7 @@ class _Reshredding:
         if isinstance(new, Untyped):
             return whole
         present = _both(pc.is_valid(whole.value), whole.exists)
-        value, typed = engine("shred").shred(
+        value, typed = dispatch("shred").shred(
             self.metadata, whole.value, present, plan_of(new), False, self.first_row
         )
         return Parts(value, typed, whole.exists)

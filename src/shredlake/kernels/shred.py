@@ -17,7 +17,7 @@ from shredlake.kernels.arrow.buffers import (
 from shredlake.kernels.arrow.flat_schema import Kind, Plan, plan_of
 from shredlake.kernels.arrow.normalize import as_binary
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.threads import Column, map_pieces
 from shredlake.kernels.unshred import unshred
@@ -59,5 +59,5 @@ def _shred_piece(plan: Plan, exact_types: bool, first_row: int, piece: pa.Struct
     validity = validity_of(piece)
     if plan.nodes[0].kind is Kind.UNTYPED and not value.null_count:
         return column_of(metadata, value, None, validity)
-    rest, typed = engine("shred").shred(metadata, value, validity, plan, exact_types, first_row)
+    rest, typed = dispatch("shred").shred(metadata, value, validity, plan, exact_types, first_row)
     return column_of(metadata, rest, typed, validity)

@@ -9,9 +9,9 @@ import pyarrow as pa
 from shredlake.errors import ShredlakeError
 from shredlake.kernels.arrow.buffers import check_column
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.from_arrow import from_arrow
-from shredlake.kernels.row_errors import parts_of, reason
+from shredlake.kernels.row_errors import parts_of, row_error
 from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
@@ -43,7 +43,7 @@ def to_json(column: Column, *, threads: int | None = None) -> Column:
 
 def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
     metadata, value, validity = parts_of(piece, first_row)
-    render = engine("json_render").render
+    render = dispatch("json_render").render
     arrays: list[pa.Array] = []
     row = 0
     while row < len(piece) or not arrays:
@@ -55,7 +55,7 @@ def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
             arrays.append(_in_order(piece, row, first_row))
             row += len(arrays[-1])
         elif not len(texts) and stopped < len(piece):
-            raise reason(metadata, value, stopped, first_row, Variant.to_json)
+            raise row_error(metadata, value, stopped, first_row, Variant.to_json)
     return arrays
 
 
@@ -64,10 +64,10 @@ def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
     for count in (min(_ENCODED_ANEW, len(piece) - row), 1):
         with suppress(ShredlakeError):
             metadata, value, validity = parts_of(from_arrow(piece.slice(row, count), threads=1), row)
-            texts, stopped, _ = engine("json_render").render(metadata, value, validity, 0)
+            texts, stopped, _ = dispatch("json_render").render(metadata, value, validity, 0)
             if stopped:
                 return texts
     metadata, value, _ = parts_of(piece, first_row)
     with suppress(ShredlakeError):  # a key that occurs twice: encoded anew it would be one
         return pa.array([Variant(metadata[row].as_py(), value[row].as_py()).to_json()], pa.string())
-    raise reason(metadata, value, row, first_row, Variant.to_json)
+    raise row_error(metadata, value, row, first_row, Variant.to_json)

@@ -6,8 +6,8 @@ from typing import Any
 
 from shredlake.kernels.arrow.buffers import check_column
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
-from shredlake.kernels.row_errors import parts_of, reason
+from shredlake.kernels.dispatch import dispatch
+from shredlake.kernels.row_errors import parts_of, row_error
 from shredlake.kernels.threads import Column, chunks_of
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
@@ -29,8 +29,8 @@ def to_python(column: Column) -> list[Any]:
     objects: list[Any] = []
     for chunk in chunks_of(column):
         metadata, value, validity = parts_of(chunk, len(objects))
-        rows, stopped = engine("to_python").to_python(metadata, value, validity)
+        rows, stopped = dispatch("to_python").to_python(metadata, value, validity)
         if stopped < len(chunk):
-            raise reason(metadata, value, stopped, len(objects), Variant.to_python)
+            raise row_error(metadata, value, stopped, len(objects), Variant.to_python)
         objects += rows
     return objects

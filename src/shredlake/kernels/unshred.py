@@ -10,7 +10,7 @@ from shredlake.kernels.arrow.buffers import check_column, column_of, metadata_of
 from shredlake.kernels.arrow.flat_schema import Kind, Plan, plan_of
 from shredlake.kernels.arrow.normalize import as_binary
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.shredding.schema import Node, Untyped
 
@@ -49,5 +49,5 @@ def _unshred_piece(plan: Plan, strict: bool, first_row: int, piece: pa.StructArr
         value = as_binary(part(piece, "value"))
         if value.null_count == piece.null_count == 0:
             return [column_of(metadata_of(piece, first_row), value, None, None)]
-    arrays: list[pa.StructArray] = engine("unshred").unshred(piece, plan, strict, first_row)
+    arrays: list[pa.StructArray] = dispatch("unshred").unshred(piece, plan, strict, first_row)
     return arrays

@@ -11,7 +11,7 @@ from shredlake.errors import MalformedVariant
 from shredlake.kernels.arrow.buffers import check_column, part, validity_of
 from shredlake.kernels.arrow.normalize import as_binary
 from shredlake.kernels.arrow.types import shredding_schema
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.threads import Column, pieces, run, thread_count
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
@@ -53,7 +53,7 @@ def _violations(first_row: int, piece: pa.StructArray) -> Violations:
     # A metadata that is null is one of the violations: an empty one.
     metadata = pc.fill_null(as_binary(part(piece, "metadata")), b"")
     value, validity = as_binary(part(piece, "value")), validity_of(piece)
-    rows = engine("validate").invalid_rows(metadata, value, validity)
+    rows = dispatch("validate").invalid_rows(metadata, value, validity)
     errors = [_error(metadata, value, row) for row in rows]
     return pa.table(
         [

@@ -87,7 +87,7 @@ def test_threads_default_to_the_cores_of_this_process() -> None:
 
 def test_the_implementation_is_chosen_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "COMPILED", False)
-    assert compiled.engine("json_encode").__name__ == "shredlake.kernels.fallback.json_encode"
+    assert compiled.dispatch("json_encode").__name__ == "shredlake.kernels.fallback.json_encode"
 
 
 def test_pure_python_on_request_and_without_a_warning() -> None:

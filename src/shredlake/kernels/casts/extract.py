@@ -16,9 +16,9 @@ from shredlake.kernels.arrow.types import typed_value_type
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.casts.table import cast_value
 from shredlake.kernels.casts.targets import Target
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.fallback.get import value_at
-from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.row_errors import in_row
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Variant
 
@@ -62,7 +62,7 @@ def extract(
     if metadata.null_count:
         there = pc.is_valid(value)
         require_metadata(metadata, there if valid is None else pc.and_(there, valid), context.first_row)
-    array, deferred = engine("get").extract(
+    array, deferred = dispatch("get").extract(
         metadata, value, valid, steps, target, context.options, context.first_row
     )
     if not len(deferred):

@@ -214,8 +214,8 @@ cdef int render_row(Renderer* r, const uint8_t* value, int64_t size) noexcept no
 cdef uint64_t SEED = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
 
-def from_bit_0(booleans):
-    """The same booleans in a bitmap of their own, if they do not start at its first bit."""
+cdef from_bit_0(booleans):
+    """Return the same booleans in a bitmap that starts at bit 0."""
     return pa.array(booleans.to_pylist(), pa.bool_()) if booleans.offset else booleans
 
 

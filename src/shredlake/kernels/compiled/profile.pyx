@@ -485,7 +485,7 @@ cdef Binaries binaries(array):
 
 
 def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
-    """(profile as bytes, None), or (None, number of the first row that is malformed).
+    """Return the profile as bytes, or the number of the first malformed row.
 
     `metadata` and `value` are pa.BinaryArrays; `validity`, a pa.BooleanArray or None, says which rows are not null.
     """
@@ -508,10 +508,10 @@ def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
             status = put_sketch(&out, &sketch)
         release_sketch(&sketch)
     if status == OK:
-        return take(&out), None
+        return take(&out)
     release(&out)
     if status == MALFORMED:
-        return None, fault
+        return fault
     raise MemoryError
 
 

@@ -18,23 +18,12 @@ runs of rows that were not. A column without gaps never touches its bitmap.
 A node below an array counts its own rows: the array's elements, end to end.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from shredlake.kernels.compiled.buffers cimport (
-    APART,
-    NO_MEMORY,
-    OK,
-    Bytes,
-    append,
-    bit_at,
-    release,
-    reserve,
-    resize,
-    to_arrow,
-)
-from shredlake.kernels.compiled.decimals cimport digits_fit, exact_number, fits_int, rescale
+from shredlake.kernels.compiled.buffers cimport APART, NO_MEMORY, OK, bit_at, release, reserve
+
 from shredlake.kernels.compiled.names cimport (
     HASH_PRIME,
     LookupCache,
@@ -49,11 +38,9 @@ from shredlake.kernels.compiled.names cimport (
 from shredlake.kernels.compiled.shred_columns cimport (
     ARRAYS,
     BUFFERS,
-    WIDTH_BITS,
     WIDTH_NONE,
     WIDTH_OFFSETS,
     ArrowArray,
-    Column,
     Exported,
     Node,
     catch_up,
@@ -64,29 +51,16 @@ from shredlake.kernels.compiled.shred_columns cimport (
     release_column,
     release_exported,
     release_tree,
-    set_bit,
 )
-from shredlake.kernels.compiled.shredded cimport ELEMENTS, FIELDS, LARGEST, MICROS_PER_DAY, SCALAR, TOO_LARGE, extent
-from shredlake.kernels.compiled.utf8 cimport is_utf8
+from shredlake.kernels.compiled.shred_scalars cimport RESIDUAL, TYPED, begin_bytes, end_bytes, put_bytes, reach, shred_scalar
+from shredlake.kernels.compiled.shredded cimport ELEMENTS, FIELDS, LARGEST, SCALAR, TOO_LARGE, extent
+
 from shredlake.kernels.compiled.variant cimport (
     ARRAY,
     MALFORMED,
     OBJECT,
-    P_BINARY,
-    P_DECIMAL16,
-    P_DECIMAL4,
-    P_FALSE,
-    P_INT16,
-    P_INT32,
-    P_INT64,
-    P_INT8,
-    P_STRING,
-    P_TIME,
-    P_TRUE,
     PRIMITIVE,
-    PRIMITIVE_WIDTHS,
     PRIMITIVES,
-    SHORT_STRING,
     UNKNOWN_TYPE,
     ArrayView,
     ObjectView,
@@ -94,16 +68,9 @@ from shredlake.kernels.compiled.variant cimport (
     element_at,
     field_at,
     id_at,
-    int128_t,
-    is_string,
     object_head_size,
     parse_array,
     parse_object,
-    read_int16,
-    read_int32,
-    read_int64,
-    read_uint,
-    string_at,
     uint_size,
     value_size,
     write_object_header,
@@ -113,18 +80,14 @@ from shredlake.kernels.compiled.variant cimport (
 import pyarrow as pa
 
 from shredlake.kernels.arrow.buffers import address, size_of
-from shredlake.kernels.row_reasons import explain_shredding
 from shredlake.kernels.fallback.shred import shred as shred_slowly
+from shredlake.kernels.row_errors import explain_shredding
 
 # Arrow takes trees of 64 arrays inside each other; a level of a schema is two of them.
 DEEPEST = 30
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t alignment, size_t size)
-
-cdef enum Outcome:
-    RESIDUAL = 0        # the type can't represent the value: it goes to `value`
-    TYPED = 1
 
 # A field that stays in `value`.
 cdef struct Rest:
@@ -144,137 +107,6 @@ cdef struct Shredding:
     Rest* rest              # stack of the fields that stay, of all objects being walked
     int64_t rest_room
     int64_t rest_used
-
-# ---------------------------------------------------------------- values by row
-
-cdef inline int reach(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
-    """Makes `row` the next to be written."""
-    if row >= column.room and make_room(node, column, row, width) != OK:
-        return NO_MEMORY
-    if row != column.filled:
-        return catch_up(column, row)
-    return OK
-
-
-cdef inline int begin_bytes(const Node* node, Column* column, int64_t row) noexcept nogil:
-    cdef int64_t filled = column.filled
-    if row >= column.room and make_room(node, column, row, WIDTH_OFFSETS) != OK:
-        return NO_MEMORY
-    if row != filled:
-        fill_offsets(column, row, column.data.size)
-        return catch_up(column, row)
-    return OK
-
-
-cdef inline int end_bytes(Column* column, int64_t row) noexcept nogil:
-    if column.data.size > LARGEST:
-        return TOO_LARGE
-    (<int32_t*> column.offsets.data)[row + 1] = <int32_t> column.data.size
-    column.filled = row + 1
-    return TYPED
-
-
-cdef inline int put_bytes(
-    const Node* node, Column* column, int64_t row, const uint8_t* data, int64_t size
-) noexcept nogil:
-    if begin_bytes(node, column, row) != OK or append(&column.data, data, size) != OK:
-        return NO_MEMORY
-    return end_bytes(column, row)
-
-
-cdef inline int put_fixed(Node* node, int64_t row, const void* data, int width) noexcept nogil:
-    """`width` is the node's; where the caller knows it, so does the compiler."""
-    cdef Column* column = &node.typed
-    cdef uint8_t* at
-    if reach(node, column, row, width) != OK:
-        return NO_MEMORY
-    at = column.data.data + row * width
-    if width == 8:
-        memcpy(at, data, 8)
-    elif width == 16:
-        memcpy(at, data, 16)
-    elif width == 4:
-        memcpy(at, data, 4)
-    else:
-        memcpy(at, data, <size_t> width)
-    column.filled = row + 1
-    return TYPED
-
-
-cdef inline int put_boolean(Node* node, int64_t row, bint true) noexcept nogil:
-    if reach(node, &node.typed, row, WIDTH_BITS) != OK:
-        return NO_MEMORY
-    if true:
-        set_bit(&node.typed.data, row)
-    node.typed.filled = row + 1
-    return TYPED
-
-# ---------------------------------------------------------------- scalars
-
-cdef int shred_number(
-    Node* node, int64_t row, const uint8_t* p, const uint8_t* end, bint exact_types
-) noexcept nogil:
-    """Exact numbers move between exact types when no digit is lost."""
-    cdef int128_t number
-    cdef int scale, code, id = p[0] >> 2
-    code = exact_number(p, end, &number, &scale)
-    if code != TYPED:
-        return code
-    if exact_types and (id != node.type or (id >= P_DECIMAL4 and scale != node.scale)):
-        return RESIDUAL
-    if not rescale(&number, scale, node.scale):
-        return RESIDUAL
-    if node.type >= P_DECIMAL4:
-        return put_fixed(node, row, &number, 16) if digits_fit(number, node.precision) else RESIDUAL
-    return put_fixed(node, row, &number, node.width) if fits_int(number, node.width) else RESIDUAL
-
-
-cdef inline int shred_scalar(
-    Node* node, int64_t row, const uint8_t* p, const uint8_t* end, bint exact_types
-) noexcept nogil:
-    """TYPED, RESIDUAL or a fault. p < end."""
-    cdef uint8_t header = p[0]
-    cdef int id = header >> 2, type = node.type
-    cdef int64_t number
-    cdef Slice bytes
-    if type == P_STRING:
-        if not is_string(header):
-            return RESIDUAL
-        if string_at(p, end, &bytes) != 0 or not is_utf8(bytes.data, bytes.size):
-            return MALFORMED
-        return put_bytes(node, &node.typed, row, bytes.data, bytes.size)
-    if header & 3 != PRIMITIVE or id >= PRIMITIVES:
-        return RESIDUAL
-    if end - p < 1 + PRIMITIVE_WIDTHS[id]:
-        return MALFORMED
-    if P_INT8 <= type <= P_INT64 or P_DECIMAL4 <= type <= P_DECIMAL16:
-        if not (P_INT8 <= id <= P_INT64 or P_DECIMAL4 <= id <= P_DECIMAL16):
-            return RESIDUAL
-        if type != P_INT64 or id > P_INT64 or exact_types:
-            return shred_number(node, row, p, end, exact_types)
-        # Any integer fits bigint, the commonest column of all.
-        if id == P_INT8:
-            number = <int8_t> p[1]
-        elif id == P_INT16:
-            number = read_int16(p + 1)
-        elif id == P_INT32:
-            number = read_int32(p + 1)
-        else:
-            number = read_int64(p + 1)
-        return put_fixed(node, row, &number, 8)
-    if type == P_TRUE:
-        return put_boolean(node, row, id == P_TRUE) if id == P_TRUE or id == P_FALSE else RESIDUAL
-    if id != type:
-        return RESIDUAL
-    if type == P_BINARY:
-        if string_at(p, end, &bytes) != 0:
-            return MALFORMED
-        return put_bytes(node, &node.typed, row, bytes.data, bytes.size)
-    if type == P_TIME:
-        number = read_int64(p + 1)
-        if number < 0 or number >= MICROS_PER_DAY:
-            return MALFORMED
-    return put_fixed(node, row, p + 1, node.width)
 
 # ---------------------------------------------------------------- objects and arrays
 

@@ -1,10 +1,10 @@
-"""What shredding and putting together have in common."""
+"""Definitions that shred and unshred share."""
 
 from libc.stdint cimport int64_t, uint8_t
 
 from shredlake.kernels.compiled.variant cimport ObjectView, field_at
 
-# Kinds of nodes, as in plan.py.
+# Kinds of nodes, as in arrow/flat_schema.py.
 cdef enum Kind:
     UNTYPED = 0
     SCALAR = 1

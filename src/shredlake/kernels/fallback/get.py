@@ -9,7 +9,7 @@ import pyarrow as pa
 from shredlake.errors import ShredlakeError
 from shredlake.kernels.arrow.types import typed_value_type
 from shredlake.kernels.cast_options import CastOptions
-from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.row_errors import in_row
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Path, Variant
 

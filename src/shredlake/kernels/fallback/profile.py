@@ -18,17 +18,17 @@ def summarize(
     validity: pa.BooleanArray | None,
     max_paths: int,
     max_depth: int,
-) -> tuple[bytes, None] | tuple[None, int]:
-    """(profile as bytes, None), or (None, number of the first row that is malformed)."""
+) -> bytes | int:
+    """Return the profile as bytes, or the number of the first malformed row."""
     valid = [True] * len(metadata) if validity is None else validity.to_pylist()
     values: list[Variant | None] = []
     for row, there in enumerate(valid):
         try:
             found = Variant(metadata[row].as_py(), value[row].as_py()).validate() if there else None
         except MalformedVariant:
-            return None, row
+            return row
         values.append(found)
-    return profile_values(values, max_paths=max_paths, max_depth=max_depth).to_bytes(), None
+    return profile_values(values, max_paths=max_paths, max_depth=max_depth).to_bytes()
 
 
 def merge(parts: Iterable[bytes], max_paths: int) -> bytes:

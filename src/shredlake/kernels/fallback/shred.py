@@ -7,7 +7,7 @@ import pyarrow as pa
 from shredlake.errors import ShredlakeError
 from shredlake.kernels.arrow.flat_schema import Plan
 from shredlake.kernels.arrow.rows import from_shredded
-from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.row_errors import in_row
 from shredlake.shredding.reference import MISSING, Shredded, shred_value
 from shredlake.variant import Variant
 

@@ -9,7 +9,7 @@ from shredlake.kernels.arrow.buffers import column_of, metadata_of, part, validi
 from shredlake.kernels.arrow.flat_schema import Plan
 from shredlake.kernels.arrow.normalize import checked
 from shredlake.kernels.arrow.rows import to_shredded
-from shredlake.kernels.row_reasons import check_row, in_row
+from shredlake.kernels.row_errors import check_row, in_row
 from shredlake.shredding.reference import reconstruct
 from shredlake.variant import Variant
 

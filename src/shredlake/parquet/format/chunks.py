@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Final, NoReturn
 
 from shredlake.errors import InvalidFile
-from shredlake.kernels.dispatch import engine
+from shredlake.kernels.dispatch import dispatch
 from shredlake.parquet.format import footer as numbers
 from shredlake.parquet.format import thrift
 from shredlake.parquet.format.footer import Footer
@@ -132,7 +132,7 @@ class Chunks:
     """The column chunks of a file, the rows of each row group, and the schema they follow."""
 
     def __init__(self, footer: Footer, name: str) -> None:
-        found = engine("footer_places").footer_places(footer.raw)
+        found = dispatch("footer_places").footer_places(footer.raw)
         if found is None:
             raise InvalidFile(f"{name}: its footer is malformed")
         self.row_counts: list[int] = found[1]
@@ -170,7 +170,7 @@ class Chunks:
             places = self._places[row_group]
             if column >= len(places):
                 raise InvalidFile(f"row group {row_group} has {len(places)} columns, the schema has more")
-            found = engine("footer_places").chunk_numbers(self._raw, places[column])
+            found = dispatch("footer_places").chunk_numbers(self._raw, places[column])
             place = f"row group {row_group}, column {column}"
             if found is None or found[0] < 0:
                 self._refuse(places[column], place)

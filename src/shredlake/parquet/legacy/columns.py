@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from shredlake import kernels
 from shredlake.errors import MalformedVariant, ShreddingConflict
 from shredlake.kernels.arrow.types import shredded_type, typed_value_type, variant
-from shredlake.kernels.row_reasons import in_row
+from shredlake.kernels.row_errors import in_row
 from shredlake.parquet.entries import Place
 from shredlake.parquet.inspect.check_rows import objects_and_arrays
 from shredlake.parquet.legacy.types import draft_array, draft_rows, draft_schema

@@ -1,0 +1,1 @@
+"""Growing byte buffers that become Arrow buffers; for other compiled modules only."""

@@ -1,0 +1,3 @@
+import pyarrow as pa
+
+def checksum(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> tuple[int, int]: ...

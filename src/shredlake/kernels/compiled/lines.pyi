@@ -1,0 +1,9 @@
+import pyarrow as pa
+
+def line_offsets(buffer: pa.Buffer, final: bool) -> tuple[pa.Buffer, int, int]: ...
+def array_elements(
+    buffer: pa.Buffer, final: bool
+) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int, bool]: ...
+def json_documents(
+    buffer: pa.Buffer, final: bool
+) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int]: ...

@@ -1,0 +1,5 @@
+import pyarrow as pa
+
+from shredlake.kernels.arrow.flat_schema import Plan
+
+def unshred(piece: pa.StructArray, plan: Plan, strict: bool, first_row: int) -> list[pa.StructArray]: ...

@@ -1,0 +1,3 @@
+import pyarrow as pa
+
+def invalid_rows(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> list[int]: ...
