@@ -1,26 +1,16 @@
-"""The `shredlake` command, also as `python -m shredlake`.
-
-It answers Ctrl-C from its first moment, while the command line is still loading.
-"""
+"""The `shredlake` command, also as `python -m shredlake`."""
 
 from __future__ import annotations
 
-import os
-import signal
+from shredlake.cli import interrupts
 
 
 def main() -> None:
-    """Loads and runs the command line."""
-    signal.signal(signal.SIGINT, _interrupted)
+    """Loads and runs the command line. Until the verb is imported, Ctrl-C ends the process at once."""
+    interrupts.end_process()
     from shredlake.cli.app import main as run
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
-
-
-def _interrupted(number: int, frame: object) -> None:
-    os.write(2, b"shredlake: interrupted\n")
-    os._exit(130)
 
 
 if __name__ == "__main__":

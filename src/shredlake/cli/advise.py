@@ -1,4 +1,4 @@
-"""`shredlake advise`: what to shred of some data, why, and what it brings."""
+"""`shredlake advise`: recommends what to shred, with reasons, and measures the effect on size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shredlake.cli.inputs import seekable
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
 from shredlake.errors import InvalidFile
-from shredlake.formatting import bytes_text
+from shredlake.formatting import bytes_text, counted
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.inference.infer import MAX_LEAVES, infer_schema
 from shredlake.shredding.inference.profile import Profile
@@ -36,11 +36,13 @@ def advise(
         help="A Delta table, a Parquet file, a file of JSON documents, or - for standard input."
     ),
     column: str | None = typer.Option(
-        None, "--column", "-c", callback=not_empty, help="The column, if there are several."
+        None, "--column", "-c", callback=not_empty, help="The column to profile, if there are several."
     ),
-    queries: list[str] = typer.Option([], "--query", "-q", help="A path that queries use; may be repeated."),
-    max_leaves: int = typer.Option(MAX_LEAVES, "--max-leaves", min=1, help="Maximum number of columns."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+    queries: list[str] = typer.Option([], "--query", "-q", help="A path that queries use. Repeatable."),
+    max_leaves: int = typer.Option(
+        MAX_LEAVES, "--max-leaves", min=1, help="Maximum number of typed columns."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Recommend which paths to shred, with reasons, and measure the effect on size."""
     with seekable([source]) as [found]:
@@ -60,7 +62,7 @@ def advise(
     console.print(_tree(advice.schema))
     console.print(
         Text(
-            f"\nSample of {advice.rows:,} rows: {bytes_text(advice.before)} unshredded, "
+            f"\nSample of {counted(advice.rows, 'row')}: {bytes_text(advice.before)} unshredded, "
             f"{bytes_text(advice.after)} shredded ("
         )
         .append(f"{advice.after / advice.before - 1:+.0%}", "bold")
@@ -92,7 +94,7 @@ def advice_on(data: Data, queries: list[str], max_leaves: int) -> Advice:
         sample.take(variants)
         profiles.append(profile_bytes(variants))
     if not sample.rows:
-        raise InvalidFile(f"{data.source}: there is no row to look at")
+        raise InvalidFile(f"{data.source} has no rows to profile")
     profile = Profile.from_bytes(merge_profiles(profiles))
     schema = infer_schema(profile, queries=queries, max_leaves=max_leaves, previous=data.previous)
     return Advice(schema, sample.rows, sample.size(None), sample.size(schema))
@@ -101,7 +103,7 @@ def advice_on(data: Data, queries: list[str], max_leaves: int) -> Advice:
 def _heading(source: str, data: Data, schema: InferredSchema) -> Text:
     leaves = sum(1 for _ in schema.leaves())
     where = f", column {escaped(data.column)}" if data.column else ""
-    facts = f"{where}: {schema.rows:,} rows, {leaves} of at most {schema.max_leaves} columns"
+    facts = f"{where}: {counted(schema.rows, 'row')}, {leaves} of at most {schema.max_leaves} columns"
     return shown(source, "bold").append(facts, "not bold")
 
 

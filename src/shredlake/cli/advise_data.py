@@ -1,4 +1,4 @@
-"""The data that `shredlake advise` looks at: a table, a Parquet file or JSON text, as batches of Variants."""
+"""The data that `shredlake advise` profiles: a table, a Parquet file or JSON text, as batches of Variants."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ SAMPLE_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Data:
-    """A Variant column, to be read once."""
+    """A Variant column that can be read once."""
 
     source: str
     column: str
     batches: Iterator[pa.Array]
     previous: ShreddingSchema | None = None
-    """The layout that the data has, if it has one."""
+    """The layout that the data already has, if any."""
 
 
 class Sample:
-    """Short runs of rows, evenly spread over all of the data, as many as are quickly written."""
+    """Short runs of rows, spread evenly over the data, few enough to be written quickly."""
 
     def __init__(self) -> None:
         self.runs: list[pa.Array] = []
@@ -46,7 +46,7 @@ class Sample:
         self.seen = 0
 
     def take(self, variants: pa.Array) -> None:
-        """Keeps every so many runs of a batch; when there are too many, every second one of them goes."""
+        """Keeps every n-th run of a batch; when there are too many, drops every second one and doubles n."""
         for start in range(0, len(variants), RUN_ROWS):
             if self.seen % self.every == 0:
                 self.runs.append(variants.slice(start, RUN_ROWS))
@@ -57,11 +57,11 @@ class Sample:
 
     @property
     def rows(self) -> int:
-        """How many rows are kept."""
+        """The number of rows kept."""
         return sum(len(run) for run in self.runs)
 
     def size(self, schema: ShreddingSchema | None) -> int:
-        """Bytes of a file with these rows, shredded by a schema."""
+        """The size in bytes of a file with these rows, shredded by a schema."""
         table = pa.table({"v": pa.chunked_array(self.runs)})
         layout = None if schema is None or isinstance(schema.root, Untyped) else {"v": schema}
         with tempfile.TemporaryDirectory() as folder:
@@ -69,12 +69,12 @@ class Sample:
 
 
 def open_data(source: str, column: str | None) -> Data:
-    """The Variants of a table, of a Parquet file, or in JSON text."""
+    """Opens the Variants of a table, of a Parquet file, or of JSON text."""
     path = Path(source)
     if path.is_dir() or "://" in source:
         return _from_table(source, column)
     if not path.exists():
-        raise InvalidFile(f"{source}: there is no such file")
+        raise InvalidFile(f"{source} does not exist")
     with path.open("rb") as file:
         head = file.read(4)
     return _from_parquet(source, column) if head == b"PAR1" else Data(source, "", _from_text(source))
@@ -109,8 +109,8 @@ def _only_variant(schema: pa.Schema, column: str | None, source: str) -> str:
         return names[0]
     if column is not None and column in names:
         return column
-    wanted = f"no Variant column {column!r}" if column else f"{len(names)} Variant columns"
-    raise InvalidSchema(f"{source}: {wanted}; say which with --column: {', '.join(names) or 'none'}")
+    wanted = f"there is no Variant column {column!r}" if column else f"there are {len(names)} Variant columns"
+    raise InvalidSchema(f"{source}: {wanted}. Choose one with --column: {', '.join(names) or 'none found'}")
 
 
 def _variants(array: pa.Array) -> pa.Array:
@@ -118,7 +118,7 @@ def _variants(array: pa.Array) -> pa.Array:
 
 
 def _from_text(source: str) -> Iterator[pa.Array]:
-    """Documents of NDJSON or of one big array, gzipped or not; what is not JSON counts as NULL."""
+    """Documents of NDJSON or of one JSON array, compressed or not. Invalid JSON counts as NULL."""
     with pa.input_stream(source, compression="detect") as stream:
         rest = stream.read(BLOCK_BYTES)
         whole = is_array(rest[: 1 << 16])

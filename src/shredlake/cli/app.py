@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 import shredlake
-from shredlake.cli import failures
+from shredlake.cli import failures, interrupts
 
 VERBS: Final = {
     "advise": ("advise", "Recommend which paths to shred, with reasons, and measure the effect on size."),
@@ -53,9 +53,11 @@ class Verbs(failures.Interruptible):
 
 def load(verb: str) -> Any:
     """Imports a verb and returns its command."""
-    function, _ = VERBS[verb]
+    name, _ = VERBS[verb]
+    function = getattr(import_module(f"shredlake.cli.{verb}"), name)
+    interrupts.raise_exception()
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(verb)(getattr(import_module(f"shredlake.cli.{verb}"), function))
+    single.command(verb)(function)
     return get_command(single)
 
 

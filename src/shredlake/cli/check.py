@@ -1,4 +1,4 @@
-"""`shredlake check`: every departure of a file's Variants from the specification."""
+"""`shredlake check`: every violation of the specification in a file's Variants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from rich.text import Text
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import say, screen, shown
+from shredlake.formatting import counted
 from shredlake.parquet.inspect.check import violations
 from shredlake.parquet.inspect.rules import ALL_RULES
 
 
 def check_file(
-    path: str = typer.Argument(help="A Parquet file: a path or a URL, or - for standard input."),
+    path: str = typer.Argument(help="A Parquet file: a path, a URL, or - for standard input."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per violation."),
-    limit: int = typer.Option(100, min=0, help="Show at most this many violations; all are counted."),
+    limit: int = typer.Option(100, min=0, help="Maximum number of violations to show; all are counted."),
 ) -> None:
     """Check the Variants of a Parquet file against the specification.
 
@@ -49,7 +50,7 @@ def _summarise(counts: Counter[str], limit: int, console: Console) -> None:
         return
     if counts.total() > limit:
         console.print(f"... and {counts.total() - limit:,} more")
-    total = Text(f"{counts.total():,} violations", "red")
-    console.print(Text("\n").append(total).append(f" of {len(counts)} rules:"))
+    total = Text(counted(counts.total(), "violation"), "red")
+    console.print(Text("\n").append(total).append(f" of {counted(len(counts), 'rule')}:"))
     for rule, count in counts.most_common():
         console.print(Text(f"{count:>10,}  {rule}: {ALL_RULES[rule].text}"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`shredlake demo`: events generated, ingested, laid out and queried; beside Spark's own reading of them."""
+"""`shredlake demo`: generates, ingests and queries events, and times the queries against Spark alone."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ QUERIES = (
         "v:commit.record.langs[0]::string = 'ja'",
     ),
 )
-"""Name, columns and predicate; the rows are counted."""
+"""Name, columns and condition of each query."""
 
 
 def demo(
-    events: int = typer.Option(EVENTS, min=1, help="How many events to generate."),
+    events: int = typer.Option(EVENTS, min=1, help="Number of events to generate."),
     engine: Literal["spark", "local"] = typer.Option(
-        "spark", help="spark, or local: threads of this process."
+        "spark", help="spark, or local: threads of this process, without Spark."
     ),
 ) -> None:
     """Generate events, ingest them, show the layout, and query paths."""
@@ -65,7 +65,7 @@ def demo(
         engine = "local"
     with tempfile.TemporaryDirectory(prefix="shredlake-demo-") as folder:
         source, table = str(Path(folder) / "events.ndjson"), str(Path(folder) / "events")
-        _say(console, f"{events:,} events of a social network, as lines of JSON. The first one:")
+        _say(console, f"{events:,} events of a social network, as NDJSON. The first one:")
         with console.status("generating"):
             write_lines(bluesky, source, events)
         console.print(_first_line(source))
@@ -79,7 +79,7 @@ def demo(
             if spark is not None:
                 spark.stop()
     console.print(
-        f"\nAll of it took {time.perf_counter() - started:.0f} s. Next: shredlake --help, and docs/index.md."
+        f"\nFinished in {time.perf_counter() - started:.0f} s. Next: shredlake --help and docs/index.md."
     )
 
 
@@ -89,7 +89,7 @@ def _first_line(source: str) -> str:
 
 
 def _quiet_session() -> SparkSession:
-    """A session whose JVM keeps its greetings to itself; if it does not start, what it said is shown."""
+    """Starts a session without the JVM's start-up messages; they are shown if it fails to start."""
     with tempfile.TemporaryFile() as said:
         own = os.dup(2)
         os.dup2(said.fileno(), 2)
@@ -115,20 +115,23 @@ def _tour(console: Console, spark: SparkSession | None, source: str, table: str)
     report = ingest_text(chosen, source, table, options)
     console.print(report.grid())
     opened = Table(table)
-    _say(console, "$ shredlake inspect: the first file's columns, how full they are, and where the bytes lie")
+    _say(
+        console,
+        "$ shredlake inspect: the paths of the first file, how many values are typed, and their bytes",
+    )
     _layout(console, opened)
     times = pc.min_max(opened.scan(["v:time_us::bigint AS at"]).to_arrow().column("at"))
     early = times["min"].as_py() + (times["max"].as_py() - times["min"].as_py()) // 100
     queries = [(name, columns, where.format(early=early)) for name, columns, where in QUERIES]
-    console.print("\nThree queries, and what each of them had to read:")
+    console.print("\nThree queries, and what each of them read:")
     for name, columns, where in queries:
         _say(console, f'{name}\n$ shredlake query events "{", ".join(columns)}" --where "{where}" --explain')
         console.print(str(opened.scan(columns, where).explain()))
-    _say(console, "The same three, timed (best of three)")
+    _say(console, "The same queries, timed (best of three)")
     grid = Grid("query")
     headings = ["rows", "shredlake, no Spark"]
     if spark is not None:
-        headings += ["shredlake on Spark", "Spark's own variant_get", "faster on Spark"]
+        headings += ["shredlake on Spark", "Spark alone (variant_get)", "speed-up on Spark"]
     for heading in headings:
         grid.add_column(heading, justify="right")
     files = [str(path) for path in Path(table).glob("*.parquet")]
@@ -144,7 +147,7 @@ def _tour(console: Console, spark: SparkSession | None, source: str, table: str)
         grid.add_row(*cells)
     console.print(grid)
     if spark is not None:
-        console.print("Spark's own: the same files read as Variants, the same rows found.")
+        console.print("Spark alone reads the same files as Variants. Both find the same rows.")
 
 
 def _count_local(opened: Table, columns: list[str], where: str) -> int:
@@ -168,7 +171,7 @@ def _layout(console: Console, opened: Table) -> None:
 
 
 def _native(spark: SparkSession, files: list[str], columns: list[str], where: str) -> tuple[int, float]:
-    """The query on Spark's own reading of the same files, as Variants."""
+    """Runs the query on Spark alone, which reads the same files as Variants."""
     from shredlake.expr.parse import parse_columns, parse_predicate
     from shredlake.expr.sql import to_sql
 
@@ -185,7 +188,7 @@ def _native(spark: SparkSession, files: list[str], columns: list[str], where: st
 
 
 def _best(work: Callable[[], int]) -> tuple[int, float]:
-    """The answer, and the shortest of three times."""
+    """The answer, and the best of three times."""
     times: list[float] = []
     answer: Any = None
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Which engine a verb runs on: Spark, or threads of this process."""
+"""Choosing the engine of a verb: Spark, or threads of this process."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from shredlake.spark.session import session
 EngineName = Literal["auto", "spark", "local"]
 
 LARGE_INPUT = 20 << 30
-"""Bytes from which Spark is worth its start, where there is a choice."""
+"""Inputs of at least this many bytes are worth starting Spark for."""
 
-ENGINE = typer.Option("auto", "--engine", help="auto: Spark for more than 20 GB, or if --master is given.")
-MASTER = typer.Option(None, "--master", help="Spark's master: local[4], spark://host:7077, yarn, k8s://...")
-REMOTE = typer.Option(None, "--remote", help="A Spark Connect server: sc://host:15002.")
+ENGINE = typer.Option(
+    "auto", "--engine", help="auto chooses Spark for more than 20 GB, or if --master or --remote is given."
+)
+MASTER = typer.Option(None, "--master", help="The Spark master: local[4], spark://host:7077, yarn, k8s://...")
+REMOTE = typer.Option(None, "--remote", help="A Spark Connect server, e.g. sc://host:15002.")
 
 
 @contextmanager
 def running(
     name: EngineName, size: int, master: str | None = None, remote: str | None = None
 ) -> Iterator[Engine]:
-    """The engine for an input of this size; a Spark that was started for it ends with the verb."""
+    """Yields the engine for an input of this size. A Spark session started for it is stopped at the end."""
     asked = master is not None or remote is not None or "PYSPARK_GATEWAY_PORT" in os.environ
     if name == "local" or (name == "auto" and not asked and size < LARGE_INPUT):
         yield LocalEngine()

@@ -1,4 +1,4 @@
-"""Failures as people see them: one line on stderr, an exit code, no traceback."""
+"""Reports failures as one line on stderr and an exit code, without a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shredlake.cli.terminal import escaped, say
 from shredlake.errors import ShredlakeError
 
 DEBUG: Final = "SHREDLAKE_DEBUG"
-"""The environment variable that shows tracebacks."""
+"""The environment variable that turns tracebacks on."""
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -31,11 +31,11 @@ _OPTIONS: Final = {
     r"\brange_partition\b": "--range-partition",
     r"history\(\)": "shredlake history",
 }
-"""What the library calls its parameters, and what the command line calls them."""
+"""Names of the library's parameters, as regular expressions, and the command line's options for them."""
 
 
 class Interrupted(Exception):
-    """Ctrl-C, in a form that the command line library hands on."""
+    """Ctrl-C. Typer passes this exception on, where it would turn KeyboardInterrupt into 'Aborted!'."""
 
 
 class Interruptible(TyperGroup):
@@ -52,7 +52,7 @@ _POINTING: Final = re.compile(r"(?P<problem>[^\n]+)\n  (?P<text>[^\n]*)\n  (?P<b
 
 
 def run(command: Callable[[], object]) -> None:
-    """Runs the command line and ends the process: wrong usage is exit code 2, any other failure one line."""
+    """Runs the command line. Wrong usage exits with code 2; any other failure prints one line."""
     try:
         command()
     except (Interrupted, KeyboardInterrupt):
@@ -60,7 +60,7 @@ def run(command: Callable[[], object]) -> None:
         sys.exit(INTERRUPTED)
     except SystemExit:
         raise
-    except BaseException as error:  # also a panic of compiled code, which is not an Exception
+    except BaseException as error:  # a panic in compiled code is not an Exception
         if os.environ.get(DEBUG):
             traceback.print_exc()
         say(f"shredlake: {described(error)}", err=True)
@@ -68,7 +68,7 @@ def run(command: Callable[[], object]) -> None:
 
 
 def described(error: BaseException) -> str:
-    """What went wrong, in one line.
+    """Describes an error in one line.
 
     >>> described(FileNotFoundError(2, "No such file or directory", "out/rows.csv"))
     'out/rows.csv: no such file or directory'
@@ -97,7 +97,7 @@ def _in_words_of_the_command_line(message: str) -> str:
 
 
 def _one_line(message: str) -> str:
-    """Lines put together; a caret under a character of the line above becomes that character's number.
+    """Joins lines; a caret under a character of the line above becomes that character's number.
 
     >>> _one_line("an operand is missing\\n  a >\\n     ^")
     "an operand is missing, at character 4 of 'a >'"

@@ -1,4 +1,4 @@
-"""`shredlake history`: what was done to a table."""
+"""`shredlake history`: the commits of a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def history(
 
 
 def _what(entry: dict[str, Any]) -> str:
-    """The parameters and metrics that say something."""
+    """The parameters and metrics that are set and not zero."""
     parameters = {k: v for k, v in entry["parameters"].items() if v not in (None, "", "[]", "{}", "false")}
     metrics = {k.removeprefix("num"): v for k, v in entry["metrics"].items() if v not in ("0", 0)}
     return "  ".join(f"{key}={value}" for key, value in {**parameters, **metrics}.items())

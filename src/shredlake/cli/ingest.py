@@ -1,9 +1,10 @@
-"""`shredlake ingest`: JSON into a shredded Delta table."""
+"""`shredlake ingest`: loads JSON into a shredded Delta table."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -34,23 +35,40 @@ Format = Literal["json", "parquet", "csv", "delta"]
 
 def ingest_source(
     source: list[str] = typer.Argument(
-        help="Files, globs, folders or - for standard input; last the table.", metavar="SRC... TABLE"
+        help="Files, globs, folders, or - for standard input; the last argument is the table.",
+        metavar="SRC... TABLE",
     ),
-    column: str = typer.Option("v", callback=not_empty, help="The Variant column that the documents go to."),
-    shredding: str = typer.Option("infer", help='A layout such as "struct<id bigint>", "infer", or "none".'),
-    computed: list[str] = typer.Option([], "--with", help='Another column: "day: v:ts::date".'),
-    partition_by: str = typer.Option("", help="Columns of a new table to partition by, with commas."),
-    sort_by: list[str] = typer.Option([], help='Sort the rows of each file, by "v:ts::bigint" say.'),
-    bloom_filter: list[str] = typer.Option([], help='Skip by equality on a path in no order, "v:id" say.'),
-    range_partition: bool = typer.Option(False, help="Sort over all files: they hardly overlap then."),
-    rejects: str | None = typer.Option(None, help="The table of bad documents; TABLE_rejects by default."),
-    max_rejects: str | None = typer.Option(None, help="Fail beyond this many bad documents: 100, or 2%."),
-    job_id: str | None = typer.Option(None, help="What makes the job this job, so that it is done once."),
-    duplicate_keys: Literal["error", "last_wins"] = typer.Option("error", help="Objects with a key twice."),
-    format_: Format = typer.Option("json", "--format", help="What the source is."),
-    from_: str | None = typer.Option(None, "--from", help="The source's column with the documents."),
+    column: str = typer.Option("v", callback=not_empty, help="The Variant column for the documents."),
+    shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
+    computed: list[str] = typer.Option(
+        [], "--with", help='A computed column, e.g. "day: v:ts::date". Repeatable.'
+    ),
+    partition_by: str = typer.Option("", help="Partition columns of a new table, separated by commas."),
+    sort_by: list[str] = typer.Option(
+        [], help='Sort the rows of each file, e.g. by "v:ts::bigint". Repeatable.'
+    ),
+    bloom_filter: list[str] = typer.Option(
+        [], help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.'
+    ),
+    range_partition: bool = typer.Option(
+        False, help="Sort globally by --sort-by, so that files barely overlap."
+    ),
+    rejects: str | None = typer.Option(None, help="The table for invalid documents (default TABLE_rejects)."),
+    max_rejects: str | None = typer.Option(
+        None, help="Maximum number or share of invalid documents, e.g. 100 or 2%; beyond it the job fails."
+    ),
+    job_id: str | None = typer.Option(
+        None, help="Idempotency key; a job whose key is already committed is skipped."
+    ),
+    duplicate_keys: Literal["error", "last_wins"] = typer.Option(
+        "error", help="How to treat objects with a repeated key."
+    ),
+    format_: Format = typer.Option("json", "--format", help="The format of the source."),
+    from_: str | None = typer.Option(
+        None, "--from", help="The column of the source that has the documents (not for json)."
+    ),
     file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
-    force: bool = typer.Option(False, "--force", help="Create the table in a folder with other files."),
+    force: bool = typer.Option(False, "--force", help="Create the table even if its folder has other files."),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
@@ -60,7 +78,7 @@ def ingest_source(
     Invalid documents go to a table of rejects. The table is created if it does not exist.
     """
     if len(source) < 2:
-        raise typer.BadParameter("say what to ingest, and into which table: shredlake ingest SRC TABLE")
+        raise typer.BadParameter("name at least one source and the table: shredlake ingest SRC TABLE")
     *sources, table = source
     table_to_write(table)
     options = IngestOptions(
@@ -79,57 +97,71 @@ def ingest_source(
         force=force,
         show_progress=sys.stderr.isatty(),
     )
+    cluster = Cluster(engine, master, remote)
     with seekable(sources) as files:
         size = sum(file.size for file in find_files(files)) if format_ == "json" else 0
+        job = Job(files, format_, from_, table, options)
         try:
-            report = _run(engine, size, master, remote, format_, files, from_, table, options)
+            report = _run(job, cluster, size)
         except UnsupportedExpression:
             if engine == "local":
                 raise
-            report = _run("spark", size, master, remote, format_, files, from_, table, options)
+            report = _run(job, replace(cluster, engine="spark"), size)
     screen().print(report.grid())
 
 
-def _run(
-    engine: EngineName,
-    size: int,
-    master: str | None,
-    remote: str | None,
-    kind: Format,
-    sources: list[str],
-    document: str | None,
-    table: str,
-    options: IngestOptions,
-) -> IngestReport:
-    with running(_fitting(engine, kind, size, options), size, master, remote) as chosen:
+@dataclass(frozen=True)
+class Job:
+    """What to ingest, and how."""
+
+    sources: list[str]
+    format: Format
+    document: str | None
+    """The column of the source that has the documents; None for JSON text."""
+    table: str
+    options: IngestOptions
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where to run."""
+
+    engine: EngineName
+    master: str | None
+    remote: str | None
+
+
+def _run(job: Job, cluster: Cluster, size: int) -> IngestReport:
+    engine = _fitting(cluster.engine, job.format, size, job.options)
+    with running(engine, size, cluster.master, cluster.remote) as chosen:
         if isinstance(chosen, SparkEngine):
-            return _on_spark(chosen, kind, sources, document, table, options)
-        if kind == "json":
-            return ingest_text(chosen, sources, table, options)
-        batches, schema = _batches(kind, sources)
-        return ingest_batches(batches, schema, document or options.column, table, options)
+            return _on_spark(chosen, job)
+        if job.format == "json":
+            return ingest_text(chosen, job.sources, job.table, job.options)
+        batches, schema = _batches(job.format, job.sources)
+        return ingest_batches(batches, schema, job.document or job.options.column, job.table, job.options)
 
 
 def _fitting(engine: EngineName, kind: Format, size: int, options: IngestOptions) -> EngineName:
-    """Spark, unless told otherwise, where one process could not sort all rows."""
+    """With `auto`, chooses Spark if one process could not sort all rows."""
     beyond = kind != "json" or size > LARGEST_SORT
     return "spark" if engine == "auto" and options.range_partition and beyond else engine
 
 
 def computed_column(text: str) -> tuple[str, str]:
-    """A column from the command line: its name, a colon, its expression.
+    """Parses a computed column: its name, a colon, its expression.
 
     >>> computed_column("day: v:ts::date")
     ('day', 'v:ts::date')
     """
     name, colon, expression = text.partition(":")
     if not colon or not name.strip() or not expression.strip():
-        raise typer.BadParameter(f'--with wants "name: expression", found {text!r}')
+        raise typer.BadParameter(f'--with expects "name: expression", found {text!r}')
     return name.strip(), expression.strip()
 
 
 def rejects_limit(text: str) -> int | float:
-    """A number of documents, or a share of them.
+    """Parses a number of documents, or a share of them.
 
     >>> rejects_limit("100"), rejects_limit("2%")
     (100, 0.02)
@@ -140,28 +172,21 @@ def rejects_limit(text: str) -> int | float:
         limit = -1
     if limit < 0 or (isinstance(limit, float) and not limit <= 1):
         raise typer.BadParameter(
-            f"--max-rejects wants a number of documents or a percentage from 0% to 100%, found {text!r}"
+            f"--max-rejects expects a number of documents or a percentage from 0% to 100%, found {text!r}"
         )
     return limit
 
 
-def _on_spark(
-    engine: SparkEngine,
-    kind: Format,
-    sources: list[str],
-    document: str | None,
-    table: str,
-    options: IngestOptions,
-) -> IngestReport:
-    given: dict[str, Any] = dict(options.__dict__)
-    if kind == "json":
-        return ingest(engine.spark, sources, table, **given)
+def _on_spark(engine: SparkEngine, job: Job) -> IngestReport:
+    given: dict[str, Any] = dict(job.options.__dict__)
+    if job.format == "json":
+        return ingest(engine.spark, job.sources, job.table, **given)
     frame: DataFrame
-    if kind == "delta":
-        frame = read(engine.spark, _single(sources))
+    if job.format == "delta":
+        frame = read(engine.spark, _single(job.sources))
     else:
-        frame = engine.spark.read.format(kind).option("header", "true").load(sources)
-    return ingest(engine.spark, frame, table, document=document, **given)
+        frame = engine.spark.read.format(job.format).option("header", "true").load(job.sources)
+    return ingest(engine.spark, frame, job.table, document=job.document, **given)
 
 
 def _batches(kind: Format, sources: list[str]) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
@@ -177,5 +202,7 @@ def _batches(kind: Format, sources: list[str]) -> tuple[Iterable[pa.RecordBatch]
 
 def _single(sources: list[str]) -> str:
     if len(sources) > 1:
-        raise PipelineError(f"one table at a time: found {', '.join(sources)}")
+        raise PipelineError(
+            f"--format delta expects one source table, found {len(sources)}: {', '.join(sources)}"
+        )
     return sources[0]

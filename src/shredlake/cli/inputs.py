@@ -1,4 +1,4 @@
-"""What a verb is given: a table, a Parquet file, files of text, or standard input."""
+"""Inputs of verbs: tables, Parquet files, text files and standard input."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile, NotATable
 
 _SUFFIXES = ((b"\x1f\x8b", ".ndjson.gz"), (b"\x28\xb5\x2f\xfd", ".ndjson.zst"), (b"PAR1", ".parquet"))
-"""How a file of standard input is called, by its first bytes."""
+"""The suffix that a copy of standard input gets, by its first bytes."""
 
 
 def open_table(uri: str, version: int | None = None) -> Table:
-    """A Delta table; a file in its place is refused with what to do."""
+    """Opens a Delta table. A file is refused, with the verbs that accept it."""
     path = Path(uri)
     if "://" not in uri and path.is_file():
         verbs = "inspect or check" if _starts(path) == b"PAR1" else "ingest or advise"
-        raise NotATable(f"{uri} is a file, not a table; use {verbs} for it, or give the folder of a table")
+        raise NotATable(f"{uri} is a file, not a table; use {verbs} for it, or name the folder of a table")
     return Table(uri, version)
 
 
 def table_to_write(uri: str) -> str:
-    """The address of a table that may not be there yet."""
+    """Checks the address of a table that may not exist yet."""
     if "://" not in uri and Path(uri).exists() and not Path(uri).is_dir():
-        raise NotATable(f"{uri} is a file; give the folder of a table")
+        raise NotATable(f"{uri} is a file; name the folder of a table")
     return uri
 
 
 @contextmanager
 def parquet_file(path: str) -> Iterator[str]:
-    """A Parquet file, also from a pipe; a table or folder in its place is refused with what to do."""
+    """Yields a Parquet file, also from a pipe. A table or folder is refused, with a file to use instead."""
     folder = Path(path)
     if "://" not in path and folder.is_dir():
         found = next((str(one) for one in sorted(folder.rglob("*.parquet")) if _is_data(one, folder)), None)
         what = "a Delta table" if (folder / "_delta_log").is_dir() else "a folder"
-        advice = f"give one of its files, such as {found}" if found else "it holds no Parquet files"
+        advice = f"name one of its files, such as {found}" if found else "it has no Parquet files"
         raise InvalidFile(f"{path} is {what}, not a Parquet file; {advice}")
     with seekable([path]) as [found_path]:
         yield found_path
@@ -54,7 +54,7 @@ def _is_data(path: Path, root: Path) -> bool:
 
 @contextmanager
 def seekable(sources: Sequence[str]) -> Iterator[list[str]]:
-    """Sources by name; standard input (`-`) and pipes are first copied into files, which go at the end."""
+    """Yields sources as files; standard input (`-`) and pipes are copied to temporary files."""
     with ExitStack() as stack:
         yield [_copied(stack, one) if _is_pipe(one) else one for one in sources]
 
@@ -91,7 +91,7 @@ def _starts(path: Path) -> bytes:
 
 
 def checked_output(output: str) -> Path:
-    """A file to be written; its folder must be there."""
+    """Checks that a file can be written: it is not a folder, and its folder exists."""
     path = Path(output)
     if path.is_dir():
         raise InvalidFile(f"{output} is a folder; name a file in it")

@@ -14,24 +14,24 @@ from rich.text import Text
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
-from shredlake.formatting import bytes_text
+from shredlake.formatting import bytes_text, counted
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 
 BAR = 20
 WIDE = 140
-"""Columns of a terminal that has room for the bounds too."""
+"""Width of a terminal that has room for the bounds."""
 PARTS = (
     ("typed", "█", "green"),
     ("residual", "▓", "yellow"),
     ("null", "▒", "blue"),
     ("missing", "░", "bright_black"),
 )
-"""The parts of the fill bar: which count, drawn how."""
+"""The parts of the fill bar: the count, the character and the style."""
 
 
 def inspect_file(
-    path: str = typer.Argument(help="A Parquet file: a path or a URL, or - for standard input."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+    path: str = typer.Argument(help="A Parquet file: a path, a URL, or - for standard input."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show the Variants of a Parquet file: types, fill, bytes and bounds per path."""
     with parquet_file(path) as file, rows_progress("reading", quiet=as_json) as progress:
@@ -46,8 +46,8 @@ def render(report: FileReport, console: Console) -> None:
     """Prints a report as tables, one per Variant column."""
     console.print(
         shown(report.path, "bold").append(
-            f"  {report.num_rows:,} rows, {bytes_text(report.size)}, {report.num_row_groups} row groups, by "
-            f"{escaped(str(report.created_by))}",
+            f"  {counted(report.num_rows, 'row')}, {bytes_text(report.size)}, "
+            f"{counted(report.num_row_groups, 'row group')}, written by {escaped(str(report.created_by))}",
             "not bold",
         )
     )
@@ -69,7 +69,7 @@ def _heading(column: ColumnReport) -> Text:
     annotation = "" if column.annotated else ", not annotated"
     return Text("\n").append(
         shown(column.name, "bold cyan").append(
-            f"  {layout}{annotation}, {column.variants:,} Variants, "
+            f"  {layout}{annotation}, {counted(column.variants, 'Variant')}, "
             f"{column.nulls:,} NULL, {bytes_text(column.compressed_size)} ({column.file_share:.1%}), "
             f"metadata {bytes_text(column.metadata_size)}",
             "default not bold",
@@ -117,7 +117,7 @@ def _one_line(bound: pa.Scalar | None) -> str:
 
 
 def fill_bar(path: PathReport) -> Text:
-    """A bar of blocks: what share of the places is typed, residual, null, missing."""
+    """A bar that shows which share of the places is typed, residual, null and missing."""
     bar = Text()
     drawn = seen = 0
     for name, block, style in PARTS:

@@ -1,4 +1,4 @@
-"""`shredlake migrate`: files in the older draft layout, written anew in today's; tables copied unshredded."""
+"""`shredlake migrate`: converts files from the older draft layout, and copies tables without shredding."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from shredlake.cli.inputs import table_to_write
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import say, screen
 from shredlake.errors import InvalidFile
+from shredlake.formatting import bytes_text, counted
 from shredlake.parquet.legacy.convert import convert_draft
 from shredlake.parquet.write.writer import FileFacts
 from shredlake.spark.export import migrate_files as files_to_table
@@ -19,14 +20,14 @@ from shredlake.spark.export import unshred_table
 
 
 def migrate_files(
-    source: str = typer.Argument(help="A Parquet file in the draft layout, or a folder of them."),
-    target: str = typer.Argument(help="The file, or the folder, to write."),
-    infer: bool = typer.Option(False, "--infer", help="Choose the shredding anew from the data."),
-    strict: bool = typer.Option(False, "--strict", help="Fail on whatever the draft does not allow."),
-    table: bool = typer.Option(False, "--table", help="The target is a Delta table, created if missing."),
-    unshred: bool = typer.Option(
-        False, "--unshred", help="The source is a table: copy it without shredding."
+    source: str = typer.Argument(
+        help="A Parquet file in the draft layout, a folder of such files, or with --unshred a table."
     ),
+    target: str = typer.Argument(help="The file, folder or table to write."),
+    infer: bool = typer.Option(False, "--infer", help="Infer a new shredding schema from the data."),
+    strict: bool = typer.Option(False, "--strict", help="Fail on anything that the draft does not allow."),
+    table: bool = typer.Option(False, "--table", help="Write to a Delta table, created if missing."),
+    unshred: bool = typer.Option(False, "--unshred", help="Copy a Delta table without shredding."),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
@@ -37,7 +38,7 @@ def migrate_files(
     Delta table, and the target is a copy without shredding, for engines that can't read shredded files.
     """
     if table and unshred:
-        raise typer.BadParameter("--table and --unshred exclude each other")
+        raise typer.BadParameter("--table and --unshred can't be used together")
     if table or unshred:
         table_to_write(target)
         with running(engine, 0, master, remote) as chosen:
@@ -57,13 +58,16 @@ def migrate_files(
                 old, new, shredding="infer" if infer else None, strict=strict, progress=progress
             )
         rows += facts.num_rows
-        say(f"{new}: {facts.num_rows:,} rows, {old.stat().st_size:,} bytes before, {facts.size:,} now")
+        say(
+            f"{new}: {counted(facts.num_rows, 'row')}, {bytes_text(old.stat().st_size)} before, "
+            f"{bytes_text(facts.size)} now"
+        )
     if len(files) > 1:
-        say(f"{len(files)} files, {rows:,} rows")
+        say(f"{counted(len(files), 'file')}, {counted(rows, 'row')}")
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
-    """The files to convert and where each goes; a folder keeps its names, and is made where it lacks."""
+    """The files to convert, each with its target. Files in folders keep their names; folders are created."""
     if not source.is_dir():
         return [(source, target / source.name if target.is_dir() else target)]
     files = [path for path in sorted(source.rglob("*.parquet")) if not path.name.startswith((".", "_"))]

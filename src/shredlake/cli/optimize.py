@@ -1,4 +1,4 @@
-"""`shredlake optimize`: fewer, sorted, better shredded files; the same rows."""
+"""`shredlake optimize`: rewrites a table into fewer, sorted, better shredded files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from shredlake.spark.optimize import optimize_table
 
 
 def optimize_files(
-    table: str = typer.Argument(help="The table."),
-    where: str | None = typer.Option(None, help="Only files that may hold rows of this predicate."),
-    sort_by: list[str] = typer.Option([], help='Sort all rows, by "v:ts::bigint" say.'),
-    bloom_filter: list[str] = typer.Option([], help='Skip by equality on a path in no order, "v:id" say.'),
-    shredding: str = typer.Option("infer", help='A layout such as "struct<id bigint>", "infer", or "none".'),
+    table: str = typer.Argument(help="The table: a path or a URL."),
+    where: str | None = typer.Option(
+        None, help="Rewrite only files that may have rows that meet this condition."
+    ),
+    sort_by: list[str] = typer.Option([], help='Sort all rows, e.g. by "v:ts::bigint". Repeatable.'),
+    bloom_filter: list[str] = typer.Option(
+        [], help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.'
+    ),
+    shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
     column: str | None = typer.Option(
-        None, callback=not_empty, help="The Variant column that --shredding is for; the default is all."
+        None, callback=not_empty, help="The Variant column that --shredding applies to (default all)."
     ),
     file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
     engine: EngineName = ENGINE,

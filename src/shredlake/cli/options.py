@@ -6,7 +6,7 @@ import typer
 
 
 def not_empty(value: str | None) -> str | None:
-    """Refuses an empty name."""
+    """Rejects an empty column name."""
     if value is not None and not value.strip():
         raise typer.BadParameter("a column's name can't be empty")
     return value

@@ -1,4 +1,4 @@
-"""A progress bar over the rows of a file, on stderr, gone when done."""
+"""A progress bar over the rows of a file, on stderr; it disappears at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shredlake.cli.terminal import escaped, screen
 
 @contextmanager
 def rows_progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function to call with the rows done and the rows in all; silent where nobody watches."""
+    """Yields a function to call with the rows done and the total; silent unless stderr is a terminal."""
     console = screen(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),

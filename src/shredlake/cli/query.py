@@ -1,4 +1,4 @@
-"""`shredlake query`: paths of a table, filtered, as text for people or data for programs."""
+"""`shredlake query`: reads paths of a table, filtered, as a table, JSON, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -19,34 +19,40 @@ from shredlake.expr.select_list import split_columns
 from shredlake.spark.arrow import collected
 
 LARGE_TABLE = 20 << 30
-"""Bytes to read from which Spark is worth its start, where there is a choice."""
+"""Scans of more than this many bytes are worth starting Spark for."""
 
 DRAWN_ROWS = 20
-"""Rows of a drawn table, if no limit is given."""
+"""Default limit for --format table."""
 
 Engine = Literal["auto", "local", "spark"]
 
 
 def query(
-    table: str = typer.Argument(help="Address of a Delta table."),
-    columns: str = typer.Argument("*", help="Columns, as in SELECT: 'v:user.id::bigint AS id, id'."),
-    where: str | None = typer.Option(None, "--where", "-w", help="A condition, as in WHERE."),
+    table: str = typer.Argument(help="The table: a path or a URL."),
+    columns: str = typer.Argument("*", help="Columns, as after SELECT: 'v:user.id::bigint AS id, day'."),
+    where: str | None = typer.Option(None, "--where", "-w", help="A condition, as after WHERE."),
     limit: int | None = typer.Option(
         None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
     ),
     form: Format | None = typer.Option(
-        None, "--format", "-f", help="The default follows the suffix of --output; else it is table."
+        None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
     ),
-    output: str | None = typer.Option(None, "--output", "-o", help="Write to this file."),
-    engine: Engine = typer.Option("auto", "--engine", help="auto: Spark for more than 20 GB."),
-    explain: bool = typer.Option(False, "--explain", help="Show what is read, of how much, and why."),
-    strict: bool = typer.Option(False, "--strict", help="A value that does not cast is an error, not null."),
-    version: int | None = typer.Option(None, "--version", min=0, help="The table as it was at this version."),
+    output: str | None = typer.Option(
+        None, "--output", "-o", help="Write to this file instead of standard output."
+    ),
+    engine: Engine = typer.Option("auto", "--engine", help="auto chooses Spark for more than 20 GB."),
+    explain: bool = typer.Option(
+        False, "--explain", help="Show how much would be read, and why, instead of the rows."
+    ),
+    strict: bool = typer.Option(
+        False, "--strict", help="Fail on values that can't be cast, instead of returning null."
+    ),
+    version: int | None = typer.Option(None, "--version", min=0, help="Read this version of the table."),
 ) -> None:
     """Query paths of a table; only the columns, files and pages that can match are read."""
     chosen = format_of(form, output)
     if chosen == "parquet" and output is None:
-        raise InvalidFile("--format parquet writes a file: name it with --output FILE")
+        raise InvalidFile("--format parquet needs a file: name it with --output FILE")
     wanted = None if columns.strip() == "*" else split_columns(columns)
     opened = open_table(table, version)
     local = opened.scan(wanted, where, strict=strict)
@@ -64,11 +70,11 @@ def query(
     else:
         first = FIRST_ROWS if rows is None else min(rows + 1, FIRST_ROWS)
         batches, schema = local.stream(first), local.schema
-    # A bad condition or file is known before an output is touched.
+    # The first batch is read before the output is opened, so that an error leaves the output untouched.
     batches = chain([start], batches) if (start := next(batches, None)) is not None else iter(())
     count = write_rows(_limited(batches, rows), schema, chosen, output)
     if limit is None and rows is not None and count == rows and next(batches, None) is not None:
-        say(f"first {rows} rows; --limit shows more", err=True)
+        say(f"Only the first {rows} rows are shown. Use --limit to show more.", err=True)
 
 
 def _spark_scan(opened: Table, columns: list[str] | None, where: str | None, strict: bool) -> Any:
@@ -76,12 +82,12 @@ def _spark_scan(opened: Table, columns: list[str] | None, where: str | None, str
     from shredlake.spark.session import session
 
     spark = session()
-    spark.conf.set("spark.sql.session.timeZone", "UTC")  # as without Spark
+    spark.conf.set("spark.sql.session.timeZone", "UTC")  # the same as without Spark
     return SparkScan(spark, opened.snapshot, columns, where, strict=strict)
 
 
 def _limited(batches: Iterable[pa.RecordBatch], rows: int | None) -> Iterator[pa.RecordBatch]:
-    """As many rows as asked for; the rest is never read."""
+    """Stops after this many rows; the rest is never read."""
     left = rows
     if left == 0:
         return

@@ -1,4 +1,4 @@
-"""`shredlake report`: how the files of a table shred its Variants, and what a query on each path can skip.
+"""`shredlake report`: how the files of a table shred its Variants, and what queries can skip.
 
 ```
 events  version 12   64 files   20,000,000 rows   1.2 GB   in 2 layouts
@@ -27,7 +27,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.delta.stats.skipping import FileStatistics
 from shredlake.delta.write.layout import variant_places
-from shredlake.formatting import bytes_text
+from shredlake.formatting import bytes_text, counted
 from shredlake.parquet.variant_columns import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, Steps, node_ddl, node_path
 from shredlake.spark.query.layouts import FileLayouts
@@ -40,12 +40,12 @@ class PathFacts:
 
     path: str
     types: dict[str, int] = field(default_factory=dict)
-    """In how many files it is typed as what."""
+    """Types of the path, each with the number of files that have it."""
     mixed: int = 0
-    """Files in which some of its values are in `value`."""
+    """Number of files in which some values of the path are in `value`."""
     with_statistics: int = 0
     files_per_value: float | None = None
-    """How many files, on average, a query for one value reads."""
+    """Number of files that a query for one value reads, on average."""
 
     @property
     def typed(self) -> int:
@@ -60,18 +60,18 @@ class TableFacts:
     version: int
     files: int
     rows: int | None
-    """None where a file does not say how many it has."""
+    """None if the row count of a file is unknown."""
     size: int
     layouts: int
     untouched: dict[str, int]
-    """Per Variant column, the files that do not shred it."""
+    """Number of files that do not shred a Variant column, per column."""
     paths: dict[str, list[PathFacts]]
-    """Per Variant column."""
+    """Paths per Variant column."""
 
 
 def report(
     uri: str = typer.Argument(help="The table: a path or a URL."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show how the files of a Delta table shred its Variants, and what queries can skip."""
     facts = table_facts(open_table(uri).snapshot)
@@ -82,7 +82,7 @@ def report(
 
 
 def table_facts(snapshot: Snapshot) -> TableFacts:
-    """What the log says; footers are read only of files whose writer did not describe them."""
+    """Collects the facts from the log; reads footers only of files that the log does not describe."""
     adds = as_adds(snapshot.files.table())
     layouts = FileLayouts(None, snapshot).of(adds)
     bounds: dict[str, list[Ranges]] = {}
@@ -127,7 +127,7 @@ def _paths(
 
 
 def _short(steps: Steps) -> str:
-    """A path as it stands behind the colon; `[*]` for all elements of an array."""
+    """A path as written after the colon; `[*]` stands for all elements of an array."""
     parts: list[str] = []
     for step in steps:
         text = "[*]" if step is ARRAY_ELEMENT else str(Path((str(step),))).removeprefix("$")
@@ -137,18 +137,18 @@ def _short(steps: Steps) -> str:
 
 def render(facts: TableFacts, console: Console) -> None:
     """Prints the facts, one table per Variant column."""
-    rows = "an unknown number of" if facts.rows is None else f"{facts.rows:,}"
+    rows = "an unknown number of rows" if facts.rows is None else counted(facts.rows, "row")
     console.print(
         shown(facts.uri, "bold").append(
-            f"  version {facts.version}   {facts.files:,} files   {rows} rows   {bytes_text(facts.size)}   "
-            f"in {facts.layouts:,} layout{'s' if facts.layouts != 1 else ''}",
+            f"  version {facts.version}   {counted(facts.files, 'file')}   {rows}   "
+            f"{bytes_text(facts.size)}   in {counted(facts.layouts, 'layout')}",
             style="not bold",
         )
     )
     for column, paths in facts.paths.items():
         text = shown(column, "bold cyan")
         if facts.untouched[column]:
-            text.append(f"  not shredded in {facts.untouched[column]:,} files", style="yellow")
+            text.append(f"  not shredded in {counted(facts.untouched[column], 'file')}", style="yellow")
         console.print(text)
         grid = Grid(box=None, pad_edge=False, padding=(0, 2))
         for name in ("path", "typed as"):

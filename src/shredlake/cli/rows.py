@@ -1,4 +1,4 @@
-"""Rows as text for people or data for programs, written as they come."""
+"""Writes rows as a table, JSON, CSV or Parquet, batch by batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BY_SUFFIX: Final[dict[str, Format]] = {
 }
 
 ROWS_AT_A_TIME: Final = 8192
-"""Rows that become text together."""
+"""Number of rows converted to text at a time."""
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
@@ -47,7 +47,7 @@ Write = Callable[[bytes], object]
 
 
 def format_of(asked: Format | None, output: str | None) -> Format:
-    """The format asked for, else the one that the output's name says, else a drawn table.
+    """The format asked for, else the one of the output's suffix, else a table.
 
     >>> format_of(None, "out.parquet"), format_of("csv", "out.txt"), format_of(None, None)
     ('parquet', 'csv', 'table')
@@ -56,15 +56,15 @@ def format_of(asked: Format | None, output: str | None) -> Format:
         return asked or "table"
     suffix = os.path.splitext(output)[1].lower()
     if suffix not in BY_SUFFIX:
-        raise InvalidFile(f"{output}: the format of {suffix!r} is not known; name it with --format")
+        raise InvalidFile(f"{output}: unknown format {suffix!r}; name it with --format")
     return BY_SUFFIX[suffix]
 
 
 def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Format, output: str | None) -> int:
-    """Writes rows to a file, or to standard output, and counts them."""
+    """Writes rows to a file or to standard output, and returns their number."""
     if form == "parquet":
         if output is None:
-            raise InvalidFile("--format parquet writes a file: name it with --output FILE")
+            raise InvalidFile("--format parquet needs a file: name it with --output FILE")
         return _write_parquet(batches, schema, str(checked_output(output)))
     with _opened(output) as write:
         if form == "table":
@@ -86,7 +86,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Forma
 
 @contextmanager
 def _opened(output: str | None) -> Iterator[Write]:
-    """Where bytes go: a file appears when it is whole, standard output gets them at once."""
+    """Yields a function that writes bytes. A file gets its name when it is complete."""
     if output is None:
         stream = sys.stdout.buffer
 
@@ -125,11 +125,11 @@ def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: s
     return count
 
 
-# ── Text for programs ───────────────────────────────────────────────────────────────────────────────────
+# ── For programs ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _json_text(table: pa.Table) -> bytes:
-    """Rows as JSON objects, one a line, made column by column."""
+    """Rows as JSON objects, one per line, built column by column."""
     parts: list[Any] = []
     opening = "{"
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -144,7 +144,7 @@ def _json_text(table: pa.Table) -> bytes:
 
 
 def _content(lines: pa.LargeStringArray) -> bytes:
-    """All texts of an array, one after the other: as they lie in its buffer."""
+    """All strings of an array, concatenated: they are adjacent in its buffer."""
     if not len(lines):
         return b""
     offsets, data = (memoryview(buffer) for buffer in lines.buffers()[1:])
@@ -153,7 +153,7 @@ def _content(lines: pa.LargeStringArray) -> bytes:
 
 
 def _json_column(column: pa.Array) -> pa.Array:
-    """The values as JSON. Text of a Variant stands as it is, so that no number changes."""
+    """The values as JSON. The text of a Variant is used unchanged, so that numbers keep their digits."""
     kind = column.type
     if is_variant(kind):
         return to_json(column)
@@ -165,7 +165,7 @@ def _json_column(column: pa.Array) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    """A value as JSON: numbers as they are, bytes in base64, what JSON has no numbers for as text."""
+    """A value as JSON: bytes in base64; NaN and infinities, which JSON lacks, as strings."""
     match value:
         case Decimal():
             return f"{value:f}"
@@ -191,7 +191,7 @@ def _csv_text(table: pa.Table, *, header: bool = False) -> bytes:
 
 
 def _readable(table: pa.Table) -> pa.Table:
-    """Variants, and whatever else has parts, as JSON text."""
+    """Replaces Variants and nested values with JSON text, and binary values with base64."""
     columns = [_readable_column(column) for column in table.columns]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
@@ -212,7 +212,7 @@ def _is_binary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-# ── Text for people ─────────────────────────────────────────────────────────────────────────────────────
+# ── For people ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _grid(table: pa.Table, wide: bool) -> str:

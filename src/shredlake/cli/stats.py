@@ -1,8 +1,8 @@
-"""`shredlake stats`: the ranges of a table's files as a picture, so that one sees where they overlap.
+"""`shredlake stats`: draws the ranges of values of a table's files, to show where they overlap.
 
 ```
 v:event_ts  bigint   4 of 4 files   10 .. 99   1.0 files per value
-████████████████████▏                        the files in order, each bar from its minimum to its maximum
+████████████████████▏                        one bar per file, from its minimum to its maximum
                      ████████████████████
 ```
 """
@@ -20,6 +20,7 @@ from shredlake.cli.terminal import escaped, say, screen, shown
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
 from shredlake.expr import from_arrow
+from shredlake.formatting import counted
 
 WIDTH = 64
 MAX_BARS = 12
@@ -28,12 +29,12 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 def stats(
     uri: str = typer.Argument(help="The table: a path or a URL."),
-    path: str = typer.Option("", "--path", help="Only this column or path, such as v:user.id."),
+    path: str = typer.Option("", "--path", help="Show only this column or path, e.g. v:user.id."),
     bars: int = typer.Option(
         MAX_BARS,
         "--bars",
         min=1,
-        help="Bars per path; with more files, they are combined into one histogram line.",
+        help="Maximum number of bars per path; more files are combined into one histogram line.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per column and path."),
 ) -> None:
@@ -43,16 +44,14 @@ def stats(
         known = sorted({item.name for item in found})
         found = [item for item in found if item.name == path]
         if not found:
-            raise InvalidExpression(
-                f"no statistics of {path!r}; there are some of: {', '.join(known) or 'nothing'}"
-            )
+            raise InvalidExpression(f"{path!r} has no statistics; these have: {', '.join(known) or 'none'}")
     if as_json:
         for item in found:
             say(json.dumps(described(item), ensure_ascii=False, default=str))
         return
     console = screen()
     if not found:
-        console.print("the files of this table have no statistics")
+        console.print("The files of this table have no statistics.")
     for item in found:
         console.print(heading(item))
         for line in picture(item, bars):
@@ -60,7 +59,7 @@ def stats(
 
 
 def described(item: Ranges) -> dict[str, Any]:
-    """The same for machines."""
+    """The facts of one column or path, for JSON."""
     low, high = item.overall()
     return {
         "name": item.name,
@@ -75,12 +74,13 @@ def described(item: Ranges) -> dict[str, Any]:
 
 
 def heading(item: Ranges) -> Text:
-    """What the picture is of."""
+    """The line above the picture: name, type, files, bounds."""
     low, high = item.overall()
     text = shown(item.name, "bold cyan")
     text.append(f"  {from_arrow(item.type).name}", style="cyan")
     text.append(
-        f"  {item.bounded:,} of {item.files:,} files  {_short(low)} .. {_short(high)}", style="default"
+        f"  {item.bounded:,} of {counted(item.files, 'file')}  {_short(low)} .. {_short(high)}",
+        style="default",
     )
     text.append(f"  {item.mean_depth():.1f} files per value", style="yellow")
     return text
@@ -92,9 +92,9 @@ def _short(value: Any) -> str:
 
 
 def picture(item: Ranges, bars: int) -> list[str]:
-    """One bar per file, or, of many files, how many of them cover each stretch."""
+    """One bar per file, or for many files a histogram of how many cover each part of the range."""
     if item.bounded > bars:
-        return [heights(item), f"up to {item.depths(WIDTH).max():,} files cover the same value"]
+        return [histogram(item), f"up to {item.depths(WIDTH).max():,} files cover the same value"]
     lines = []
     for low, high in zip(*item.positions(), strict=True):
         start = min(int(low * WIDTH), WIDTH - 1)
@@ -103,8 +103,8 @@ def picture(item: Ranges, bars: int) -> list[str]:
     return lines
 
 
-def heights(item: Ranges) -> str:
-    """A line of blocks, the higher the more files overlap."""
+def histogram(item: Ranges) -> str:
+    """A histogram line: the higher the block, the more files overlap."""
     depths = item.depths(WIDTH)
     top = max(int(depths.max()), 1)
     return "".join(HEIGHTS[-(-int(depth) * (len(HEIGHTS) - 1) // top)] for depth in depths)

@@ -1,7 +1,7 @@
-"""The one door to the terminal: text of data is never markup, and no control character of it gets through.
+"""All output to the terminal: data is never read as markup, and its control characters are escaped.
 
-Styles are given by `Text` objects, never by markup in strings. What is drawn for people is escaped always,
-data formats only if a person looks: in a file or pipe they stay exact.
+Styles are given by `Text` objects, never by markup in strings. Tables and messages are always escaped; data
+formats (JSON, CSV) are escaped only on a terminal, and stay exact in a file or pipe.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from rich.segment import Segment
 from rich.text import Text
 
 WIDTH: Final = 160
-"""Columns of what is drawn into a file or a pipe."""
+"""Width of tables that are written to a file or a pipe."""
 
-# Controls of ASCII and Latin-1, line and paragraph separators, marks that turn the direction of text.
+# Control characters of ASCII and Latin-1, line and paragraph separators, marks of text direction.
 _UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(text: str, *, keep: str = "", form: str = "\\x{:02x}") -> str:
-    r"""A text without control characters; those in `keep` stay.
+    r"""Escapes control characters, except those in `keep`.
 
     >>> print(escaped("a\x1b[31mb\r\u202e"))
     a\x1b[31mb\r\u202e
@@ -49,7 +49,7 @@ def escaped(text: str, *, keep: str = "", form: str = "\\x{:02x}") -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Lines of JSON without control characters, still the same JSON.
+    r"""Escapes control characters in lines of JSON; the JSON stays equivalent.
 
     >>> print(escaped_json('{"a": "\x9b31m"}'))
     {"a": "\u009b31m"}
@@ -58,12 +58,12 @@ def escaped_json(text: str) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    """Lines of text without other control characters."""
+    """Escapes all control characters except line ends."""
     return escaped(text, keep="\n")
 
 
 def shown(value: Any, style: str = "") -> Text:
-    """A value for people: as it stands, neither markup nor emoji, control characters escaped.
+    """A value as text for people: no markup, no emoji codes, control characters escaped.
 
     >>> shown("[/x]").plain
     '[/x]'
@@ -72,12 +72,12 @@ def shown(value: Any, style: str = "") -> Text:
 
 
 def cells(values: Iterable[Any]) -> list[Text]:
-    """Values as cells of a grid; what is a `Text` already keeps its style."""
+    """Values as cells of a grid; a `Text` keeps its style."""
     return [value if isinstance(value, Text) else shown(value) for value in values]
 
 
 def screen(*, stderr: bool = False, width: int = WIDTH) -> Console:
-    """A console that takes strings as they are; `width` is that of a file or pipe."""
+    """A console without markup; `width` applies to files and pipes."""
     console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console = Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
@@ -86,14 +86,14 @@ def screen(*, stderr: bool = False, width: int = WIDTH) -> Console:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a line of text, escaped if a person looks, exact if not."""
+    """Prints a line of text: escaped on a terminal, unchanged otherwise."""
     stream = sys.stderr if err else sys.stdout
-    # `color`: nothing is cut out on the way into a pipe.
+    # With `color`, Typer leaves escape sequences in the data unchanged.
     typer.echo(escaped_lines(text) if stream.isatty() else text, err=err, color=True)
 
 
 class _Guard(RenderHook):
-    """Lets nothing through that moves the cursor, changes colours or rings, whoever forgot to escape it."""
+    """Escapes control sequences in everything that is printed, in case a caller forgot to."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [_Guarded(one) for one in renderables]

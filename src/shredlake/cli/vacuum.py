@@ -1,4 +1,4 @@
-"""`shredlake vacuum`: delete files that no version needs any more."""
+"""`shredlake vacuum`: lists or deletes files that no retained version needs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from shredlake.cli.inputs import open_table
 from shredlake.cli.terminal import say
 from shredlake.delta.write.vacuum import vacuum as vacuum_table
+from shredlake.formatting import counted
 
 
 def vacuum(
@@ -17,11 +18,11 @@ def vacuum(
         None,
         "--retention-hours",
         min=0,
-        help="Keep files removed within so many hours; the default is the table's own retention.",
+        help="Keep files removed within this many hours (default: the table's retention).",
     ),
-    delete: bool = typer.Option(False, "--delete", help="Delete the files; without it they are only listed."),
-    force: bool = typer.Option(False, "--force", help="Allow a retention shorter than the table's."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
+    delete: bool = typer.Option(False, "--delete", help="Delete the files instead of listing them."),
+    force: bool = typer.Option(False, "--force", help="Allow a retention that is shorter than the table's."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List, or with --delete delete, the files that no retained version needs."""
     found = vacuum_table(
@@ -36,11 +37,11 @@ def vacuum(
         return
     for file in found.files:
         say(file)
-    verb = "deleted" if delete else "would be deleted; run again with --delete"
-    say(f"{len(found.files):,} files {verb}", err=True)
-    for names, what in (
-        (found.foreign, "files that no Delta writer has written"),
-        (found.links, "symbolic links"),
+    verb = "deleted." if delete else "would be deleted. Run again with --delete to delete them."
+    say(f"{counted(len(found.files), 'file')} {verb}", err=True)
+    for names, one, many in (
+        (found.foreign, "file not written by a Delta writer", "files not written by a Delta writer"),
+        (found.links, "symbolic link", "symbolic links"),
     ):
         if names:
-            say(f"left alone: {len(names):,} {what}, such as {names[0]}", err=True)
+            say(f"Left alone: {counted(len(names), one, many)}, such as {names[0]}", err=True)

@@ -89,8 +89,8 @@ def test_queries_and_budget(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nowhere.ndjson", "there is no such file"),
-        ("empty.ndjson", "there is no row to look at"),
+        ("nowhere.ndjson", "does not exist"),
+        ("empty.ndjson", "has no rows to profile"),
         ("plain.parquet", "0 Variant columns"),
     ],
 )

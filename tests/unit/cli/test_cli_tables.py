@@ -86,12 +86,12 @@ def test_stats_of_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sl.Table.create(tmp_path, ID_AND_VARIANT)
-    assert run("stats", str(tmp_path)) == "the files of this table have no statistics\n"
+    assert run("stats", str(tmp_path)) == "The files of this table have no statistics.\n"
     monkeypatch.setattr("sys.argv", ["shredlake", "stats", str(tmp_path), "--path", "nope"])
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 1
-    assert capsys.readouterr().err == "shredlake: no statistics of 'nope'; there are some of: nothing\n"
+    assert capsys.readouterr().err == "shredlake: 'nope' has no statistics; these have: none\n"
 
 
 def test_vacuum_lists_and_deletes(table: sl.Table, tmp_path: Path) -> None:

@@ -88,18 +88,18 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         ("report ok.ndjson", "is a file, not a table"),
         ("vacuum ok.ndjson", "is a file, not a table"),
         ("optimize ok.ndjson", "is a file, not a table"),
-        ("ingest ok.ndjson ok.ndjson", "ok.ndjson is a file; give the folder of a table"),
+        ("ingest ok.ndjson ok.ndjson", "ok.ndjson is a file; name the folder of a table"),
         ("ingest ok.ndjson u --format delta", "is a file, not a table"),
         ("ingest ok.ndjson u --format parquet", "ok.ndjson can't be read as parquet"),
         ("ingest ok.ndjson .", "is not a table and not empty: it holds 'ok.ndjson'. Choose an empty folder"),
         ("ingest nowhere u", "nothing to ingest at nowhere"),
-        ("check t", "t is a Delta table, not a Parquet file; give one of its files, such as t/part-"),
-        ("inspect empty", "empty is a folder, not a Parquet file; it holds no Parquet files"),
+        ("check t", "t is a Delta table, not a Parquet file; name one of its files, such as t/part-"),
+        ("inspect empty", "empty is a folder, not a Parquet file; it has no Parquet files"),
         ("inspect .", "is a folder, not a Parquet file"),
         ("check nowhere.parquet", "nowhere.parquet can't be opened"),
         ("query t -o nowhere/x.csv", "nowhere/x.csv: there is no folder nowhere; create it first"),
         ("query t -o empty", "empty is a folder; name a file in it"),
-        ("query t -o x.xlsx", "the format of '.xlsx' is not known; name it with --format"),
+        ("query t -o x.xlsx", "unknown format '.xlsx'; name it with --format"),
         ("query t -f parquet", "name it with --output FILE"),
         ("query t v:a.id,v:id", "two columns are named 'id': rename one with AS"),
         ("query t --version 7", "has no version 7"),
@@ -108,7 +108,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         ("query t --where v:seq::bigint", ""),
         ("query t v:s::int --strict -f json", "without --strict it is null"),
         ("vacuum t --retention-hours 0", "Pass --force if no one else uses the table"),
-        ("advise nowhere", "nowhere: there is no such file"),
+        ("advise nowhere", "nowhere does not exist"),
         ("migrate ok.ndjson t/part.parquet", "ok.ndjson is not a Parquet file"),
     ],
 )
@@ -232,7 +232,7 @@ VERBS = [
     ["stats", "t", "--json"],
     ["report", "t"],
     ["report", "t", "--json"],
-    ["advise", "in.ndjson", "--compare"],
+    ["advise", "in.ndjson"],
     ["advise", "in.ndjson", "--json"],
     ["inspect", "FILE"],
     ["inspect", "FILE", "--json"],
@@ -410,7 +410,7 @@ def test_limits(shredlake: Any, large: Path) -> None:
         assert len(shredlake("query", table, "n", "-f", "json", "-n", str(rows)).out.splitlines()) == rows
     drawn = shredlake("query", table, "n")
     assert len(drawn.out.splitlines()) == 20 + 4
-    assert drawn.err == "first 20 rows; --limit shows more\n"
+    assert drawn.err == "Only the first 20 rows are shown. Use --limit to show more.\n"
     assert shredlake("query", table, "n", "-w", "n < 20").err == ""
 
 
@@ -469,9 +469,9 @@ def test_vacuum_says_what_it_leaves(shredlake: Any, lake: Path) -> None:
     (lake / "t" / "link").symlink_to(lake)
     ran = shredlake("vacuum", "t")
     assert ran.err.splitlines() == [
-        "0 files would be deleted; run again with --delete",
-        "left alone: 1 files that no Delta writer has written, such as raw.ndjson",
-        "left alone: 1 symbolic links, such as link",
+        "0 files would be deleted. Run again with --delete to delete them.",
+        "Left alone: 1 file not written by a Delta writer, such as raw.ndjson",
+        "Left alone: 1 symbolic link, such as link",
     ]
     assert json.loads(shredlake("vacuum", "t", "--json").out)["left"] == {
         "foreign": ["raw.ndjson"],

@@ -57,7 +57,7 @@ def test_a_page_for_people(table: sl.Table) -> None:
     lines = run(table.uri).splitlines()
     assert "5 files   33 rows" in lines[0]
     assert lines[0].endswith("in 3 layouts")
-    assert lines[1] == "v  not shredded in 1 files"
+    assert lines[1] == "v  not shredded in 1 file"
     assert lines[2].split("  ")[0] == "path"
     assert "bigint (3), decimal(5,1) (1)" in lines[3]
 
