@@ -48,6 +48,7 @@ from shredlake.errors import (
 )
 from shredlake.jobs.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.engine import Engine, LocalEngine, Watch
+from shredlake.jobs.key_paths import in_all, key_paths
 from shredlake.jobs.once import Claim, Mark, claim_files, claim_job, has, job_mark
 from shredlake.jobs.outcome import check_counts, check_json, typed_share
 from shredlake.jobs.parse_task import (
@@ -148,6 +149,12 @@ class IngestOptions:
         """How files are written: quickly, unless told otherwise."""
         return (self.writing or WriteOptions()).quick()
 
+    def file_job(self, snapshot: Snapshot) -> FileJob:
+        """How rows become files of a table, the layout apart."""
+        writing = self.file_options
+        paths = key_paths(self.sort_by, writing.bloom_filters)
+        return FileJob(file_spec(snapshot, {}, writing), self.sort_by, self.file_bytes, paths=paths)
+
 
 def at_least_one(**options: int | None) -> None:
     """Refuses options that are numbers below 1.
@@ -186,9 +193,12 @@ def _ingest_files(
         return done
     files = claim.files
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
-    files_job = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
     job = WriteJob(
-        files_job, options.column, places[1], not_kept(snapshot, options.computed), options.parsing
+        options.file_job(snapshot),
+        options.column,
+        places[1],
+        not_kept(snapshot, options.computed),
+        options.parsing,
     )
     try_out(job)
     total = sum(file.size for file in files)
@@ -453,6 +463,7 @@ def finish(
         typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
         seconds=time.monotonic() - started,
         skipped=claim.skipped,
+        warnings=in_all([result.warnings for result in results if result.written]),
     )
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.storage.storage import Storage
-from shredlake.delta.write.spec import file_spec
 from shredlake.errors import InvalidSchema, PipelineError
 from shredlake.jobs.computed import computed_fields, not_kept
 from shredlake.jobs.ingest import (
@@ -23,9 +22,9 @@ from shredlake.jobs.ingest import (
     try_out,
     with_layout,
 )
+from shredlake.jobs.key_paths import PathWatch
 from shredlake.jobs.once import claim_job, job_mark
 from shredlake.jobs.parse_task import (
-    FileJob,
     TaskResult,
     WriteJob,
     rows_of,
@@ -71,7 +70,7 @@ def ingest_batches(
     if (done := already_done(snapshot, claim)) is not None:
         return done
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
-    files = FileJob(file_spec(snapshot, {}, options.file_options), options.sort_by, options.file_bytes)
+    files = options.file_job(snapshot)
     job = WriteJob(files, options.column, places[1], not_kept(snapshot, options.computed), options.parsing)
     try_out(job)
     rows = iter(batches)
@@ -94,6 +93,7 @@ def ingest_batches(
 
 def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:
     rejects = Staging(job.rejects)
+    paths = PathWatch(job.files.paths)
     documents = 0
 
     def tables() -> Iterator[pa.Table]:
@@ -109,9 +109,9 @@ def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> T
                 yield with_computed(job, good)
 
     try:
-        adds = write_tables(job.files, tables())
+        adds = write_tables(job.files, paths.over(tables()))
         staged = rejects.close()
     except BaseException:
         rejects.abort()
         raise
-    return TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged)
+    return TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged, warnings=paths.warnings)

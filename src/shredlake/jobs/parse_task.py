@@ -30,6 +30,7 @@ from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys, sort_indices
+from shredlake.jobs.key_paths import KeyPath, PathWatch
 from shredlake.jobs.rejects import REJECTS_SCHEMA, Staging
 from shredlake.jobs.sources import Split
 from shredlake.jobs.text import MAX_DOCUMENT, Piece, pieces
@@ -73,6 +74,8 @@ class FileJob:
     gather_bytes: int = GATHER_BYTES
     rows_per_file: int | None = None
     """Where files are cut, if that is known; else as soon as one has the wanted size, as measured."""
+    paths: tuple[KeyPath, ...] = ()
+    """Of the sort keys, whoever sorts, and of the Bloom filters: looked for in the rows."""
 
     @property
     def gathers(self) -> bool:
@@ -106,20 +109,25 @@ class TaskResult:
     """The file with the rejects, relative to the place where they are staged."""
     lines: tuple[int, ...] = ()
     """How many lines each of the task's splits has."""
+    warnings: tuple[str, ...] = ()
+    """What holds of all its rows, and is worth saying if it holds of those of all tasks."""
 
     def to_json(self) -> str:
-        return json.dumps(self.__dict__ | {"adds": list(self.adds), "lines": list(self.lines)})
+        return json.dumps(self.__dict__)
 
     @staticmethod
     def from_json(text: str) -> TaskResult:
-        raw = json.loads(text)
-        return TaskResult(**(raw | {"adds": tuple(raw["adds"]), "lines": tuple(raw["lines"])}))
+        raw: dict[str, Any] = json.loads(text)
+        for name in ("adds", "lines", "warnings"):
+            raw[name] = tuple(raw[name])
+        return TaskResult(**raw)
 
 
 def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
     """Reads, parses, shreds and writes some splits."""
     rejects = Staging(job.rejects)
     lines = [0] * len(splits)
+    paths = PathWatch(job.files.paths)
 
     def tables() -> Iterator[pa.Table]:
         for index, split in enumerate(splits):
@@ -130,12 +138,13 @@ def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
                     yield _checked_rows(job, parsed.column, split)
 
     try:
-        adds = write_tables(job.files, tables())
+        adds = write_tables(job.files, paths.over(tables()))
         staged = rejects.close()
     except BaseException:
         rejects.abort()
         raise
-    return TaskResult(tuple(adds), sum(lines), rows_of(adds), rejects.count, staged, tuple(lines)).to_json()
+    counts = sum(lines), rows_of(adds), rejects.count
+    return TaskResult(tuple(adds), *counts, staged, tuple(lines), paths.warnings).to_json()
 
 
 def _checked_rows(job: WriteJob, column: pa.ChunkedArray, split: Split) -> pa.Table:

@@ -39,11 +39,13 @@ class IngestReport:
     """The same job had been committed before: nothing was added."""
     skipped: int = 0
     """Files that were left out because the table has them: the same name, size and content."""
+    warnings: tuple[str, ...] = ()
+    """What is probably not meant: a sort key or a Bloom filter on a path that no row has."""
 
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(width=100, highlight=False)
+        console = Console(width=100, highlight=False, markup=False, emoji=False)
         with console.capture() as captured:
             console.print(self.grid())
         return captured.get().rstrip()
@@ -82,6 +84,8 @@ class IngestReport:
             grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")
         grid.add_row("time", f"{self.seconds:.1f} s, {rate}")
         grid.add_row("layout", self.layout or "not shredded")
+        for warning in self.warnings:
+            grid.add_row("warning", warning)
         return grid
 
 

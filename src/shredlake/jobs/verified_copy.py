@@ -17,6 +17,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.data_file import DataFile, whole_rows
 from shredlake.errors import VerificationFailed
+from shredlake.jobs.key_paths import PathWatch
 from shredlake.jobs.parse_task import FileJob, write_tables
 from shredlake.kernels import from_arrow
 from shredlake.kernels.checksum import checksum
@@ -69,14 +70,17 @@ class CopyResult:
 
     adds: tuple[Mapping[str, Any], ...]
     total: RowSum
+    warnings: tuple[str, ...] = ()
+    """As those of a `TaskResult`."""
 
     def to_json(self) -> str:
-        return json.dumps({"adds": list(self.adds), "rows": self.total.rows, "sum": self.total.sum})
+        sums = {"rows": self.total.rows, "sum": self.total.sum}
+        return json.dumps({"adds": self.adds, **sums, "warnings": self.warnings})
 
     @staticmethod
     def from_json(text: str) -> CopyResult:
         raw = json.loads(text)
-        return CopyResult(tuple(raw["adds"]), RowSum(raw["rows"], raw["sum"]))
+        return CopyResult(tuple(raw["adds"]), RowSum(raw["rows"], raw["sum"]), tuple(raw["warnings"]))
 
 
 def rows_in(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[pa.RecordBatch]:
@@ -93,8 +97,10 @@ def sum_files(snapshot: Snapshot, adds: Sequence[Add]) -> str:
 
 def write_and_sum(target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBatch]) -> CopyResult:
     """Writes rows, and sums up what a reader then finds in the new files."""
-    written = write_tables(job, (pa.Table.from_batches([batch]) for batch in batches))
-    return CopyResult(tuple(written), row_sum(rows_in(target, [Add.from_json(dict(add)) for add in written])))
+    paths = PathWatch(job.paths)
+    written = write_tables(job, paths.over(pa.Table.from_batches([batch]) for batch in batches))
+    total = row_sum(rows_in(target, [Add.from_json(dict(add)) for add in written]))
+    return CopyResult(tuple(written), total, paths.warnings)
 
 
 def copy_files(source: Snapshot, target: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:

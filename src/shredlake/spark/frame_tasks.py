@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from shredlake.delta.read.conform import conform
 from shredlake.delta.write.constraints import Constraints, shown
 from shredlake.errors import ConstraintViolation
+from shredlake.jobs.key_paths import PathWatch
 from shredlake.jobs.parse_task import (
     Parsing,
     TaskResult,
@@ -101,6 +102,7 @@ class Write:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rejects = Staging(self.job.rejects)
+        paths = PathWatch(self.job.files.paths)
         documents = 0
 
         def tables() -> Iterator[pa.Table]:
@@ -116,12 +118,14 @@ class Write:
                     yield self._finished(good)
 
         try:
-            adds = write_tables(self.job.files, tables())
+            adds = write_tables(self.job.files, paths.over(tables()))
             staged = rejects.close()
         except BaseException:
             rejects.abort()
             raise
-        result = TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged)
+        result = TaskResult(
+            tuple(adds), documents, rows_of(adds), rejects.count, staged, warnings=paths.warnings
+        )
         yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
 
     def _finished(self, table: pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +24,6 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.schema.types import Field, arrow_schema, parse_schema
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
-from shredlake.delta.write.spec import file_spec
 from shredlake.errors import InvalidSchema
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.jobs.ingest import (
@@ -37,9 +37,10 @@ from shredlake.jobs.ingest import (
     sample,
     settled_layout,
     task_size,
+    with_layout,
 )
 from shredlake.jobs.once import Claim, claim_job, job_mark
-from shredlake.jobs.parse_task import FileJob, TaskResult, WriteJob, count_lines
+from shredlake.jobs.parse_task import TaskResult, WriteJob, count_lines
 from shredlake.jobs.rejects import LineNumbers, rejects_place
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.sources import bundle, cut, find_files, spooled
@@ -156,8 +157,8 @@ def _ingest(
     if layout is None:
         layout = layout_from_profile(snapshot, options, profile())
     staging = rejects_place(storage, options.rejects, claim.key, options.storage_options)[1]
-    files = FileJob(file_spec(snapshot, layout, options.file_options), (), options.file_bytes)
-    job = WriteJob(files, options.column, staging, parsing=options.parsing)
+    files = replace(options.file_job(snapshot), sort_by=())
+    job = with_layout(WriteJob(files, options.column, staging, parsing=options.parsing), layout)
     rows, demands = _completed(frame, snapshot)
     rows = _arranged(rows, snapshot, options, input_bytes)
     with progress("ingest", tasks, input_bytes, options.show_progress) as watch:

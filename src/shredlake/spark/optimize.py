@@ -43,6 +43,7 @@ from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.engine import Engine, Watch
 from shredlake.jobs.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
+from shredlake.jobs.key_paths import in_all, key_paths
 from shredlake.jobs.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.report import progress
 from shredlake.jobs.verified_copy import (
@@ -81,6 +82,8 @@ class OptimizeReport:
     rows: int
     layout: str | None
     seconds: float
+    warnings: tuple[str, ...] = ()
+    """What is probably not meant: a sort key or a Bloom filter on a path that no row has."""
 
     def __str__(self) -> str:
         if not self.files_before:
@@ -89,7 +92,7 @@ class OptimizeReport:
             f"version {self.version}: {counted(self.files_before, 'file')} ({bytes_text(self.bytes_before)}) "
             f"became {self.files_after:,} ({bytes_text(self.bytes_after)}), "
             f"{counted(self.rows, 'row')}, {self.seconds:.1f} s\n"
-            f"layout: {self.layout or 'not shredded'}"
+            f"layout: {self.layout or 'not shredded'}" + "".join(f"\nwarning: {w}" for w in self.warnings)
         )
 
 
@@ -117,7 +120,9 @@ def optimize_table(
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
     # Without Spark a sort happens in memory; nothing else needs many rows at a time.
     gather = WITHOUT_LIMIT if sort_by else GATHER_BYTES
-    job = FileJob(file_spec(snapshot, layout, writing), tuple(sort_by), file_bytes, gather)
+    paths = key_paths(sort_by, writing.bloom_filters if writing else ())
+    spec = file_spec(snapshot, layout, writing)
+    job = FileJob(spec, tuple(sort_by), file_bytes, gather, paths=paths)
     small = snapshot.without_files()
     growth = _growth(engine, small, job, chosen)
     bins = list(pack(chosen, WITHOUT_LIMIT if sort_by else file_bytes, growth))
@@ -145,6 +150,7 @@ def optimize_table(
         sum(result.total.rows for result in results),
         next(iter(layout.values()), None),
         time.monotonic() - started,
+        in_all([result.warnings for result in results if result.total.rows]),
     )
 
 

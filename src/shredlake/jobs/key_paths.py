@@ -1,0 +1,91 @@
+"""The paths of sort keys and Bloom filters: one that no row has does nothing, which a job says.
+
+A task looks for each path until a row has it. What it never found goes with its result; what no task found is
+a warning in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from shredlake.errors import UnsupportedExpression
+from shredlake.expr.ast import Expr, Get, references
+from shredlake.expr.evaluate import evaluate
+from shredlake.expr.parse import parse_columns
+from shredlake.expr.sort_key import parse_sort_keys
+
+
+@dataclass(frozen=True)
+class KeyPath:
+    """A path of a sort key or a Bloom filter."""
+
+    use: str
+    """What it is for: `sort key v:ts::bigint`."""
+    get: Get
+
+    @property
+    def warning(self) -> str:
+        """What to say if no row has it."""
+        return f"{self.use}: no row has a value for {self.get.path} in {self.get.column}"
+
+
+def key_paths(sort_by: Iterable[str], bloom_filters: Iterable[str]) -> tuple[KeyPath, ...]:
+    """The paths of some keys and filters; those that only Spark can read are left out.
+
+    >>> [path.warning for path in key_paths(["v:a::int desc"], ["id"])]
+    ['sort key v:a::int: no row has a value for $.a in v']
+    """
+    found = [(f"sort key {key.text}", key.expr) for key in parse_sort_keys(sort_by) if _is_readable(key.text)]
+    for name in bloom_filters:
+        found += [(f"Bloom filter {name}", one.expr) for one in parse_columns([name])]
+    return tuple(KeyPath(use, get) for use, expr in found for get in _paths(expr))
+
+
+def _is_readable(text: str) -> bool:
+    try:
+        parse_columns([text])
+    except UnsupportedExpression:
+        return False
+    return True
+
+
+def _paths(expr: Expr) -> list[Get]:
+    gets = {replace(one, strict=False) for one in references(expr) if isinstance(one, Get)}
+    return sorted(gets, key=str)
+
+
+class PathWatch:
+    """Looks for paths in the rows that pass by."""
+
+    def __init__(self, paths: Iterable[KeyPath]) -> None:
+        self._unseen = list(paths)
+
+    def over(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """The tables, each looked at."""
+        for table in tables:
+            self._unseen = [path for path in self._unseen if not _has(table, path)]
+            yield table
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One for each path that no row had."""
+        return tuple(path.warning for path in self._unseen)
+
+
+def _has(table: pa.Table, path: KeyPath) -> bool:
+    values = evaluate(path.get, table)
+    return bool(values.null_count < len(values))
+
+
+def in_all(warnings: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The warnings that every task gave.
+
+    >>> in_all([("a", "b"), ("b",)])
+    ('b',)
+    """
+    if not warnings:
+        return ()
+    return tuple(text for text in warnings[0] if all(text in others for others in warnings[1:]))
