@@ -42,6 +42,23 @@ from __future__ import annotations
 class ShredlakeError(Exception):
     """The root of all errors raised by shredlake."""
 
+    place = ""
+    """Where it happened, as far as whoever raised it could not know: file, row group, column."""
+
+    def at(self, place: str) -> None:
+        """Lets the message start with a place.
+
+        >>> error = ShredlakeError("the value is cut short")
+        >>> error.at("f.parquet, row group 0")
+        >>> str(error)
+        'f.parquet, row group 0: the value is cut short'
+        """
+        self.place = f"{place}: {self.place}" if self.place else place
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return f"{self.place}: {text}" if self.place else text
+
 
 class MalformedVariant(ShredlakeError):
     """Bytes that are not a Variant.
@@ -58,7 +75,7 @@ class MalformedVariant(ShredlakeError):
         self.path = path
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _malformed, (self.problem, self.part, self.offset, self.path)
+        return _malformed, (self.problem, self.part, self.offset, self.path), self.__dict__
 
 
 def _malformed(problem: str, part: str, offset: int, path: str) -> MalformedVariant:
@@ -85,7 +102,7 @@ class InvalidJson(ShredlakeError):
         self.row = row
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _invalid_json, (self.problem, self.position, self.line, self.column, self.row)
+        return _invalid_json, (self.problem, self.position, self.line, self.column, self.row), self.__dict__
 
 
 def _invalid_json(problem: str, position: int, line: int, column: int, row: int | None) -> InvalidJson:
@@ -102,7 +119,7 @@ class InvalidPath(ShredlakeError):
         self.position = position
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _invalid_path, (self.problem, self.path, self.position)
+        return _invalid_path, (self.problem, self.path, self.position), self.__dict__
 
 
 def _invalid_path(problem: str, path: str, position: int) -> InvalidPath:
@@ -117,7 +134,7 @@ class NoSuchElement(ShredlakeError, KeyError, IndexError):
     """A key or an index that the value does not have."""
 
     def __str__(self) -> str:  # KeyError would quote the message
-        return str(self.args[0])
+        return f"{self.place}: {self.args[0]}" if self.place else str(self.args[0])
 
 
 class WrongType(ShredlakeError, TypeError):

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.parquet.variant_columns import Level
+
+OBJECT, ARRAY = 2, 3  # basic types: the lowest two bits of a value's header
 
 
 @dataclass(frozen=True)
@@ -150,3 +153,20 @@ def map_lists(array: pa.MapArray) -> list[pa.ListArray]:
         )
         for part in (array.keys, array.items)
     ]
+
+
+@cache
+def _headers(basic_type: int) -> pa.Array:
+    """All first bytes of values of a basic type, which is in the lowest two bits."""
+    return pa.array([bytes([header]) for header in range(basic_type, 256, 4)], pa.binary())
+
+
+def objects_and_arrays(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Which values are objects and which are arrays, by their headers.
+
+    >>> values = pa.array([bytes([2, 0]), bytes([3, 0]), None])
+    >>> [found.to_pylist() for found in objects_and_arrays(values)]
+    [[True, False, False], [False, True, False]]
+    """
+    header = pc.binary_slice(values, 0, 1)
+    return pc.is_in(header, _headers(OBJECT)), pc.is_in(header, _headers(ARRAY))

@@ -1,15 +1,102 @@
-"""Nested Arrow types and arrays by the leaf: cut down, put together again, Variants inside them replaced."""
+"""The only walk through nested Arrow: finding, cutting, merging and replacing columns inside columns.
+
+`children` says what lies below a type, `with_children` and `unwrap` put others in its place. Everything else
+here is a walk over these three. Columns that a walk does not touch keep their buffers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.parquet.format.schema import SchemaNode
-from shredlake.parquet.replace import Names, unwrap
 from shredlake.parquet.variant_columns import list_element
+
+Names: TypeAlias = tuple[str, ...]
+"""The names on the way to a column, as Parquet spells them: `("l", "list", "element")`."""
+
+
+def children(type_: pa.DataType) -> list[tuple[Names, pa.Field]]:
+    """The fields below a nested type, each with the names that Parquet puts on the way to it.
+
+    >>> [".".join(names) for names, _ in children(pa.map_(pa.string(), pa.int8()))]
+    ['key_value.key', 'key_value.value']
+    """
+    if isinstance(type_, pa.BaseExtensionType):
+        return children(type_.storage_type)
+    if pa.types.is_struct(type_):
+        return [((field.name,), field) for field in type_]
+    if pa.types.is_map(type_):
+        return [(("key_value", "key"), type_.key_field), (("key_value", "value"), type_.item_field)]
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        return [(("list", "element"), type_.value_field)]
+    return []
+
+
+def with_children(type_: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
+    """The nested type with other fields below it.
+
+    >>> with_children(pa.large_list(pa.int8()), [pa.field("element", pa.string())])
+    LargeListType(large_list<element: string>)
+    """
+    if pa.types.is_struct(type_):
+        return pa.struct(fields)
+    if pa.types.is_map(type_):
+        return pa.map_(fields[0], fields[1], keys_sorted=type_.keys_sorted)
+    if pa.types.is_large_list(type_):
+        return pa.large_list(fields[0])
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(fields[0], type_.list_size)
+    return pa.list_(fields[0])
+
+
+def unwrap(array: pa.Array) -> tuple[list[pa.Array], Callable[[list[pa.Array], pa.DataType], pa.Array]]:
+    """The columns inside a struct, list or map, and a function that wraps others of the same length.
+
+    >>> (values,), wrap = unwrap(pa.array([[1], None, [2, 3]]))
+    >>> wrap([pc.multiply(values, 2)], pa.list_(pa.int64())).to_pylist()
+    [[2], None, [4, 6]]
+    """
+    mask = pc.is_null(array)
+    if pa.types.is_struct(array.type):
+        fields = array.flatten()  # null where the struct is, whatever lies under it
+        return fields, lambda new, type_: pa.StructArray.from_arrays(new, fields=list(type_), mask=mask)
+    if pa.types.is_fixed_size_list(array.type):
+        size = array.type.list_size
+        values = array.values.slice(array.offset * size, len(array) * size)
+        return [values], lambda new, type_: pa.FixedSizeListArray.from_arrays(new[0], type=type_, mask=mask)
+    start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    offsets = pc.subtract(array.offsets, pa.scalar(start, array.offsets.type))
+    if pa.types.is_map(array.type):
+        entries = [array.keys.slice(start, end - start), array.items.slice(start, end - start)]
+        return entries, lambda new, type_: pa.MapArray.from_arrays(offsets, *new, type=type_, mask=mask)
+    kind = pa.LargeListArray if pa.types.is_large_list(array.type) else pa.ListArray
+    values = array.values.slice(start, end - start)
+    return [values], lambda new, type_: kind.from_arrays(offsets, new[0], type=type_, mask=mask)
+
+
+def find_types(schema: pa.Schema, wanted: Callable[[pa.DataType], bool]) -> dict[Names, pa.DataType]:
+    """The columns of the wanted type, however deep; none inside another.
+
+    >>> schema = pa.schema([("l", pa.list_(pa.int8())), ("m", pa.map_(pa.string(), pa.int8()))])
+    >>> [".".join(names) for names in find_types(schema, pa.types.is_int8)]
+    ['l.list.element', 'm.key_value.value']
+    """
+    return {names: type_ for field in schema for names, type_ in _find(field.type, (field.name,), wanted)}
+
+
+def _find(
+    type_: pa.DataType, names: Names, wanted: Callable[[pa.DataType], bool]
+) -> Iterator[tuple[Names, pa.DataType]]:
+    if wanted(type_):
+        yield names, type_
+        return
+    for step, field in children(type_):
+        yield from _find(field.type, (*names, *step), wanted)
 
 
 def leaf_types(schema: pa.Schema) -> list[pa.DataType]:
@@ -22,8 +109,8 @@ def leaf_types(schema: pa.Schema) -> list[pa.DataType]:
 
 
 def _leaves(type_: pa.DataType) -> list[pa.DataType]:
-    below = _fields(type_)
-    return [leaf for field in below for leaf in _leaves(field.type)] if below else [type_]
+    below = children(type_)
+    return [leaf for _, field in below for leaf in _leaves(field.type)] if below else [type_]
 
 
 def prune_schema(schema: pa.Schema, wanted: frozenset[int]) -> pa.Schema:
@@ -39,21 +126,21 @@ def prune_schema(schema: pa.Schema, wanted: frozenset[int]) -> pa.Schema:
 
     def prune(field: pa.Field) -> pa.Field | None:
         nonlocal next_leaf
-        below = _fields(field.type)
+        below = children(field.type)
         if not below:
             next_leaf += 1
             return field if next_leaf - 1 in wanted else None
-        kept = [child for child in map(prune, below) if child is not None]
+        kept = [child for child in (prune(inner) for _, inner in below) if child is not None]
         if not kept:
             return None
         whole = pa.types.is_map(field.type) or isinstance(field.type, pa.BaseExtensionType)
-        return field if whole else field.with_type(_with_fields(field.type, kept))
+        return field if whole else field.with_type(with_children(field.type, kept))
 
     return pa.schema([field for field in map(prune, schema) if field is not None])
 
 
 def merge(parts: Sequence[pa.Array], full: pa.DataType) -> pa.Array:
-    """One nested array of several that hold different leaves of it, for the same rows.
+    """Joins arrays that hold different leaves of one nested column, for the same rows.
 
     >>> whole = pa.array([{"a": 1, "b": "x"}, None])
     >>> left, right = (whole.cast(pa.struct([field])) for field in whole.type)
@@ -64,19 +151,79 @@ def merge(parts: Sequence[pa.Array], full: pa.DataType) -> pa.Array:
     if len(parts) == 1:
         return first
     if pa.types.is_struct(full):
-        children, fields = [], []
+        arrays, fields = [], []
         for field in full:
             held = [part.field(field.name) for part in parts if part.type.get_field_index(field.name) >= 0]
             if held:
-                children.append(merge(held, field.type))
-                fields.append(field.with_type(children[-1].type))
+                arrays.append(merge(held, field.type))
+                fields.append(field.with_type(arrays[-1].type))
         mask = pc.is_null(first) if first.null_count else None
-        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
-    if pa.types.is_map(full) or not _fields(full):
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+    if pa.types.is_map(full) or not children(full):
         raise TypeError(f"a {full} can't be read in parts")
     [_], wrap = unwrap(first)
     inner = merge([unwrap(part)[0][0] for part in parts], full.value_type)
-    return wrap([inner], _with_fields(full, [full.value_field.with_type(inner.type)]))
+    return wrap([inner], with_children(full, [full.value_field.with_type(inner.type)]))
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The new type of a nested column, and the function that converts its arrays."""
+
+    type: pa.DataType
+    make: Callable[[pa.Array], pa.Array]
+
+
+def replace_columns(table: pa.Table, replacements: Mapping[Names, Replacement]) -> pa.Table:
+    """The table with some nested columns replaced.
+
+    >>> table = pa.table({"l": [[1, 2], None]})
+    >>> doubled = Replacement(pa.int64(), lambda array: pc.multiply(array, 2))
+    >>> replace_columns(table, {("l", "list", "element"): doubled})["l"].to_pylist()
+    [[2, 4], None]
+    """
+    columns, fields = [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        names = (field.name,)
+        type_ = _replaced_type(field.type, names, replacements)
+        if _touches(names, replacements):
+            chunks = [_replaced(chunk, names, replacements) for chunk in column.chunks]
+            column = pa.chunked_array(chunks, type_)
+        columns.append(column)
+        fields.append(field.with_type(type_))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=table.schema.metadata))
+
+
+def _touches(names: Names, replacements: Mapping[Names, Replacement]) -> bool:
+    return any(other[: len(names)] == names for other in replacements)
+
+
+def _replaced_type(
+    type_: pa.DataType, names: Names, replacements: Mapping[Names, Replacement]
+) -> pa.DataType:
+    if names in replacements:
+        return replacements[names].type
+    if not _touches(names, replacements):
+        return type_
+    fields = [
+        field.with_type(_replaced_type(field.type, (*names, *step), replacements))
+        for step, field in children(type_)
+    ]
+    return with_children(type_, fields)
+
+
+def _replaced(array: pa.Array, names: Names, replacements: Mapping[Names, Replacement]) -> pa.Array:
+    if names in replacements:
+        return replacements[names].make(array)
+    if not _touches(names, replacements):
+        return array
+    steps = children(array.type)
+    columns, wrap = unwrap(array)
+    inner = [
+        _replaced(child, (*names, *step), replacements)
+        for child, (step, _) in zip(columns, steps, strict=True)
+    ]
+    return wrap(inner, _with_types_of(inner, array.type))
 
 
 def replace_variants(
@@ -85,7 +232,7 @@ def replace_variants(
     variants: Collection[Names],
     convert: Callable[[pa.Array, Names], pa.Array],
 ) -> pa.Array:
-    """The array with each Variant in it converted, however deep; `node` is the array's place in the file.
+    """Converts each Variant in the array, however deep; `node` is the array's place in the file.
 
     Files name the levels of their lists and maps as they like, so the way down is by structure, not by name.
     """
@@ -93,13 +240,12 @@ def replace_variants(
         return convert(array, node.path)
     if not any(path[: len(node.path)] == node.path for path in variants):
         return array
-    children, wrap = unwrap(array)
+    columns, wrap = unwrap(array)
     inner = [
         replace_variants(child, below, variants, convert)
-        for child, below in zip(children, _below(node, array.type), strict=True)
+        for child, below in zip(columns, _below(node, array.type), strict=True)
     ]
-    fields = [field.with_type(new.type) for field, new in zip(_fields(array.type), inner, strict=True)]
-    return wrap(inner, _with_fields(array.type, fields))
+    return wrap(inner, _with_types_of(inner, array.type))
 
 
 def _below(node: SchemaNode, type_: pa.DataType) -> list[SchemaNode]:
@@ -111,21 +257,7 @@ def _below(node: SchemaNode, type_: pa.DataType) -> list[SchemaNode]:
     return [list_element(node) or node.children[0]]
 
 
-def _fields(type_: pa.DataType) -> list[pa.Field]:
-    if isinstance(type_, pa.BaseExtensionType):
-        return _fields(type_.storage_type)
-    if pa.types.is_struct(type_):
-        return list(type_)
-    if pa.types.is_map(type_):
-        return [type_.key_field, type_.item_field]
-    return [type_.value_field] if hasattr(type_, "value_field") else []
-
-
-def _with_fields(type_: pa.DataType, fields: list[pa.Field]) -> pa.DataType:
-    if pa.types.is_struct(type_):
-        return pa.struct(fields)
-    if pa.types.is_map(type_):
-        return pa.map_(fields[0], fields[1], keys_sorted=type_.keys_sorted)
-    if pa.types.is_fixed_size_list(type_):
-        return pa.list_(fields[0], type_.list_size)
-    return pa.large_list(fields[0]) if pa.types.is_large_list(type_) else pa.list_(fields[0])
+def _with_types_of(columns: Sequence[pa.Array], type_: pa.DataType) -> pa.DataType:
+    """The nested type around these columns in place of its own."""
+    below = zip(children(type_), columns, strict=True)
+    return with_children(type_, [field.with_type(column.type) for (_, field), column in below])

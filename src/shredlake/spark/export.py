@@ -33,8 +33,8 @@ from shredlake.kernels.arrow.types import is_variant
 from shredlake.parquet.io.source import open_input
 from shredlake.parquet.legacy.convert import read_draft
 from shredlake.parquet.legacy.types import draft_schema, is_draft
+from shredlake.parquet.nested import find_types
 from shredlake.parquet.read.stream import parquet_file
-from shredlake.parquet.replace import find_types
 from shredlake.shredding.legacy import todays_node
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 from shredlake.spark.optimize import pack

@@ -13,9 +13,8 @@ from shredlake.errors import InvalidFile
 from shredlake.kernels.dispatch import dispatch
 from shredlake.parquet.format import footer as numbers
 from shredlake.parquet.format import thrift
-from shredlake.parquet.format.footer import Footer
+from shredlake.parquet.format.footer import Extent, Footer
 from shredlake.parquet.format.thrift import Reader, Struct
-from shredlake.parquet.io.source import Extent
 
 META_TYPE: Final = 1
 META_ENCODINGS: Final = 2

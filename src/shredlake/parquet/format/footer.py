@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
 from shredlake.errors import InvalidFile
 from shredlake.parquet.format import thrift
@@ -27,6 +27,9 @@ from shredlake.parquet.format.schema import (
     schema_tree,
 )
 from shredlake.parquet.format.thrift import Reader, Struct, Writer
+
+Extent: TypeAlias = tuple[int, int]
+"""Offset and length of a range of bytes."""
 
 MAGIC: Final = b"PAR1"
 ENCRYPTED_MAGIC: Final = b"PARE"
@@ -45,8 +48,6 @@ ROW_GROUP_TOTAL_BYTES: Final = 2
 ROW_GROUP_NUM_ROWS: Final = 3
 
 CHUNK_META: Final = 3
-CHUNK_OFFSET_INDEX_OFFSET: Final = 4
-CHUNK_OFFSET_INDEX_LENGTH: Final = 5
 CHUNK_COLUMN_INDEX_OFFSET: Final = 6
 CHUNK_COLUMN_INDEX_LENGTH: Final = 7
 
@@ -61,7 +62,6 @@ META_SIZE_STATISTICS: Final = 16
 COLUMN_INDEX_NULL_PAGES: Final = 1
 COLUMN_INDEX_MIN_VALUES: Final = 2
 COLUMN_INDEX_MAX_VALUES: Final = 3
-COLUMN_INDEX_BOUNDARY_ORDER: Final = 4
 COLUMN_INDEX_NULL_COUNTS: Final = 5
 
 OFFSET_INDEX_PAGES: Final = 1
@@ -76,11 +76,13 @@ class Footer:
 
     raw: bytes
     start: int
+    known_schema: SchemaNode | None = field(default=None, compare=False, repr=False)
+    """The schema, where it was parsed before: that of a wide file takes a while."""
 
     @cached_property
     def schema(self) -> SchemaNode:
-        """The schema tree; cheap, since it parses nothing else."""
-        return schema_tree(_schema_elements(self.raw)[0])
+        """The schema tree; cheap, since nothing else is parsed."""
+        return self.known_schema or schema_tree(_schema_elements(self.raw)[0])
 
     @cached_property
     def tree(self) -> Struct:
@@ -149,9 +151,7 @@ def annotate(footer: Footer, groups: Iterable[tuple[str, ...]]) -> Footer:
         _add_converted_timestamp(element)
     writer = Writer()
     writer.value(thrift.LIST, thrift.List(thrift.STRUCT, list(elements)))
-    annotated = Footer(raw[:start] + bytes(writer.data) + raw[end:], footer.start)
-    annotated.__dict__["schema"] = schema_tree(elements)  # known already: a wide one takes a while to parse
-    return annotated
+    return Footer(raw[:start] + bytes(writer.data) + raw[end:], footer.start, schema_tree(elements))
 
 
 CONVERTED_TIMESTAMP: Final = {1: 9, 2: 10}

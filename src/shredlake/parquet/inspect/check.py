@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 from shredlake.errors import InvalidSchema
 from shredlake.parquet.entries import groups_in
+from shredlake.parquet.inspect.check_draft import draft_violations
 from shredlake.parquet.inspect.check_rows import DataCheck
 from shredlake.parquet.inspect.check_structure import check_structure
 from shredlake.parquet.inspect.rules import Violation
 from shredlake.parquet.io.source import Source, open_input
-from shredlake.parquet.legacy.check import draft_violations
 from shredlake.parquet.read.stream import BATCH_ROWS, batches, parquet_file
 from shredlake.parquet.variant_columns import VariantColumn, variant_column, variant_groups
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import MalformedVariant
-from shredlake.parquet.entries import Entries, Place
+from shredlake.parquet.entries import Entries, Place, objects_and_arrays
 from shredlake.parquet.inspect.rules import Violation
 from shredlake.parquet.variant_columns import VariantColumn
 from shredlake.shredding.schema import (
@@ -33,19 +33,6 @@ from shredlake.variant.metadata import Dictionary
 
 MICROS_PER_DAY: Final = 86_400_000_000
 PREVIEW: Final = 16
-_OBJECT, _ARRAY = 2, 3
-
-
-@cache
-def _headers(basic_type: int) -> pa.Array:
-    """All first bytes of values of a basic type, which is in the lowest two bits."""
-    return pa.array([bytes([header]) for header in range(basic_type, 256, 4)], pa.binary())
-
-
-def objects_and_arrays(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Which values are objects and which are arrays, by their headers."""
-    header = pc.binary_slice(values, 0, 1)
-    return pc.is_in(header, _headers(_OBJECT)), pc.is_in(header, _headers(_ARRAY))
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from shredlake.errors import InvalidFile, ReadFailed
-from shredlake.parquet.format.footer import MAGIC, TAIL, Footer, footer_length
-
-Extent: TypeAlias = tuple[int, int]
-"""Offset and length of a range of bytes."""
+from shredlake.parquet.format.footer import MAGIC, TAIL, Extent, Footer, footer_length
 
 Location: TypeAlias = Any
 """A path or URL, or an open binary file."""

@@ -28,8 +28,7 @@ from shredlake import kernels
 from shredlake.errors import MalformedVariant, ShreddingConflict
 from shredlake.kernels.arrow.types import shredded_type, typed_value_type, variant
 from shredlake.kernels.row_errors import in_row
-from shredlake.parquet.entries import Place
-from shredlake.parquet.inspect.check_rows import objects_and_arrays
+from shredlake.parquet.entries import Place, objects_and_arrays
 from shredlake.parquet.legacy.types import draft_array, draft_rows, draft_schema
 from shredlake.shredding.legacy import DraftNode, reconstruct_draft, shred_draft, todays_node
 from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema, Untyped

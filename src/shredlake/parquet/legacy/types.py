@@ -16,7 +16,7 @@ from shredlake.kernels.arrow.types import (
     shredding_schema,
     typed_value_type,
 )
-from shredlake.parquet.replace import Names, find_types
+from shredlake.parquet.nested import Names, find_types
 from shredlake.shredding.legacy import PARTS, UNTYPED_SPELLINGS, DraftNode, DraftValue
 from shredlake.shredding.reference import MISSING, Shredded
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, Steps, node_path

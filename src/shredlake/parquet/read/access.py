@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Final
 
 import pyarrow as pa
 
@@ -23,8 +22,8 @@ from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Get, name_parts
 from shredlake.parquet.format.schema import SchemaNode, schema_tree
 from shredlake.parquet.format.thrift import LIST, List, Reader, Struct
-from shredlake.parquet.legacy.types import is_draft
-from shredlake.parquet.replace import Names, find_types
+from shredlake.parquet.nested import Names
+from shredlake.parquet.read.draft import draft_columns
 from shredlake.parquet.variant_columns import (
     Level,
     VariantColumn,
@@ -60,10 +59,6 @@ class Access:
         return self.columns | residuals | names
 
 
-DRAFT_NAMES: Final = (b"untyped_value", b"variant_value", b"object", b"array")
-"""Without one of these, a file holds nothing in the draft layout."""
-
-
 @dataclass(frozen=True)
 class FileColumns:
     """The columns of a file: where references lead, and which groups are Variants."""
@@ -84,8 +79,7 @@ class FileColumns:
         `raw` is the footer's list of schema elements. The files of a table share a few schemas, so what was
         found for one is kept for the next.
         """
-        may_be_draft = any(name in raw for name in DRAFT_NAMES)
-        drafts = frozenset(find_types(arrow, is_draft)) if may_be_draft else frozenset()
+        drafts = draft_columns(raw, arrow)
         names = frozenset(name_parts(one) if isinstance(one, str) else one for one in declared)
         return _file_columns(raw, names, drafts & names if exact else drafts, exact)
 

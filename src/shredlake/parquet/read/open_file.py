@@ -22,7 +22,7 @@ from shredlake.parquet.format.footer import MAGIC, footer_bytes
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import FileView, Location, Source, open_input
-from shredlake.parquet.nested import leaf_types, merge
+from shredlake.parquet.nested import Names, Replacement, find_types, leaf_types, merge, replace_columns
 from shredlake.parquet.read.access import FileColumns
 from shredlake.parquet.read.pages import (
     ARROW_SCHEMA,
@@ -33,7 +33,6 @@ from shredlake.parquet.read.pages import (
     open_reader,
     read_page_indexes,
 )
-from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns
 
 READ_BUFFER: Final = 1 << 20
 """Bytes of each column that streaming keeps at hand."""

@@ -27,11 +27,11 @@ from shredlake.errors import InvalidFile
 from shredlake.parquet.format import footer as numbers
 from shredlake.parquet.format import thrift
 from shredlake.parquet.format.chunks import META_CODEC, META_ENCODINGS, META_PATH, META_TYPE, Chunk
-from shredlake.parquet.format.footer import MAGIC, footer_bytes
+from shredlake.parquet.format.footer import MAGIC, Extent, footer_bytes
 from shredlake.parquet.format.row_ranges import Range, Rows, merge_ranges
 from shredlake.parquet.format.schema import ELEMENT_NUM_CHILDREN, MAX_SCHEMA_DEPTH, SchemaNode
 from shredlake.parquet.format.thrift import I32, I64, Struct, read_struct
-from shredlake.parquet.io.source import Extent, Source
+from shredlake.parquet.io.source import Source
 from shredlake.parquet.nested import prune_schema
 
 FILE_VERSION: Final = 1

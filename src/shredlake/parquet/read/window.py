@@ -19,12 +19,11 @@ from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.arrow.buffers import null_rows
 from shredlake.kernels.cast_options import ARROW, Dialect
 from shredlake.parquet.format.row_ranges import Rows
-from shredlake.parquet.legacy.columns import from_draft
-from shredlake.parquet.nested import replace_variants
+from shredlake.parquet.nested import Names, replace_variants
 from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.bind import Bound, Presence, Reference, Viewed, column_of
+from shredlake.parquet.read.draft import to_current_layout
 from shredlake.parquet.read.open_file import OpenFile
-from shredlake.parquet.replace import Names
 from shredlake.variant.metadata import EMPTY_METADATA
 
 WORTH_DROPPING = 0.5
@@ -161,7 +160,7 @@ class Window:
                 self._values[reference] = self._computed(reference)
             except ShredlakeError as error:
                 place = f"{self.task.file.name}, row group {self.group}, {column_of(reference)}"
-                error.args = (f"{place}: {error}",)
+                error.at(place)
                 raise
         return self._values[reference]
 
@@ -223,7 +222,7 @@ class Window:
         columns = self.task.file.columns
 
         def convert(column: pa.Array, place: Names) -> pa.Array:
-            whole = kernels.unshred(self._todays(column, place), strict=self.task.strict)
+            whole = kernels.unshred(self._in_current_layout(column, place), strict=self.task.strict)
             return kernels.to_json(whole) if view == "json" else whole
 
         node = columns.schema.find(access.place)
@@ -243,14 +242,14 @@ class Window:
                 return typed
         strict = self.task.strict if reference.strict is None else reference.strict
         target = None if reference.type is None else reference.type.arrow
-        narrow = _with_metadata(self._todays(found, access.place))
+        narrow = _with_metadata(self._in_current_layout(found, access.place))
         timezone, dialect = self.task.timezone, self.task.dialect
         return kernels.get(narrow, reference.path, target, strict=strict, timezone=timezone, dialect=dialect)
 
-    def _todays(self, column: pa.Array, place: Names) -> pa.Array:
+    def _in_current_layout(self, column: pa.Array, place: Names) -> pa.Array:
         """A Variant column in today's layout, whichever the file has."""
         draft = place in self.task.file.columns.drafts
-        return from_draft(column, strict=self.task.strict) if draft else column
+        return to_current_layout(column, strict=self.task.strict) if draft else column
 
     def _found(self, place: Names) -> pa.Array:
         """A column, or a field of structs; null where a struct around it is."""

@@ -13,7 +13,7 @@ from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.kernels.arrow.buffers import null_rows
 from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema
-from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns, unwrap
+from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns, unwrap
 from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
 
 Plan: TypeAlias = Mapping[Names, ShreddingSchema | None]

@@ -48,6 +48,4 @@ def without_bounds(footer: Footer, leaves: Iterable[int], name: str = "the file"
             writer.struct(tree)
             parts += [footer.raw[copied : chunk.place], bytes(writer.data)]
             copied = reader.position
-    shorter = Footer(b"".join([*parts, footer.raw[copied:]]), footer.start)
-    shorter.__dict__["schema"] = footer.schema  # the same, and known already
-    return shorter
+    return Footer(b"".join([*parts, footer.raw[copied:]]), footer.start, footer.schema)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.infer import infer_schema
-from shredlake.parquet.replace import Names, Replacement, find_types, replace_columns
+from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns
 from shredlake.parquet.write.arrange import Plan
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 

@@ -27,8 +27,8 @@ from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.given import given_tables
 from shredlake.parquet.io.destination import Destination, destination
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
+from shredlake.parquet.nested import Names
 from shredlake.parquet.read.counts import FooterCounts
-from shredlake.parquet.replace import Names
 from shredlake.parquet.variant_columns import ColumnLayout, layout_json, variant_column
 from shredlake.parquet.write.arrange import arrange, plan_shredding
 from shredlake.parquet.write.bounds import binary_leaves, without_bounds

@@ -1,0 +1,39 @@
+"""Columns in the older draft layout: the only door from reading to `legacy`.
+
+Everything above this module sees today's layout.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from shredlake.parquet.legacy.columns import from_draft
+from shredlake.parquet.legacy.types import is_draft
+from shredlake.parquet.nested import Names, find_types
+
+DRAFT_NAMES: Final = (b"untyped_value", b"variant_value", b"object", b"array")
+"""Without one of these, a file holds nothing in the draft layout."""
+
+
+def draft_columns(schema_elements: bytes, arrow: pa.Schema) -> frozenset[Names]:
+    """The columns of a file that have the draft layout, found without a walk where no name occurs.
+
+    >>> level = pa.struct([("untyped_value", pa.binary()), ("typed_value", pa.int64())])
+    >>> draft_columns(b"untyped_value", pa.schema([("v", level)]))
+    frozenset({('v',)})
+    """
+    if not any(name in schema_elements for name in DRAFT_NAMES):
+        return frozenset()
+    return frozenset(find_types(arrow, is_draft))
+
+
+def to_current_layout(column: pa.StructArray, *, strict: bool) -> pa.StructArray:
+    """A draft column in today's layout, shredded as it was.
+
+    >>> level = pa.struct([("untyped_value", pa.binary()), ("typed_value", pa.int64())])
+    >>> to_current_layout(pa.array([{"typed_value": 5}], level), strict=False).type.names
+    ['metadata', 'value', 'typed_value']
+    """
+    return from_draft(column, strict=strict)
