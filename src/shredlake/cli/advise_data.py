@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.jobs.documents import is_array, split_elements, split_lines
 from shredlake.kernels.arrow.types import is_variant, shredding_schema
-from shredlake.kernels.documents import is_array, split_elements, split_lines
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.unshred import unshred
 from shredlake.parquet.read.scan import scan_parquet

@@ -15,7 +15,7 @@ from shredlake.cli.terminal import say
 from shredlake.delta.read.scan import FIRST_ROWS
 from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile
-from shredlake.expr.select_list import split_columns
+from shredlake.expr.arguments import split_columns
 from shredlake.spark.arrow import collected
 
 LARGE_TABLE = 20 << 30

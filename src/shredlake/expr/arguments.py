@@ -1,21 +1,26 @@
-"""What `columns` and `where` may be: checked before anything runs."""
+"""Reads and checks the arguments `columns` and `where` of a query, before anything runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+from sqlglot import TokenType
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import TokenError
 
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Expr, Projection
 from shredlake.expr.evaluate import matching
 from shredlake.expr.parse import parse_columns, parse_predicate
-from shredlake.expr.select_list import split_columns
+
+_OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
-    """The columns of a query: a list of expressions, or one text as it stands behind SELECT.
+    """Parse the columns of a query: a list of expressions, or one text as it is written after SELECT.
 
     >>> [column.name for column in read_columns(["id", "v:a::int AS b"])]
     ['id', 'b']
@@ -34,8 +39,34 @@ def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "
     return parse_columns(given, timezone=timezone)
 
 
+def split_columns(text: str) -> list[str]:
+    """Split a list of columns, as it is written after SELECT, at the commas outside brackets and strings.
+
+    >>> split_columns("v:a::decimal(9,2) AS a, variant_get(v, '$.b,c', 'int') AS b")
+    ['v:a::decimal(9,2) AS a', "variant_get(v, '$.b,c', 'int') AS b"]
+    """
+    try:
+        tokens = Databricks().tokenize(text)
+    except TokenError as error:
+        raise InvalidExpression(f"not a list of columns: {text!r} ({error})") from None
+    columns: list[str] = []
+    start = depth = 0
+    for token in tokens:
+        if token.token_type in _OPEN:
+            depth += 1
+        elif token.token_type in _CLOSE:
+            depth -= 1
+        elif token.token_type == TokenType.COMMA and depth == 0:
+            columns.append(text[start : token.start].strip())
+            start = token.end + 1
+    columns.append(text[start:].strip())
+    if not all(columns):
+        raise InvalidExpression(f"not a list of columns: {text!r} has an empty column between its commas")
+    return columns
+
+
 def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr | None:
-    """The tree of a condition given as text or as a tree.
+    """Parse a condition given as text; return a tree unchanged.
 
     >>> read_condition("a > 5").op
     '>'
@@ -54,9 +85,9 @@ def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr |
 
 
 def check_condition(condition: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> None:
-    """Raises InvalidExpression unless the condition is boolean, or NULL, over rows of this schema.
+    """Raise InvalidExpression unless the condition is boolean, or NULL, over rows of this schema.
 
-    It is evaluated over no rows, so its types are decided by the same rules as later.
+    The condition is evaluated over an empty table, so the rules of evaluation decide its type.
 
     >>> from shredlake.expr import parse_predicate
     >>> check_condition(parse_predicate("price"), pa.schema([("price", pa.float64())]))

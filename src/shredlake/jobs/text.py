@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import PipelineError
+from shredlake.jobs.documents import split_documents, split_elements, split_lines
 from shredlake.jobs.sources import (
     BYTE_ORDER_MARK,
     HEAD_SIZE,
@@ -27,7 +28,6 @@ from shredlake.jobs.sources import (
     framing_of,
     open_at,
 )
-from shredlake.kernels.documents import split_documents, split_elements, split_lines
 
 MAX_DOCUMENT: Final = 128 << 20
 """The longest line that is held in memory, and about the longest that a Variant can hold."""

@@ -4,8 +4,7 @@ from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_s
 from shredlake.kernels.from_arrow import from_arrow
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.get import get
-from shredlake.kernels.infer import infer_schema
-from shredlake.kernels.profile import merge_profiles, profile, profile_bytes
+from shredlake.kernels.profile import infer_schema, merge_profiles, profile, profile_bytes
 from shredlake.kernels.reshred import reshred
 from shredlake.kernels.shred import shred
 from shredlake.kernels.to_json import to_json

@@ -17,7 +17,7 @@ from shredlake.delta.protocol.features import supports
 from shredlake.delta.protocol.properties import PIN_PREFIX, TableProperties
 from shredlake.delta.schema.types import Array, DeltaType, Map, Struct
 from shredlake.errors import InvalidSchema
-from shredlake.kernels.infer import infer_schema
+from shredlake.kernels.profile import infer_schema
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 
 Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None

@@ -19,7 +19,7 @@ cdef extern from "Python.h":
 cdef enum:
     PADDING = 32
 
-# What can be wrong with a text; the wording is in json_problems.py.
+# What can be wrong with a text; the wording is in json/problems.py.
 cdef enum Problem:
     FINE = 0
     EXPECTED_VALUE = 1

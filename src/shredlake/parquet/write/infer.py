@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shredlake.kernels.arrow.types import is_variant
-from shredlake.kernels.infer import infer_schema
+from shredlake.kernels.profile import infer_schema
 from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns
 from shredlake.parquet.write.arrange import Plan
 from shredlake.shredding.schema import ShreddingSchema, Untyped
