@@ -19,8 +19,8 @@ from delta_tables import SHREDDED, numbered, rows_of, variants
 from shredlake.delta.stats.z85 import decode_variant
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.optimize import optimize_table
 from shredlake.kernels.checksum import checksum
-from shredlake.spark.optimize import optimize_table
 from shredlake.variant.scalars import Float32, Int8, Int16, Int32, Int64
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from obstore.store import from_url
 import shredlake as sl
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.migrate import migrate_files
 from shredlake.parquet.legacy.convert import write_draft
-from shredlake.spark.export import migrate_files
 
 moto = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'shredlake[dev]'")
 

@@ -25,8 +25,8 @@ from pipeline_driver import Driver
 from shredlake.jobs import ingest
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.optimize import optimize_table
 from shredlake.spark import optimize, stream
-from shredlake.spark.optimize import optimize_table
 from shredlake.spark.session import java_version
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import shredlake as sl
 from datagen import write_ndjson
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema, PipelineError, TooManyRejects
 from shredlake.jobs import ingest
+from shredlake.jobs.optimize import optimize_table
 from shredlake.kernels.checksum import checksum
 from shredlake.parquet.legacy.convert import write_draft
 from shredlake.spark import migrate_draft, optimize, stream, unshred
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.optimize import optimize_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -377,7 +377,7 @@ def test_appends_survive_an_optimize_and_deletes_do_not(
 ) -> None:
     import sys
 
-    module: Any = sys.modules["shredlake.spark.optimize"]
+    module: Any = sys.modules["shredlake.jobs.optimize"]
     real = module._commit
 
     def meanwhile(change: Callable[[sl.Table], object]) -> None:

@@ -13,10 +13,10 @@ from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import say, screen
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
+from shredlake.jobs.migrate import migrate_files as files_to_table
+from shredlake.jobs.unshred import unshred_table
 from shredlake.parquet.legacy.convert import convert_draft
 from shredlake.parquet.write.writer import FileFacts
-from shredlake.spark.export import migrate_files as files_to_table
-from shredlake.spark.export import unshred_table
 
 
 def migrate_files(

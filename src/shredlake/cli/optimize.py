@@ -10,8 +10,8 @@ from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import say
+from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.write.writer import WriteOptions
-from shredlake.spark.optimize import optimize_table
 
 
 def optimize_files(

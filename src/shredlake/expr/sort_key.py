@@ -70,13 +70,19 @@ def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:
     >>> sort_indices(parse_sort_keys(["a desc"]), pa.table({"a": [1, None, 3]})).to_pylist()
     [2, 0, 1]
     """
+    columns, orders = key_columns(keys, data)
+    return pc.sort_indices(columns, sort_keys=orders)
+
+
+def key_columns(keys: Iterable[SortKey], data: Data) -> tuple[pa.Table, list[tuple[str, str]]]:
+    """The values of sort keys as columns that Arrow sorts, and the order of each column."""
     columns: dict[str, pa.Array] = {}
     orders: list[tuple[str, str]] = []
     for key in keys:
         for values, descending in _columns(key, data):
             columns[str(len(columns))] = values
             orders.append((str(len(orders)), "descending" if descending else "ascending"))
-    return pc.sort_indices(pa.table(columns), sort_keys=orders)
+    return pa.table(columns), orders
 
 
 def _columns(key: SortKey, data: Data) -> Iterator[tuple[pa.Array, bool]]:

@@ -1,45 +1,75 @@
-"""Who runs the tasks of a job: the protocol, and threads of this process.
+"""The engines that run the tasks of a job: the protocol, and threads of this process.
 
-A task is a plain object that pickles; the work is a function from a task to a line of JSON. Every engine
-runs each task at least once and hands back one result per task. A task may run twice (retried, or
-speculated): what the extra run wrote is never committed.
+A task is a plain object that can be pickled. The work is a function from a task to a line of JSON. An engine
+runs each task at least once and returns one result per task. A task may run twice (retried or speculated);
+files of the extra run are never committed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from shredlake.delta.schema.types import Struct
+from shredlake.jobs.sorting import ExternalSort
 
 Task = TypeVar("Task")
 
 
 class Watch(Protocol):
-    """Told from time to time how many tasks are done, and how many rows and rejects they made."""
+    """Receives the number of finished tasks, and the rows and rejects that they produced."""
 
     def __call__(self, done: int, rows: int = 0, rejects: int = 0) -> None: ...
 
 
 def unwatched(done: int, rows: int = 0, rejects: int = 0) -> None:
-    """For jobs that nobody looks at."""
+    """Ignores progress."""
 
 
 Tally = Callable[[str], tuple[int, int]]
-"""Rows and rejects, read from the result of a task."""
+"""Reads rows and rejects from the result of a task."""
 
 
 def no_tally(result: str) -> tuple[int, int]:
-    """For tasks that make no rows."""
+    """The tally of tasks that produce no rows."""
     return 0, 0
 
 
+@dataclass(frozen=True)
+class SortJob(Generic[Task]):
+    """How rows are read, sorted over all tasks, and written."""
+
+    read: Callable[[Task], Iterator[pa.RecordBatch]]
+    """Reads the rows of a task."""
+    schema: Struct
+    """The columns of the rows."""
+    partition_by: tuple[str, ...]
+    """Columns that come before the sort keys."""
+    sort_by: tuple[str, ...]
+    """Sort keys such as `v:ts::bigint DESC`."""
+    parts: int
+    """The number of ranges of the key to aim for; few distinct keys make fewer."""
+    write: Callable[[Iterator[pa.RecordBatch]], str]
+    """Writes the sorted rows of one range and returns a line of JSON."""
+
+
 class Engine(Protocol):
-    """Runs tasks, a few at a time."""
+    """Runs tasks in parallel, and sorts more rows than fit into memory."""
 
     @property
     def parallelism(self) -> int:
-        """How many tasks can run at once."""
+        """How many tasks run at once."""
+        ...
+
+    @property
+    def in_process(self) -> bool:
+        """Whether tasks run in this process, and so share its memory and its open files."""
         ...
 
     def run(
@@ -49,16 +79,28 @@ class Engine(Protocol):
         watch: Watch = unwatched,
         tally: Tally = no_tally,
     ) -> list[str]:
-        """The result of every task, in the order of the tasks."""
+        """Returns the result of every task, in the order of the tasks."""
+        ...
+
+    def sort(self, tasks: Sequence[Task], job: SortJob[Task], watch: Watch = unwatched) -> list[str]:
+        """Sorts the rows of all tasks and returns one result per range, in the order of the ranges.
+
+        Ranges do not overlap: rows with the same key are in the same range.
+        """
         ...
 
 
 class LocalEngine:
-    """Threads of this process: the kernels release the lock, so all cores work.
+    """Runs tasks on threads of this process; compiled kernels release the GIL, so all cores work.
+
+    `sort` spills sorted runs to the system's folder for temporary files. See `shredlake.jobs.sorting` for
+    how much memory it takes.
 
     >>> LocalEngine().run([1, 2, 3], lambda number: str(number * 2))
     ['2', '4', '6']
     """
+
+    in_process = True
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or os.cpu_count() or 1
@@ -86,9 +128,15 @@ class LocalEngine:
                     rows, rejects = rows + made[0], rejects + made[1]
                     watch(done, rows, rejects)
             except BaseException:
-                pool.shutdown(cancel_futures=True)  # no use in starting what would be thrown away
-                for future in futures:  # whoever cleans up hears of all that was done
+                pool.shutdown(cancel_futures=True)  # the results would be thrown away
+                for future in futures:  # the caller cleans up, so it must see every result
                     if id(future) not in told and not future.cancelled() and future.exception() is None:
                         tally(future.result())
                 raise
         return [future.result() for future in futures]
+
+    def sort(self, tasks: Sequence[Task], job: SortJob[Task], watch: Watch = unwatched) -> list[str]:
+        with tempfile.TemporaryDirectory(prefix="shredlake-sort-") as folder:
+            rows = ExternalSort(folder, job.partition_by, job.sort_by)
+            self.run(tasks, lambda task: rows.add(job.read(task)))
+            return self.run(rows.ranges(job.parts), lambda part: job.write(rows.merged(part)), watch)

@@ -178,7 +178,7 @@ def ingest_text(
     computed or what the table demands of its rows.
     """
     found = find_files(source, options.storage_options)
-    with spooled(found, here=isinstance(engine, LocalEngine)) as files:
+    with spooled(found, here=engine.in_process) as files:
         return _ingest_files(engine, files, table, options)
 
 
@@ -245,7 +245,7 @@ def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watc
         return finished[-1].written, finished[-1].rejected
 
     try:
-        counts = noted if isinstance(engine, LocalEngine) else tally
+        counts = noted if engine.in_process else tally
         return engine.run(tasks, partial(write_splits, job), watch, counts)
     except BaseException:
         job.files.spec.storage.delete(decode_path(add["path"]) for made in finished for add in made.adds)

@@ -31,6 +31,7 @@ from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys, sort_indices
 from shredlake.jobs.key_paths import KeyPath, PathWatch
+from shredlake.jobs.packing import pack
 from shredlake.jobs.rejects import REJECTS_SCHEMA, Staging
 from shredlake.jobs.sources import Split
 from shredlake.jobs.text import MAX_DOCUMENT, Piece, pieces
@@ -251,26 +252,15 @@ def write_tables(job: FileJob, tables: Iterable[pa.Table]) -> list[dict[str, Any
             job,
             (
                 part
-                for gathered in _gathered(tables, job.gather_bytes)
+                for gathered in pack(tables, lambda table: int(table.nbytes), job.gather_bytes)
                 for part in partitions.split(
-                    ordered(gathered, job.sort_by), job.spec.schema, job.spec.partition_columns
+                    ordered(pa.concat_tables(gathered), job.sort_by),
+                    job.spec.schema,
+                    job.spec.partition_columns,
                 )
             ),
         )
     )
-
-
-def _gathered(tables: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
-    held: list[pa.Table] = []
-    size = 0
-    for table in tables:
-        held.append(table)
-        size += table.nbytes
-        if size >= limit:
-            yield pa.concat_tables(held)
-            held, size = [], 0
-    if held:
-        yield pa.concat_tables(held)
 
 
 def _write_parts(

@@ -36,6 +36,7 @@ from shredlake.delta.storage.secrets import shown_address
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
 from shredlake.jobs.documents import Framing, framing
+from shredlake.jobs.packing import pack
 
 CODECS: Final[Mapping[str, str]] = {
     ".gz": "gzip",
@@ -278,17 +279,7 @@ def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
     >>> [[split.file.uri for split in task] for task in bundle(cut(small, 10), 10)]
     [['a.ndjson', 'b.ndjson'], ['c.ndjson']]
     """
-    tasks: list[tuple[Split, ...]] = []
-    task: list[Split] = []
-    size = 0
-    for split in splits:
-        length = split.end - split.start
-        if task and size + length > task_size:
-            tasks.append(tuple(task))
-            task, size = [], 0
-        task.append(split)
-        size += length
-    return [*tasks, tuple(task)] if task else tasks
+    return list(pack(splits, lambda split: split.end - split.start, task_size))
 
 
 def location(file: SourceFile) -> tuple[str, Any]:

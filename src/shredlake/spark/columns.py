@@ -31,6 +31,7 @@ from shredlake.expr.ast import (
     name_parts,
 )
 from shredlake.expr.parse import parse_columns
+from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.expr.sql import literal_sql, spark_path
 from shredlake.expr.types import VOID
 
@@ -186,3 +187,14 @@ def _without_substitution(text: str) -> str:
             "environment: write such a text in parts, as in concat('$', '{a}')"
         )
     return text
+
+
+def spark_order(sort_by: Sequence[str]) -> list[Column]:
+    """Sort keys as Spark's columns."""
+    ordered = []
+    for key in parse_sort_keys(sort_by):
+        column = from_user(key.text)
+        order = "desc" if key.descending else "asc"
+        nulls = "first" if key.nulls_first else "last"
+        ordered.append(getattr(column, f"{order}_nulls_{nulls}")())
+    return ordered

@@ -25,7 +25,6 @@ from shredlake.delta.schema.types import Field, arrow_schema, parse_schema
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
 from shredlake.errors import InvalidSchema
-from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.jobs.ingest import (
     LARGEST_TASK,
     IngestOptions,
@@ -46,7 +45,7 @@ from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.sources import bundle, cut, find_files, spooled
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.arrow import from_spark, spark_type
-from shredlake.spark.columns import at, from_log, from_user
+from shredlake.spark.columns import at, from_log, from_user, spark_order
 from shredlake.spark.engine import SparkEngine, collected, translated
 from shredlake.spark.frame_tasks import (
     DOCUMENT,
@@ -201,17 +200,6 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
 
 
 # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def spark_order(sort_by: Sequence[str]) -> list[Column]:
-    """Sort keys as Spark's columns."""
-    ordered = []
-    for key in parse_sort_keys(sort_by):
-        column = from_user(key.text)
-        order = "desc" if key.descending else "asc"
-        nulls = "first" if key.nulls_first else "last"
-        ordered.append(getattr(column, f"{order}_nulls_{nulls}")())
-    return ordered
 
 
 def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import CommitConflict, UnsupportedExpression
 from shredlake.jobs.ingest import IngestOptions, at_least_one, ingest_text
+from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.sources import HADOOP_SCHEMES
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
-from shredlake.spark.optimize import optimize_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from shredlake.errors import PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.migrate import migrate_files
+from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
+from shredlake.jobs.unshred import unshred_table
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.export import migrate_files, unshred_table
 from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
-from shredlake.spark.optimize import OptimizeReport, optimize_table
 from shredlake.spark.session import fit
 from shredlake.spark.stream import StreamOptions, start_stream
 

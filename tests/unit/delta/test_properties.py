@@ -15,7 +15,7 @@ import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, set_by_another_writer
 from shredlake.delta.protocol.properties import KNOWN, PREFIXES, TableProperties
 from shredlake.jobs.engine import LocalEngine
-from shredlake.spark.export import migrate_files
+from shredlake.jobs.migrate import migrate_files
 
 BAD: list[tuple[str, Any, str]] = [
     ("delta.checkpointInterval", "abc", "it can be a whole number, 1 or more"),

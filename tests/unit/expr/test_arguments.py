@@ -17,7 +17,7 @@ import shredlake as sl
 from shredlake.cli.app import app
 from shredlake.errors import InvalidExpression
 from shredlake.jobs.engine import LocalEngine
-from shredlake.spark.optimize import optimize_table
+from shredlake.jobs.optimize import optimize_table
 
 SCHEMA = pa.schema(
     [

@@ -51,6 +51,7 @@ from shredlake.expr import (
 )
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.types import BOOLEAN
+from shredlake.jobs.packing import pack
 from shredlake.kernels import get
 from shredlake.spark.arrow import SCHEMA_NAMES, from_tasks, spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined, constant
@@ -542,13 +543,4 @@ def _column_of(ref: Column | Get) -> str:
 
 def _packed(adds: Sequence[Add]) -> Iterator[tuple[Add, ...]]:
     """Files in the order given, as many together as make a good task."""
-    task: list[Add] = []
-    size = 0
-    for add in adds:
-        if task and size + add.size > WORKER_TASK_BYTES:
-            yield tuple(task)
-            task, size = [], 0
-        task.append(add)
-        size += add.size
-    if task:
-        yield tuple(task)
+    return pack(adds, lambda add: add.size, WORKER_TASK_BYTES)

@@ -1,35 +1,34 @@
-"""Tables made of other things: draft-layout files taken in, and tables copied out without shredding."""
+"""Migrates files of the draft layout into a table."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
-from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
+from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.layout import may_shred
 from shredlake.delta.write.spec import file_spec
-from shredlake.errors import InvalidSchema, TableExists
+from shredlake.errors import InvalidSchema
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest import already_done, commit_adds
-from shredlake.jobs.once import claim_files, claim_job
+from shredlake.jobs.once import claim_files
+from shredlake.jobs.packing import pack
 from shredlake.jobs.parse_task import FILE_BYTES, FileJob
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.sources import SourceFile, find_files, location
-from shredlake.jobs.verified_copy import CopyResult, check_same, copy_files, row_sum, write_and_sum
-from shredlake.kernels.arrow.types import is_variant
+from shredlake.jobs.verified_copy import CopyResult, check_same, row_sum, write_and_sum
 from shredlake.parquet.io.source import open_input
 from shredlake.parquet.legacy.convert import read_draft
 from shredlake.parquet.legacy.types import draft_schema, is_draft
@@ -37,9 +36,6 @@ from shredlake.parquet.nested import find_types
 from shredlake.parquet.read.stream import parquet_file
 from shredlake.shredding.legacy import todays_node
 from shredlake.shredding.schema import ShreddingSchema, Untyped
-from shredlake.spark.optimize import pack
-
-# ── In ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def migrate_files(
@@ -117,7 +113,7 @@ def _tasks(files: Sequence[SourceFile], file_bytes: int, shredded: bool) -> list
     return [
         _Task(json.loads(layout), together)
         for layout, alike in groups.items()
-        for together in _together(alike, file_bytes)
+        for together in pack(alike, lambda file: file.size, file_bytes)
     ]
 
 
@@ -129,16 +125,6 @@ def _layout(file: SourceFile) -> dict[str, str]:
     drafts = find_types(arrow, is_draft)
     layout = {".".join(names): ShreddingSchema(todays_node(draft_schema(t))) for names, t in drafts.items()}
     return {name: str(schema) for name, schema in layout.items() if not isinstance(schema.root, Untyped)}
-
-
-def _together(files: Sequence[SourceFile], limit: int) -> Iterator[tuple[SourceFile, ...]]:
-    held: list[SourceFile] = []
-    for file in files:
-        if held and sum(one.size for one in held) + file.size > limit:
-            yield tuple(held)
-            held = []
-        held.append(file)
-    yield tuple(held)
 
 
 def _migrate(target: Snapshot, job: FileJob, strict: bool, task: _Task) -> str:
@@ -156,65 +142,3 @@ def _migrate(target: Snapshot, job: FileJob, strict: bool, task: _Task) -> str:
     result = write_and_sum(target, job, (batch for table in tables for batch in table.to_batches()))
     check_same(row_sum(tables), result.total, target.storage.uri)
     return result.to_json()
-
-
-# ── Out ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def unshred_table(
-    engine: Engine,
-    table: str,
-    target: str,
-    *,
-    version: int | None = None,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
-) -> IngestReport:
-    """A copy of a table whose files are not shredded, for engines that can't read those that are."""
-    started = time.monotonic()
-    options = dict(storage_options or {})
-    source = load_snapshot(Storage(table, options), version)
-    storage = Storage(target, options)
-    snapshot = (
-        planned(storage, source.arrow_schema, source.metadata.partition_columns, _plain_properties(source))
-        if list_log(storage).latest is None
-        else load_snapshot(storage)
-    )
-    mark = (f"shredlake-unshred-{source.metadata.id}", source.version)
-    if (done := already_done(snapshot, claim_job(mark))) is not None:
-        return done
-    if snapshot.version > 0 or len(snapshot.files):
-        raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
-    if not any(is_variant(item.type) for item in source.arrow_schema):
-        raise InvalidSchema(f"{source.storage.uri} has no Variant column: there is nothing to unshred")
-    bins = list(pack(as_adds(source.files.table()), file_bytes))
-    job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
-    size = sum(add.size for one in bins for add in one)
-    with progress("unshred", len(bins), size, show_progress) as watch:
-        work = partial(copy_files, source.without_files(), snapshot.without_files(), job)
-        answers = engine.run(bins, work, watch)
-    results = [CopyResult.from_json(answer) for answer in answers]
-    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    done_version = commit_adds(snapshot, adds, [mark], "table")
-    rows = sum(result.total.rows for result in results)
-    return IngestReport(
-        storage.uri,
-        done_version,
-        rows,
-        rows,
-        0,
-        None,
-        len(adds),
-        size,
-        sum(add.size for add in adds),
-        None,
-        None,
-        time.monotonic() - started,
-    )
-
-
-def _plain_properties(source: Snapshot) -> dict[str, str]:
-    """The table's properties without what speaks of shredding or of the old table's own column names."""
-    unwanted = (SHREDDING.name, PIN_PREFIX, "delta.columnMapping.", FEATURE_PREFIX)
-    return {key: value for key, value in carried(source.settings).items() if not key.startswith(unwanted)}

@@ -12,8 +12,8 @@ import pytest
 import shredlake as sl
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.parse_task import ordered
-from shredlake.spark.optimize import optimize_table
 
 WORDS = [f"word{n}" for n in range(2000)]
 

@@ -2,7 +2,7 @@
 
 ```
 files ─ bins of the same partition ─▶ task: read, shred, write, read back, compare ──────────────▶ one commit
-files ─ read ─ Spark shuffles by range of the sort key ─▶ task: write, read back ─▶ compare sums ─┘
+files ─ read ─ the engine sorts by ranges of the key ──▶ task: write, read back ──▶ compare sums ─┘
 ```
 
 Sizes are measured, not guessed: a pilot file of rows from many files tells how large the new files will be.
@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add as plus
-from typing import Any
 
 import pyarrow as pa
 
@@ -41,9 +40,10 @@ from shredlake.delta.write.transaction import Operation, Reads, commit
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted
-from shredlake.jobs.engine import Engine, Watch
+from shredlake.jobs.engine import Engine, SortJob, Watch
 from shredlake.jobs.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
 from shredlake.jobs.key_paths import in_all, key_paths
+from shredlake.jobs.packing import pack_files
 from shredlake.jobs.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.report import progress
 from shredlake.jobs.verified_copy import (
@@ -57,10 +57,6 @@ from shredlake.jobs.verified_copy import (
 )
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write.writer import WriteOptions
-from shredlake.spark.arrow import from_spark, spark_batch, spark_type
-from shredlake.spark.columns import at
-from shredlake.spark.engine import SparkEngine, collected, translated
-from shredlake.spark.ingest_frame import spark_order
 
 SAMPLE_FILES = 16
 SAMPLE_ROWS = 20_000
@@ -118,14 +114,12 @@ def optimize_table(
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
-    # Without Spark a sort happens in memory; nothing else needs many rows at a time.
-    gather = WITHOUT_LIMIT if sort_by else GATHER_BYTES
     paths = key_paths(sort_by, writing.bloom_filters if writing else ())
     spec = file_spec(snapshot, layout, writing)
-    job = FileJob(spec, tuple(sort_by), file_bytes, gather, paths=paths)
+    job = FileJob(spec, tuple(sort_by), file_bytes, paths=paths)
     small = snapshot.without_files()
     growth = _growth(engine, small, job, chosen)
-    bins = list(pack(chosen, WITHOUT_LIMIT if sort_by else file_bytes, growth))
+    bins = list(pack_files(chosen, file_bytes, growth))
     if not sort_by:
         bins = [one for one in bins if len(one) > 1 or not _fits(one[0], layout)]
     if not bins:
@@ -133,9 +127,8 @@ def optimize_table(
     old = [add for one in bins for add in one]
     size = sum(add.size for add in old)
     with progress("optimize", len(bins), size, show_progress) as watch:
-        if sort_by and isinstance(engine, SparkEngine):
-            files = _files_of(size * growth, file_bytes)
-            results = _sorted_by_spark(engine, snapshot, job, list(pack(adds, file_bytes)), files, watch)
+        if sort_by:
+            results = _sorted(engine, snapshot, job, bins, _files_of(size * growth, file_bytes), watch)
         else:
             answers = engine.run(bins, partial(_rewrite, small, job, growth), watch)
             results = [CopyResult.from_json(answer) for answer in answers]
@@ -241,23 +234,6 @@ def _rewrite(snapshot: Snapshot, job: FileJob, growth: float, adds: Sequence[Add
     return copy_files(snapshot, snapshot, replace(job, rows_per_file=max(1, -(-rows // files))), adds)
 
 
-def pack(adds: Sequence[Add], file_bytes: int, growth: float = 1.0) -> Iterator[tuple[Add, ...]]:
-    """Files of one partition together, up to the wanted size of the new file, in the order of the log."""
-    by_partition: dict[tuple[Any, ...], list[Add]] = {}
-    for add in adds:
-        by_partition.setdefault(tuple(sorted(add.partition_values.items(), key=str)), []).append(add)
-    for members in by_partition.values():
-        together: list[Add] = []
-        size = 0
-        for add in members:
-            if together and (size + add.size) * growth > file_bytes:
-                yield tuple(together)
-                together, size = [], 0
-            together.append(add)
-            size += add.size
-        yield tuple(together)
-
-
 def _is_well(add: Add, layout: Mapping[str, str], file_bytes: int) -> bool:
     """Whether rewriting a file gains nothing: it is large, no row is deleted, it is well laid out."""
     return add.size >= LARGE_ENOUGH * file_bytes and _fits(add, layout)
@@ -305,68 +281,45 @@ def profile_file(snapshot: Snapshot, column: str, add: Add) -> str:
 # ── Sorted over all files ───────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class _Read:
-    """Reads the files of a task."""
+class _Reader:
+    """Reads the files of a task in this process, and adds up a checksum over their rows."""
 
-    snapshot: Snapshot
-    tasks: Sequence[Sequence[Add]]
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.sums: list[RowSum] = []
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for rows in rows_in(self.snapshot, self.tasks[number]):
-                    yield spark_batch(rows.columns, rows.schema.names)
-
-
-@dataclass(frozen=True)
-class _Write:
-    """Writes rows as they come, sorted, from Spark."""
-
-    snapshot: Snapshot
-    job: FileJob
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from shredlake.delta.read.conform import conform
-
-        def rows() -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                table = pa.table([from_spark(column) for column in batch.columns], names=batch.schema.names)
-                yield from conform(table, self.job.spec.schema).to_batches()
-
-        result = write_and_sum(self.snapshot, self.job, rows())
-        yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
+    def __call__(self, adds: Sequence[Add]) -> Iterator[pa.RecordBatch]:
+        total = RowSum()
+        for batch in rows_in(self.snapshot, adds):
+            total.add(batch)
+            yield batch
+        self.sums.append(total)
 
 
-def _sorted_by_spark(
-    engine: SparkEngine,
-    snapshot: Snapshot,
-    job: FileJob,
-    bins: Sequence[Sequence[Add]],
-    files: int,
-    watch: Watch,
+def _write_sorted(snapshot: Snapshot, job: FileJob, batches: Iterable[pa.RecordBatch]) -> str:
+    return write_and_sum(snapshot, job, batches).to_json()
+
+
+def _sorted(
+    engine: Engine, snapshot: Snapshot, job: FileJob, tasks: Sequence[Sequence[Add]], files: int, watch: Watch
 ) -> list[CopyResult]:
-    """All rows in the order of the key, cut into files that do not overlap on it."""
-    from pyspark.sql.types import StructField, StructType
-
+    """Sorts all rows by the key and writes them to files that do not overlap on it."""
     small = snapshot.without_files()
-    schema = StructType([StructField(item.name, spark_type(item.type)) for item in snapshot.schema.fields])
-    numbers = engine.spark.range(0, len(bins), 1, len(bins))
-    rows = numbers.mapInArrow(_Read(small, bins), schema)
-    keys = [
-        *(at((name,)).asc_nulls_last() for name in snapshot.metadata.partition_columns),
-        *spark_order(job.sort_by),
-    ]
-    try:
-        rows = rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
-        rows.schema  # noqa: B018 - over Connect a key is first looked at here
-    except Exception as error:
-        raise translated(error) from error
-    # Spark has sorted. Its ranges are not equally large: only what is far too large is cut.
-    unsorted = replace(job, sort_by=(), gather_bytes=GATHER_BYTES, file_bytes=2 * job.file_bytes)
-    answers = collected(rows.mapInArrow(_Write(small, unsorted), "result string"), watch)
-    results = [CopyResult.from_json(row["result"]) for row in answers]
-    sums = [CopyResult.from_json(answer).total for answer in engine.run(bins, partial(sum_files, small))]
+    read = _Reader(small)
+    # The rows are sorted. Ranges differ in size, so only files that are far too large are cut.
+    plain = replace(job, sort_by=(), gather_bytes=GATHER_BYTES, file_bytes=2 * job.file_bytes)
+    sorting = SortJob(
+        read=read if engine.in_process else partial(rows_in, small),
+        schema=snapshot.schema,
+        partition_by=tuple(snapshot.metadata.partition_columns),
+        sort_by=job.sort_by,
+        parts=files,
+        write=partial(_write_sorted, small, plain),
+    )
+    results = [CopyResult.from_json(answer) for answer in engine.sort(tasks, sorting, watch)]
+    sums = read.sums
+    if not engine.in_process:
+        sums = [CopyResult.from_json(answer).total for answer in engine.run(tasks, partial(sum_files, small))]
     written = [Add.from_json(dict(add)) for result in results for add in result.adds]
     with removed_unless_committed(snapshot.storage, written):
         check_same(

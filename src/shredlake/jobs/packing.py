@@ -1,0 +1,43 @@
+"""Packs items into bins of bounded size, in the order given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from shredlake.delta.protocol.actions import Add
+
+Item = TypeVar("Item")
+
+
+def pack(items: Iterable[Item], size: Callable[[Item], float], limit: float) -> Iterator[tuple[Item, ...]]:
+    """Bins of neighbouring items whose sizes add up to at most `limit`; a larger item has its own bin.
+
+    Items are taken one at a time, so a stream can be packed.
+
+    >>> list(pack([4, 4, 4, 20, 1], float, 10))
+    [(4, 4), (4,), (20,), (1,)]
+    """
+    held: list[Item] = []
+    total = 0.0
+    for item in items:
+        length = size(item)
+        if held and total + length > limit:
+            yield tuple(held)
+            held, total = [], 0.0
+        held.append(item)
+        total += length
+    if held:
+        yield tuple(held)
+
+
+def pack_files(adds: Sequence[Add], file_bytes: float, growth: float = 1.0) -> Iterator[tuple[Add, ...]]:
+    """Files of one partition that become one file of at most `file_bytes`, in the order of the log.
+
+    `growth` is the size of the new files relative to the old ones.
+    """
+    by_partition: dict[tuple[Any, ...], list[Add]] = {}
+    for add in adds:
+        by_partition.setdefault(tuple(sorted(add.partition_values.items(), key=str)), []).append(add)
+    for members in by_partition.values():
+        yield from pack(members, lambda add: add.size * growth, file_bytes)

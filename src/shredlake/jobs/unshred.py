@@ -1,0 +1,84 @@
+"""Copies a table to one whose files are not shredded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.listing import list_log
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.create import planned
+from shredlake.delta.write.spec import file_spec
+from shredlake.errors import InvalidSchema, TableExists
+from shredlake.jobs.engine import Engine
+from shredlake.jobs.ingest import already_done, commit_adds
+from shredlake.jobs.once import claim_job
+from shredlake.jobs.packing import pack_files
+from shredlake.jobs.parse_task import FILE_BYTES, FileJob
+from shredlake.jobs.report import IngestReport, progress
+from shredlake.jobs.verified_copy import CopyResult, copy_files
+from shredlake.kernels.arrow.types import is_variant
+
+
+def unshred_table(
+    engine: Engine,
+    table: str,
+    target: str,
+    *,
+    version: int | None = None,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+) -> IngestReport:
+    """A copy of a table whose files are not shredded, for engines that can't read those that are."""
+    started = time.monotonic()
+    options = dict(storage_options or {})
+    source = load_snapshot(Storage(table, options), version)
+    storage = Storage(target, options)
+    snapshot = (
+        planned(storage, source.arrow_schema, source.metadata.partition_columns, _plain_properties(source))
+        if list_log(storage).latest is None
+        else load_snapshot(storage)
+    )
+    mark = (f"shredlake-unshred-{source.metadata.id}", source.version)
+    if (done := already_done(snapshot, claim_job(mark))) is not None:
+        return done
+    if snapshot.version > 0 or len(snapshot.files):
+        raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
+    if not any(is_variant(item.type) for item in source.arrow_schema):
+        raise InvalidSchema(f"{source.storage.uri} has no Variant column: there is nothing to unshred")
+    bins = list(pack_files(as_adds(source.files.table()), file_bytes))
+    job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
+    size = sum(add.size for one in bins for add in one)
+    with progress("unshred", len(bins), size, show_progress) as watch:
+        work = partial(copy_files, source.without_files(), snapshot.without_files(), job)
+        answers = engine.run(bins, work, watch)
+    results = [CopyResult.from_json(answer) for answer in answers]
+    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    done_version = commit_adds(snapshot, adds, [mark], "table")
+    rows = sum(result.total.rows for result in results)
+    return IngestReport(
+        storage.uri,
+        done_version,
+        rows,
+        rows,
+        0,
+        None,
+        len(adds),
+        size,
+        sum(add.size for add in adds),
+        None,
+        None,
+        time.monotonic() - started,
+    )
+
+
+def _plain_properties(source: Snapshot) -> dict[str, str]:
+    """The table's properties without what speaks of shredding or of the old table's own column names."""
+    unwanted = (SHREDDING.name, PIN_PREFIX, "delta.columnMapping.", FEATURE_PREFIX)
+    return {key: value for key, value in carried(source.settings).items() if not key.startswith(unwanted)}
