@@ -23,8 +23,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from datasets import write_ndjson
-from shredlake.jobs import ingest
-from shredlake.spark import session
+from shredlake.spark import ingest, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -41,9 +41,8 @@ import shredlake as sl
 from datasets import write_ndjson
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.read.data_file import DataFile
-from shredlake.jobs import ingest
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, node_ddl
-from shredlake.spark import session
+from shredlake.spark import ingest, session
 from shredlake.spark import sql as ours_sql
 from shredlake.spark.query.api import _answer as answered
 from shredlake.spark.query.api import native

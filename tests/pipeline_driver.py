@@ -17,8 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shredlake.jobs import ingest
-from shredlake.spark import optimize, session, sql, stream
+from shredlake.spark import ingest, optimize, session, sql, stream
 
 READY = b"the session is up"
 

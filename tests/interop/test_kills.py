@@ -22,11 +22,10 @@ import pytest
 import shredlake as sl
 from datagen import write_ndjson
 from pipeline_driver import Driver
-from shredlake.jobs import ingest
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text
 from shredlake.jobs.optimize import optimize_table
-from shredlake.spark import optimize, stream
+from shredlake.spark import ingest, optimize, stream
 from shredlake.spark.session import java_version
 
 if TYPE_CHECKING:

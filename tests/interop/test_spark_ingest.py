@@ -16,11 +16,10 @@ import pytest
 import shredlake as sl
 from datagen import write_ndjson
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema, PipelineError, TooManyRejects
-from shredlake.jobs import ingest
 from shredlake.jobs.optimize import optimize_table
 from shredlake.kernels.checksum import checksum
 from shredlake.parquet.legacy.convert import write_draft
-from shredlake.spark import migrate_draft, optimize, stream, unshred
+from shredlake.spark import ingest, migrate_draft, optimize, stream, unshred
 from shredlake.spark.engine import SparkEngine
 
 if TYPE_CHECKING:
