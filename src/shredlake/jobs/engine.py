@@ -17,6 +17,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from shredlake.delta.schema.types import Struct
+from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.jobs.sorting import ExternalSort
 
 Task = TypeVar("Task")
@@ -82,6 +83,10 @@ class Engine(Protocol):
         """Returns the result of every task, in the order of the tasks."""
         ...
 
+    def check_sort_keys(self, sort_by: Sequence[str]) -> None:
+        """Raises if the engine cannot sort by these keys; called before any work."""
+        ...
+
     def sort(self, tasks: Sequence[Task], job: SortJob[Task], watch: Watch = unwatched) -> list[str]:
         """Sorts the rows of all tasks and returns one result per range, in the order of the ranges.
 
@@ -134,6 +139,10 @@ class LocalEngine:
                         tally(future.result())
                 raise
         return [future.result() for future in futures]
+
+    def check_sort_keys(self, sort_by: Sequence[str]) -> None:
+        for key in parse_sort_keys(sort_by):
+            key.expr  # noqa: B018 - raises UnsupportedExpression
 
     def sort(self, tasks: Sequence[Task], job: SortJob[Task], watch: Watch = unwatched) -> list[str]:
         with tempfile.TemporaryDirectory(prefix="shredlake-sort-") as folder:

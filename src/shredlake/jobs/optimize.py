@@ -110,7 +110,7 @@ def optimize_table(
     storage = Storage(table, dict(storage_options or {}))
     snapshot = load_snapshot(storage)
     predicate = condition(where, snapshot.schema)
-    _check_keys(engine, sort_by)
+    engine.check_sort_keys(sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     layout = _layout(engine, snapshot, adds, column, shredding)
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
@@ -145,13 +145,6 @@ def optimize_table(
         time.monotonic() - started,
         in_all([result.warnings for result in results if result.total.rows]),
     )
-
-
-def _check_keys(engine: Engine, sort_by: Sequence[str]) -> None:
-    """Refuses, before any work, a key that does not parse."""
-    parse_sort_keys(sort_by)
-    if isinstance(engine, SparkEngine):
-        spark_order(sort_by)
 
 
 def _commit(

@@ -65,6 +65,9 @@ class SparkEngine:
         results = {row["task"]: row["result"] for row in rows}
         return [results[number] for number in range(count)]
 
+    def check_sort_keys(self, sort_by: Sequence[str]) -> None:
+        spark_order(sort_by)
+
     def sort(self, tasks: Sequence[Task], job: SortJob[Task], watch: Watch = unwatched) -> list[str]:
         from pyspark.sql.types import StructField, StructType
 
