@@ -12,8 +12,8 @@ import shredlake as sl
 from shredlake.cli.app import app
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.write.writer import WriteOptions
-from shredlake.spark.optimize import optimize_table
 
 SORT_WARNING = "sort key v:nowhere::bigint: no row has a value for $.nowhere in v"
 BLOOM_WARNING = "Bloom filter v:no.where: no row has a value for $.no.where in v"
