@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.kernels.cast_options import ARROW, Dialect
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.ordered import OrderedRunner
 from shredlake.parquet.read.plan import make_plan
 from shredlake.parquet.read.scan import Scan
 from shredlake.parquet.read.window import Live, are_indexes
@@ -41,6 +43,12 @@ class Query:
     timezone: str = "UTC"
     dialect: Dialect = ARROW
     """That of the engine that the values are for."""
+
+    @cached_property
+    def computed_types(self) -> list[pa.DataType | None]:
+        """The types of computed columns; None for a column of the table, whose type in files may differ."""
+        pairs = zip(self.projections, self.schema, strict=True)
+        return [None if isinstance(found.expr, Column) else field.type for found, field in pairs]
 
 
 def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
@@ -75,25 +83,36 @@ class DataFile:
         return self.add.size > LARGE_FILE
 
     def batches(
-        self, query: Query, *, indexes: bool = False, first_rows: int | None = None
+        self,
+        query: Query,
+        *,
+        indexes: bool = False,
+        first_rows: int | None = None,
+        runner: OrderedRunner | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
         With `indexes`, texts may come as indexes into a dictionary, batch by batch. With `first_rows` the
-        first batches are small.
+        first batches are small. `runner` has the threads to use, those of the scan that this is part of.
         """
-        for batch in self._scan(query, indexes, first_rows).to_batches():
+        for batch in self._scan(query, runner, indexes, first_rows).to_batches():
             yield self._finished(batch, query, indexes)
 
-    def count(self, query: Query) -> int:
+    def count(self, query: Query, runner: OrderedRunner | None = None) -> int:
         """How many rows the query keeps; its columns are not read."""
-        return self._scan(query).count()
+        return self._scan(query, runner).count()
 
-    def explain(self, query: Query) -> Explain:
+    def explain(self, query: Query, runner: OrderedRunner | None = None) -> Explain:
         """What reading costs."""
-        return self._scan(query).explain()
+        return self._scan(query, runner).explain()
 
-    def _scan(self, query: Query, indexes: bool = False, first_rows: int | None = None) -> Scan:
+    def _scan(
+        self,
+        query: Query,
+        runner: OrderedRunner | None,
+        indexes: bool = False,
+        first_rows: int | None = None,
+    ) -> Scan:
         plan = make_plan(
             [self.file],
             [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
@@ -104,9 +123,11 @@ class DataFile:
             dialect=query.dialect,
             live=self._live(),
             indexes=indexes,
+            output_types=query.computed_types,
         )
         # Small files are read side by side, each on one thread; a large one has all to itself.
-        return Scan(plan, threads=None if self.is_large or first_rows else 1, first_rows=first_rows)
+        threads = None if self.is_large or first_rows else 1
+        return Scan(plan, threads=threads, first_rows=first_rows, runner=runner)
 
     def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
         """Types and nested names as the table has them, whatever the file says."""

@@ -8,10 +8,10 @@ all files ─ partition values ─▶ ─ column and Variant statistics ─▶ f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,9 @@ from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
 from shredlake.formatting import bytes_text, counted
+from shredlake.parquet.read.ordered import OrderedRunner
+
+T = TypeVar("T")
 
 # Files made into objects at a time: a scan of a million files stays small.
 BATCH_OF_FILES = 512
@@ -178,10 +181,9 @@ class TableScan:
         for batches in self._per_file(self._batches_of):
             yield from (batch for batch in batches if batch.num_rows)
 
-    def _batches_of(self, file: DataFile) -> Iterable[pa.RecordBatch]:
-        """A small file is read where this runs, a large one by whoever takes its rows, window by window."""
-        batches = file.batches(self.query)
-        return batches if file.is_large else list(batches)
+    def _batches_of(self, file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
+        batches = file.batches(self.query, runner=runner)
+        return list(batches) if runner is None else batches
 
     def stream(self, first_rows: int = FIRST_ROWS) -> Iterator[pa.RecordBatch]:
         """The rows for someone who reads along: the first ones soon, then more and more at a time.
@@ -192,7 +194,11 @@ class TableScan:
         >>> next(example_table("stream").scan(["id"]).stream(first_rows=1)).to_pylist()
         [{'id': 1}]
         """
-        for batches in self._per_file(lambda file: file.batches(self.query, first_rows=first_rows)):
+
+        def start(file: DataFile, runner: OrderedRunner | None) -> Iterator[pa.RecordBatch]:
+            return file.batches(self.query, first_rows=first_rows, runner=runner)
+
+        for batches in self._per_file(start, gradual=True):
             yield from (batch for batch in batches if batch.num_rows)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -213,7 +219,7 @@ class TableScan:
             known = self._recorded_rows()
             if known is not None:
                 return known
-        return sum(self._per_file(lambda file: file.count(self.query)))
+        return sum(self._per_file(lambda file, runner: file.count(self.query, runner)))
 
     def _recorded_rows(self) -> int | None:
         """The sum of the files' own counts, if all of them have one that can be."""
@@ -231,7 +237,7 @@ class TableScan:
 
     def explain(self) -> TableExplain:
         """Runs the scan and tells what it read, of how much."""
-        found = list(self._per_file(lambda file: (file.explain(self.query), file.add.size)))
+        found = list(self._per_file(lambda file, runner: (file.explain(self.query, runner), file.add.size)))
         reports = [report for report, _ in found]
         sizes = self.snapshot.files.table(["size"]).column(0)
         columns = dict.fromkeys(column for report in reports for column in report.columns)
@@ -251,23 +257,37 @@ class TableScan:
             rows=sum(report.rows for report in reports),
         )
 
-    def _per_file(self, work: Callable[[DataFile], Any]) -> Iterator[Any]:
-        """The result for every file, in order, a few files ahead."""
+    def _per_file(
+        self, work: Callable[[DataFile, OrderedRunner | None], T], *, gradual: bool = False
+    ) -> Iterator[T]:
+        """The result for every file, in order, a few files ahead; all of it on one pool of threads.
 
-        def run(add: Add) -> Any:
-            try:
-                return work(DataFile(self.snapshot, add, checksums=self.checksums))
-            except InvalidFile as error:
-                raise InvalidFile(f"{self.snapshot.storage.uri}: {error}") from error
+        `work` on a small file runs on a thread, without a runner. On a large file, and on any file with
+        `gradual`, it runs where the results are taken and shares the runner's threads.
+        """
 
-        with ThreadPoolExecutor(self.threads) as pool:
-            waiting: list[Any] = []
-            for add in self._adds():
-                waiting.append(pool.submit(run, add))
-                if len(waiting) >= 2 * self.threads:
-                    yield waiting.pop(0).result()
-            for future in waiting:
-                yield future.result()
+        def start(add: Add) -> Callable[[], T]:
+            with self._naming_the_table():
+                file = DataFile(self.snapshot, add, checksums=self.checksums)
+                if file.is_large or gradual:
+                    return partial(work, file, runner)
+                result = work(file, None)
+                return lambda: result
+
+        with OrderedRunner(self.threads) as runner:
+            jobs = (partial(start, add) for add in self._adds())
+            for finish in runner.run(jobs, gradual=gradual):
+                with self._naming_the_table():
+                    result = finish()
+                yield result
+
+    @contextmanager
+    def _naming_the_table(self) -> Iterator[None]:
+        try:
+            yield
+        except InvalidFile as error:
+            error.at(self.snapshot.storage.uri)
+            raise
 
 
 def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.ChunkedArray) -> bool:

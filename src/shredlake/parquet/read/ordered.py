@@ -1,34 +1,74 @@
-"""Jobs on threads, results in order, only a few ahead of the reader: what bounds a scan's memory."""
+"""Runs jobs on threads and yields their results in order, only a few ahead of the reader.
+
+The bound on what is under way bounds a scan's memory. A reader that stops early cancels the rest.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
+class OrderedRunner:
+    """One pool of threads for the jobs of a scan.
+
+    Several runs may share it, such as one over the files of a table and one over the windows of a large file.
+    Jobs must not start runs of their own: whoever takes the results does.
+
+    >>> with OrderedRunner(threads=2) as runner:
+    ...     list(runner.run(lambda n=n: n * n for n in range(5)))
+    [0, 1, 4, 9, 16]
+    """
+
+    def __init__(self, threads: int) -> None:
+        """With one thread or less, jobs run where their results are taken."""
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="shredlake-scan") if threads > 1 else None
+
+    def run(self, jobs: Iterable[Callable[[], T]], *, gradual: bool = False) -> Iterator[T]:
+        """Yields the results in the order of the jobs.
+
+        With `gradual`, the first job runs alone and more run ahead with each result taken, for readers that
+        may need only the first.
+        """
+        if self._pool is None:
+            yield from (job() for job in jobs)
+            return
+        most = self._threads + 1
+        under_way = 1 if gradual else most
+        running: deque[Future[T]] = deque()
+        try:
+            for job in jobs:
+                running.append(self._pool.submit(job))
+                while len(running) >= under_way:
+                    yield running.popleft().result()
+                    under_way = min(2 * under_way, most)
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
+
+    def __enter__(self) -> OrderedRunner:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
 def in_order(jobs: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
-    """Runs jobs and yields their results in the order of the jobs.
+    """Runs jobs on threads of their own and yields the results in the order of the jobs.
 
     >>> list(in_order((lambda n=n: n * n for n in range(5)), threads=2))
     [0, 1, 4, 9, 16]
     """
-    if threads <= 1:
-        yield from (job() for job in jobs)
-        return
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="shredlake-scan")
-    running: deque[Future[T]] = deque()
-    try:
-        for job in jobs:
-            running.append(pool.submit(job))
-            if len(running) > threads:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-    finally:
-        for future in running:
-            future.cancel()
-        pool.shutdown()
+    with OrderedRunner(threads) as runner:
+        yield from runner.run(jobs)

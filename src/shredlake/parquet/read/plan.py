@@ -46,11 +46,13 @@ def make_plan(
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
     check: bool = False,
+    output_types: Sequence[pa.DataType | None] | None = None,
 ) -> Plan:
     """Ties a query to the files it is asked of; `live` says of some files which rows still count.
 
     With `indexes`, texts may come out as indexes into a dictionary. With `check`, the predicate must be
-    boolean: nobody has checked it yet.
+    boolean: nobody has checked it yet. `output_types` are the types of the projections, None where a
+    type is not known: it is then found by evaluating the projection over no rows.
     """
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
@@ -58,10 +60,11 @@ def make_plan(
     conditions = binder.predicate(predicate)
     outputs = [binder.projection(each, _view(views, each.expr)) for each in projections]
     types = {reference: _type(reference, files) for reference in binder.slots}
+    known_types = output_types or [None] * len(projections)
     schema = pa.schema(
         [
-            pa.field(each.name, _output_type(output, binder.slots, types, timezone))
-            for each, output in zip(projections, outputs, strict=True)
+            pa.field(each.name, known or _output_type(output, binder.slots, types, timezone))
+            for each, output, known in zip(projections, outputs, known_types, strict=True)
         ]
     )
     for condition in conditions if check else ():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
@@ -24,7 +23,7 @@ from shredlake.parquet.io.source import Location, find_files
 from shredlake.parquet.read.bind import View
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
-from shredlake.parquet.read.ordered import in_order
+from shredlake.parquet.read.ordered import OrderedRunner, in_order
 from shredlake.parquet.read.plan import Plan, make_plan
 from shredlake.parquet.read.skipping import matching_row_groups, matching_rows, page_columns
 from shredlake.parquet.read.window import Task, Window
@@ -36,6 +35,9 @@ WINDOW_GROWTH: Final = 4
 """How much larger each window is than the one before, where the first one was small."""
 STREAMED_ROWS: Final = 16 << 10
 """The smallest window of a row group without page indexes: it is read from its start to its end."""
+
+OPENING_THREADS: Final = 8
+"""Threads that read footers, at least: they mostly wait."""
 
 VIEWS: Final[tuple[View, ...]] = ("variant", "struct", "json")
 Views: TypeAlias = View | Mapping[str, View]
@@ -57,8 +59,11 @@ class Scan:
         batch_size: int | None = None,
         threads: int | None = None,
         first_rows: int | None = None,
+        runner: OrderedRunner | None = None,
     ) -> None:
+        """`runner` has the threads of a larger scan; without it, the scan has `threads` of its own."""
         self._plan = plan
+        self._runner = runner
         self._batch_size = batch_size
         self._first_rows = first_rows
         self._threads = threads or pa.cpu_count()
@@ -109,7 +114,9 @@ class Scan:
     def _run(self, finish: Callable[[Window], T]) -> Iterator[T]:
         """The result of every window, in order. A file is closed when the next one's first result is in."""
         previous: OpenFile | None = None
-        for file, result in in_order(self._jobs(finish), self._threads):
+        jobs = self._jobs(finish)
+        results = self._runner.run(jobs) if self._runner else in_order(jobs, self._threads)
+        for file, result in results:
             if previous is not None and previous is not file:
                 previous.close()
             previous = file
@@ -208,8 +215,8 @@ def scan_parquet(
     if len(locations) == 1:
         files = [open_(locations[0])]
     else:
-        with ThreadPoolExecutor(max(threads or pa.cpu_count(), 8)) as pool:
-            files = list(pool.map(open_, locations))
+        opening = (partial(open_, location) for location in locations)
+        files = list(in_order(opening, max(threads or pa.cpu_count(), OPENING_THREADS)))
         for file in files:
             file.close()  # many files may be many descriptors; each opens again when its turn comes
     plan = make_plan(

@@ -1,0 +1,120 @@
+"""Jobs on threads: results in order, a bounded number ahead, the rest cancelled when the reader stops."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.delta.read import scan as table_scan
+from shredlake.parquet.read.ordered import OrderedRunner, in_order
+
+
+def jobs(started: list[int], count: int = 100) -> Iterator[Callable[[], int]]:
+    def job(number: int) -> int:
+        started.append(number)
+        time.sleep(0.001 * (number % 3))
+        return number
+
+    return (lambda number=number: job(number) for number in range(count))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("gradual", [False, True])
+def test_results_are_in_the_order_of_the_jobs(threads: int, gradual: bool) -> None:
+    with OrderedRunner(threads) as runner:
+        assert list(runner.run(jobs([]), gradual=gradual)) == list(range(100))
+
+
+def test_a_reader_that_stops_cancels_the_rest() -> None:
+    started: list[int] = []
+    results = in_order(jobs(started), threads=3)
+    assert next(results) == 0
+    results.close()  # type: ignore[attr-defined]
+    assert len(started) <= 4
+
+
+def test_a_gradual_run_starts_with_one_job() -> None:
+    started: list[int] = []
+    with OrderedRunner(8) as runner:
+        results = runner.run(jobs(started), gradual=True)
+        assert next(results) == 0
+        assert started == [0]
+        assert next(results) == 1
+        assert len(started) <= 3
+
+
+def test_two_runs_share_the_threads() -> None:
+    seen: set[str] = set()
+
+    def job() -> None:
+        seen.add(threading.current_thread().name)
+
+    with OrderedRunner(2) as runner:
+        for _ in runner.run(job for _ in range(20)):
+            list(runner.run(job for _ in range(3)))
+    assert len(seen) <= 2
+
+
+def test_an_error_comes_in_its_turn() -> None:
+    def fail() -> int:
+        raise ValueError("third")
+
+    results = in_order([lambda: 1, lambda: 2, fail], threads=2)
+    assert [next(results), next(results)] == [1, 2]
+    with pytest.raises(ValueError, match="third"):
+        next(results)
+
+
+@pytest.fixture
+def table(tmp_path: object) -> sl.Table:
+    made = sl.Table.create(f"{tmp_path}/t", pa.schema([("id", pa.int64())]))
+    for number in range(12):
+        made.append(pa.table({"id": [number, number]}))
+    return made
+
+
+def test_a_limited_query_opens_few_files(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    class Counted(table_scan.DataFile):
+        def __init__(self, snapshot: object, add: object, **options: object) -> None:
+            opened.append(add.path)  # type: ignore[attr-defined]
+            super().__init__(snapshot, add, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(table_scan, "DataFile", Counted)
+    rows = table.scan(["id"], threads=4).stream()
+    next(rows)
+    rows.close()  # type: ignore[attr-defined]
+    assert len(opened) == 1
+    opened.clear()
+    batches = table.scan(["id"], threads=4).to_batches()
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert len(opened) <= 5
+
+
+@pytest.mark.parametrize("large", [0, 1 << 40])
+def test_a_scan_has_one_pool_of_threads(table: sl.Table, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large files are cut into windows that run on the threads of the scan."""
+    pools: list[int] = []
+    real = table_scan.OrderedRunner.__init__
+
+    def counted(self: OrderedRunner, threads: int) -> None:
+        pools.append(threads)
+        real(self, threads)
+
+    monkeypatch.setattr("shredlake.delta.read.data_file.LARGE_FILE", large)
+    monkeypatch.setattr(OrderedRunner, "__init__", counted)
+    scan = table.scan(["id + 1 AS next"], "id >= 3", threads=3)
+    assert sorted(scan.to_arrow()["next"].to_pylist()) == sorted([n + 1 for n in range(3, 12)] * 2)
+    assert scan.count() == 18
+    assert scan.explain().rows == 18
+    if large == 0:
+        assert pools == [3, 3, 3]
+    else:
+        assert set(pools) == {3, 1}
