@@ -39,18 +39,6 @@ def pattern_parts(pattern: str, escape: str) -> list[Any]:
     return parts
 
 
-def like_prefix(pattern: str, escape: str) -> tuple[str, bool]:
-    """The text that every match starts with, and whether starting with it is all it takes.
-
-    >>> like_prefix("ab%", "\\\\"), like_prefix("ab_c%", "\\\\"), like_prefix("%x", "\\\\")
-    (('ab', True), ('ab', False), ('', False))
-    """
-    parts = pattern_parts(pattern, escape)
-    prefix = parts[0] if parts and isinstance(parts[0], str) else ""
-    rest = parts[1:] if prefix else parts
-    return prefix, rest == [ANY]
-
-
 def like_mask(text: Any, pattern: str, escape: str) -> Any:
     """Which texts match; null where the text is.
 

@@ -55,7 +55,7 @@ class Path:
 
     @classmethod
     def parse(cls, text: str) -> Path:
-        """Reads a path; a column in front, as in `v:a.b`, is dropped (`parse_column` keeps it).
+        """Parse a path; a leading column, as in `v:a.b`, is dropped.
 
         >>> Path.parse("a.b[0]") == Path.parse("$.a.b[0]") == Path.parse("v:a.b[0]")
         True
@@ -66,7 +66,7 @@ class Path:
           $.a..b
               ^
         """
-        return _parse(text)[1]
+        return _parse(text)
 
     @classmethod
     def parse_spark(cls, text: str) -> Path:
@@ -76,18 +76,6 @@ class Path:
         True
         """
         return _parse_spark(text)
-
-    @classmethod
-    def parse_column(cls, text: str) -> tuple[str, Path]:
-        """Reads Spark's `column:path`.
-
-        >>> Path.parse_column("`my col`:a[0]")
-        ('my col', Path(steps=('a', 0)))
-        """
-        column, path = _parse(text)
-        if column is None:
-            raise InvalidPath("expected a column and a colon, as in v:a.b[0]", path=text, position=0)
-        return column, path
 
     def normalized(self) -> str:
         """The one text that RFC 9535 gives each path; Delta's statistics are named by it.
@@ -117,16 +105,13 @@ def _bracketed(step: str | int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _parse(text: str) -> tuple[str | None, Path]:
-    column = None
+def _parse(text: str) -> Path:
     steps: list[str | int] = []
     if text.startswith("$"):
         at = 1
     else:
         at = 0
         if prefix := _COLUMN.match(text):
-            column = prefix.group()[:-1]
-            column = column[1:-1].replace("``", "`") if column[0] == "`" else column
             at = prefix.end()
         if not text.startswith("[", at):
             name, at = _name(text, at, _FIRST_NAME, "expected a path: $.key, $['key'], $[0] or key.key[0]")
@@ -140,7 +125,7 @@ def _parse(text: str) -> tuple[str | None, Path]:
         else:
             raise InvalidPath(_hint(text, at, "expected '.' or '['"), path=text, position=at)
         steps.append(step)
-    return column, Path(tuple(steps))
+    return Path(tuple(steps))
 
 
 @lru_cache(maxsize=1024)

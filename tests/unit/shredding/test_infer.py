@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.errors import InvalidSchema
-from shredlake.shredding.inference.infer import choose, infer_schema
+from shredlake.shredding.inference.infer import described, infer_schema
 from shredlake.shredding.inference.profile import Profile
 from shredlake.shredding.inference.profile_reference import profile_values
 from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
@@ -239,14 +238,11 @@ def test_a_layout_changes_where_that_pays() -> None:
     assert str(asked) == "struct<id string, note string>"
 
 
-def test_pinned_layouts_win() -> None:
+def test_a_given_layout_is_described_with_the_figures_of_the_data() -> None:
     rows = profile_of({"id": n} for n in range(ROWS))
-    schema = choose(rows, pinned="struct<other string>", previous="struct<id bigint>")
+    schema = described(rows, ShreddingSchema.parse("struct<other string>"), "pinned")
     assert str(schema) == "struct<other string>"
     assert {found.reason for found in schema.decisions} == {"pinned"}
-    assert str(choose(rows)) == "struct<id bigint>"
-    with pytest.raises(InvalidSchema):
-        choose(rows, pinned="struct<id nonsense>")
 
 
 def test_the_result_is_a_schema() -> None:

@@ -120,27 +120,6 @@ def infer_schema(
     return _described(profile, fresh, drafter.reasons, drafter.left, max_leaves)
 
 
-def choose(
-    profile: Profile,
-    *,
-    pinned: ShreddingSchema | str | None = None,
-    previous: ShreddingSchema | str | None = None,
-    queries: Iterable[str | Path] = (),
-    max_leaves: int = MAX_LEAVES,
-) -> InferredSchema:
-    """The layout of a table's column: the pinned one, else the inferred one, close to the previous.
-
-    >>> from shredlake.shredding.inference.profile_reference import profile_values
-    >>> from shredlake.variant.value import Variant
-    >>> profile = profile_values([Variant.of({"a": 1, "b": 2})])
-    >>> str(choose(profile, pinned="struct<a string>"))
-    'struct<a string>'
-    """
-    if pinned is not None:
-        return described(profile, _as_schema(pinned), "pinned", max_leaves)
-    return infer_schema(profile, queries=queries, max_leaves=max_leaves, previous=previous)
-
-
 def described(
     profile: Profile, schema: ShreddingSchema, reason: str, max_leaves: int = MAX_LEAVES
 ) -> InferredSchema:
