@@ -10,8 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shredlake.delta.schema.names import resolve
 from shredlake.delta.table import Table
+from shredlake.delta.write.layout import newest_layout
 from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.expr import join_name
 from shredlake.jobs.documents import is_array, split_elements, split_lines
 from shredlake.kernels.arrow.types import is_variant, shredding_schema
 from shredlake.kernels.from_json import from_json
@@ -84,9 +87,8 @@ def _from_table(source: str, column: str | None) -> Data:
     table = Table(source)
     name = _only_variant(table.schema, column, source)
     scan = table.scan(columns=[name])
-    from shredlake.jobs.ingest import previous_layout
-
-    previous = previous_layout(table.snapshot, name)
+    physical = resolve(table.snapshot.schema, join_name((name,)))[0].physical_name
+    previous = newest_layout(table.snapshot).get(physical)
     return Data(source, name, (_variants(batch.column(0)) for batch in scan.to_batches()), previous)
 
 

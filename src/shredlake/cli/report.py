@@ -24,9 +24,9 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.terminal import cells, say, screen, shown
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.delta.stats.skipping import FileStatistics
-from shredlake.delta.write.layout import variant_places
 from shredlake.formatting import bytes_text, counted
 from shredlake.parquet.variant_columns import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, Steps, node_ddl, node_path

@@ -22,13 +22,13 @@ from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write import alter, mutate
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.create import create, planned
-from shredlake.delta.write.layout import Shredding
 from shredlake.delta.write.restore import restore
 from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation, commit
 from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
 from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.request import Shredding
 
 _log = logging.getLogger(__name__)
 
@@ -224,7 +224,7 @@ class Table:
         self,
         data: Any,
         *,
-        shredding: Shredding = None,
+        shredding: Shredding = "infer",
         options: WriteOptions | None = None,
         transaction: tuple[str, int] | None = None,
     ) -> int:
@@ -233,7 +233,8 @@ class Table:
         `data` is an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, a
         list of dicts or a dict of lists; in the last two, Python objects in Variant columns become Variants.
         Values are converted only where nothing is lost. Variant columns are shredded if the table allows it:
-        as pinned (`shredlake.shredding.<column>`), else as `shredding` says per column, else as inferred.
+        as pinned (`shredlake.shredding.<column>`), else as `shredding` says. `shredding` is "infer" (close to
+        the layout of the table's newest file), a schema or DDL per column, or None for unshredded.
         `transaction=(application, number)` makes the append happen once.
 
         >>> import shredlake as sl
@@ -257,7 +258,7 @@ class Table:
         *,
         where: str | Expr | None = None,
         partitions: bool = False,
-        shredding: Shredding = None,
+        shredding: Shredding = "infer",
         options: WriteOptions | None = None,
     ) -> int:
         """Replaces all rows; with `where` only those it keeps, with `partitions=True` only the partitions

@@ -18,24 +18,23 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, Transaction
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import SHREDDING
+from shredlake.delta.schema.names import resolve
+from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.create import planned
-from shredlake.delta.write.data_files import LAYOUT_TAG
-from shredlake.delta.write.layout import may_shred
+from shredlake.delta.write.layout import choose
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation, commit
 from shredlake.errors import (
@@ -46,6 +45,7 @@ from shredlake.errors import (
     TooManyRejects,
     VerificationFailed,
 )
+from shredlake.expr import join_name
 from shredlake.jobs.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.engine import Engine, LocalEngine, Watch
 from shredlake.jobs.key_paths import in_all, key_paths
@@ -74,9 +74,8 @@ from shredlake.jobs.sources import SourceFile, Split, bundle, cut, find_files, s
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write.writer import WriteOptions
-from shredlake.shredding.inference.infer import infer_schema
 from shredlake.shredding.inference.profile import Profile
-from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.shredding.request import Shredding
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
@@ -87,11 +86,6 @@ LARGEST_SORT = 2 << 30
 SMALLEST_TASK = 8 << 20
 LARGEST_TASK = 128 << 20
 
-WELL_KNOWN = 10_000
-"""Rows in a table beyond which a stream keeps its layout; until then every batch may change it."""
-
-Shredding = ShreddingSchema | str | Literal["infer"] | None
-
 
 @dataclass(frozen=True)
 class IngestOptions:
@@ -100,7 +94,8 @@ class IngestOptions:
     column: str = "v"
     """The Variant column that the documents go to."""
     shredding: Shredding = "infer"
-    """A layout as DDL or schema, "infer" to choose one from a sample, None to shred nothing."""
+    """"infer" chooses a layout from a sample; a schema or DDL is for the documents, or per column in a
+    mapping; None shreds nothing."""
     keep_layout: bool = False
     """Whether a table that is not small keeps the layout of its newest file, without a look at the data."""
     computed: Mapping[str, str] = field(default_factory=dict)
@@ -204,9 +199,7 @@ def _ingest_files(
     total = sum(file.size for file in files)
     size = options.task_bytes or task_size(total, engine.parallelism)
     splits = cut(files, size)
-    layout = settled_layout(snapshot, options)
-    if layout is None:
-        layout = layout_from_profile(snapshot, options, sample(engine, splits, options))
+    layout = layout_of_documents(snapshot, options, lambda: sample(engine, splits, options))
     job = with_layout(job, layout)
     tasks = bundle(splits, size)
     if options.range_partition:
@@ -336,43 +329,17 @@ def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
 # ── The layout ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def settled_layout(snapshot: Snapshot, options: IngestOptions) -> dict[str, str] | None:
-    """The layout where no look at the data is needed: none, pinned, given, or kept; else None."""
-    pinned = snapshot.settings.pins.get(options.column)
-    if not may_shred(snapshot) or options.shredding is None or pinned == "none":
-        return {}
-    if pinned is not None:
-        return _as_layout(snapshot, options.column, ShreddingSchema.parse(pinned))
-    if options.shredding != "infer":
-        return _as_layout(snapshot, options.column, ShreddingSchema.parse(str(options.shredding)))
-    known = options.keep_layout and rows_known(snapshot) >= WELL_KNOWN
-    if known and (previous := previous_layout(snapshot, options.column)) is not None:
-        return _as_layout(snapshot, options.column, previous)
-    return None
+def layout_of_documents(
+    snapshot: Snapshot, options: IngestOptions, profiled: Callable[[], bytes]
+) -> dict[str, str]:
+    """The layout of the new files; `profiled` profiles a sample of the documents, if one is needed."""
+    document = resolve(snapshot.schema, join_name((options.column,)))[0].name
 
+    def sample_of(place: VariantPlace) -> Profile | None:
+        found = profiled() if place.steps == (document,) else b""
+        return Profile.from_bytes(found) if found else None
 
-def rows_known(snapshot: Snapshot) -> int:
-    """How many rows the table holds, counted as far as it takes to know the data."""
-    if snapshot.files.parts:
-        return WELL_KNOWN  # a table old enough for a checkpoint
-    rows = 0
-    for text in snapshot.files.recent.column("stats"):
-        rows += json.loads(text.as_py() or "{}").get("numRecords") or 0
-        if rows >= WELL_KNOWN:
-            break
-    return rows
-
-
-def layout_from_profile(snapshot: Snapshot, options: IngestOptions, profile: bytes) -> dict[str, str]:
-    """The layout that a sample suggests, close to the one that the table has."""
-    if not profile:
-        return {}
-    previous = previous_layout(snapshot, options.column)
-    return _as_layout(snapshot, options.column, infer_schema(Profile.from_bytes(profile), previous=previous))
-
-
-def _as_layout(snapshot: Snapshot, column: str, schema: ShreddingSchema) -> dict[str, str]:
-    return {} if isinstance(schema.root, Untyped) else {physical_name(snapshot, column): str(schema)}
+    return choose(snapshot, options.shredding, sample_of, column=options.column, keep=options.keep_layout)
 
 
 def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
@@ -392,21 +359,6 @@ def physical_name(snapshot: Snapshot, column: str) -> str:
     """A column's name inside files."""
     found = snapshot.schema.get(column)
     return column if found is None else found.physical_name
-
-
-def previous_layout(snapshot: Snapshot, column: str) -> ShreddingSchema | None:
-    """How the newest file of the table shreds a column: new files agree with it unless change pays."""
-    names = ["tags", "modificationTime"]
-    files = snapshot.files.recent.select(names)
-    if not files.num_rows:
-        files = snapshot.files.table(names)  # all files are in the checkpoint
-    if not files.num_rows:
-        return None
-    times = files.column("modificationTime")
-    newest = files.column("tags")[pc.index(times, pc.max(times)).as_py()]
-    layouts = json.loads(dict(newest.as_py() or ()).get(LAYOUT_TAG, "{}"))
-    found = layouts.get(physical_name(snapshot, column))
-    return ShreddingSchema.parse(found["shredding"]) if found else None
 
 
 # ── The end of a job ────────────────────────────────────────────────────────────────────────────────────

@@ -16,9 +16,8 @@ from shredlake.jobs.ingest import (
     IngestOptions,
     already_done,
     finish,
-    layout_from_profile,
+    layout_of_documents,
     open_or_plan,
-    settled_layout,
     try_out,
     with_layout,
 )
@@ -75,8 +74,8 @@ def ingest_batches(
     try_out(job)
     rows = iter(batches)
     first: list[pa.RecordBatch] = []
-    layout = settled_layout(snapshot, options)
-    if layout is None:
+
+    def profiled() -> bytes:
         while (
             sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (batch := next(rows, None)) is not None
         ):
@@ -85,7 +84,9 @@ def ingest_batches(
             profile_bytes(pc.drop_null(variants_of(batch.column(document), options.parsing)[0]))
             for batch in first
         ]
-        layout = layout_from_profile(snapshot, options, merge_profiles(parts) if parts else b"")
+        return merge_profiles(parts) if parts else b""
+
+    layout = layout_of_documents(snapshot, options, profiled)
     job = with_layout(job, layout)
     result = _write(job, chain(first, rows), document)
     return finish(snapshot, [result], options, claim, "Arrow", started, 0, layout, LineNumbers([]))

@@ -15,10 +15,11 @@ from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.properties import SHREDDING
+from shredlake.delta.schema.variants import type_at, variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.create import planned
-from shredlake.delta.write.layout import may_shred
+from shredlake.delta.write.layout import choose
 from shredlake.delta.write.spec import file_spec
 from shredlake.errors import InvalidSchema
 from shredlake.jobs.engine import Engine
@@ -32,10 +33,9 @@ from shredlake.jobs.verified_copy import CopyResult, check_same, row_sum, write_
 from shredlake.parquet.io.source import open_input
 from shredlake.parquet.legacy.convert import read_draft
 from shredlake.parquet.legacy.types import draft_schema, is_draft
-from shredlake.parquet.nested import find_types
 from shredlake.parquet.read.stream import parquet_file
 from shredlake.shredding.legacy import todays_node
-from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.shredding.schema import ShreddingSchema
 
 
 def migrate_files(
@@ -64,7 +64,7 @@ def migrate_files(
     if (done := already_done(snapshot, claim)) is not None:
         return done
     job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
-    tasks = _tasks(claim.files, file_bytes, may_shred(snapshot))
+    tasks = _tasks(snapshot, claim.files, file_bytes)
     total = sum(file.size for file in claim.files)
     with progress("migrate", len(tasks), total, show_progress) as watch:
         answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, strict), watch)
@@ -103,10 +103,10 @@ def _schema(file: SourceFile, strict: bool) -> pa.Schema:
     return read_draft(path, strict=strict, store=store).schema
 
 
-def _tasks(files: Sequence[SourceFile], file_bytes: int, shredded: bool) -> list[_Task]:
-    """Files of one layout together; in a table that does not shred, all of them."""
+def _tasks(snapshot: Snapshot, files: Sequence[SourceFile], file_bytes: int) -> list[_Task]:
+    """Files that get the same layout together."""
     with ThreadPoolExecutor(max_workers=16) as pool:
-        layouts = list(pool.map(_layout, files)) if shredded else [{} for _ in files]
+        layouts = list(pool.map(partial(_layout, snapshot), files))
     groups: dict[str, list[SourceFile]] = {}
     for file, layout in zip(files, layouts, strict=True):
         groups.setdefault(json.dumps(layout, sort_keys=True), []).append(file)
@@ -117,14 +117,17 @@ def _tasks(files: Sequence[SourceFile], file_bytes: int, shredded: bool) -> list
     ]
 
 
-def _layout(file: SourceFile) -> dict[str, str]:
-    """Today's layout of each Variant of a draft file."""
+def _layout(snapshot: Snapshot, file: SourceFile) -> dict[str, str]:
+    """The layout of the file that takes the place of a draft file: shredded alike, if the table lets it."""
     path, store = location(file)
     with open_input(path, store) as source, parquet_file(source) as opened:
         arrow = opened.schema_arrow
-    drafts = find_types(arrow, is_draft)
-    layout = {".".join(names): ShreddingSchema(todays_node(draft_schema(t))) for names, t in drafts.items()}
-    return {name: str(schema) for name, schema in layout.items() if not isinstance(schema.root, Untyped)}
+    given: dict[str, ShreddingSchema | str | None] = {}
+    for place in variant_places(snapshot.schema):
+        draft = type_at(arrow, place)
+        known = draft is not None and is_draft(draft)
+        given[place.name] = ShreddingSchema(todays_node(draft_schema(draft))) if known else None
+    return choose(snapshot, given, lambda place: None)
 
 
 def _migrate(target: Snapshot, job: FileJob, strict: bool, task: _Task) -> str:

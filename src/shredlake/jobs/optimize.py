@@ -29,19 +29,20 @@ import pyarrow as pa
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Add
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import DataFile, whole_rows
+from shredlake.delta.schema.variants import VariantPlace, variants_at
 from shredlake.delta.stats.skipping import prune
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.data_files import LAYOUT_TAG
+from shredlake.delta.write.layout import choose
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation, Reads, commit
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.engine import Engine, SortJob, Watch
-from shredlake.jobs.ingest import IngestOptions, Shredding, layout_from_profile, settled_layout
 from shredlake.jobs.key_paths import in_all, key_paths
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
@@ -57,6 +58,8 @@ from shredlake.jobs.verified_copy import (
 )
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.request import Shredding
 
 SAMPLE_FILES = 16
 SAMPLE_ROWS = 20_000
@@ -243,28 +246,22 @@ def _fits(add: Add, layout: Mapping[str, str]) -> bool:
 def _layout(
     engine: Engine, snapshot: Snapshot, adds: Sequence[Add], column: str | None, shredding: Shredding
 ) -> dict[str, str]:
-    """The layout of the new files: given, pinned, or inferred from the files themselves."""
-    layout: dict[str, str] = {}
-    for item in snapshot.schema.fields:
-        if item.type != "variant":
-            continue
-        wanted: Shredding = shredding if column in (None, item.name) else "infer"
-        options = IngestOptions(column=item.name, shredding=wanted)
-        settled = settled_layout(snapshot, options)
-        if settled is None:
-            chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
-            parts = engine.run(chosen, partial(profile_file, snapshot.without_files(), item.name))
-            profile = merge_profiles([bytes.fromhex(part) for part in parts]) if parts else b""
-            settled = layout_from_profile(snapshot, options, profile)
-        layout |= settled
-    return layout
+    """The layout of the new files, inferred from a sample of the old ones where it is open."""
+    chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
+
+    def sample_of(place: VariantPlace) -> Profile | None:
+        parts = engine.run(chosen, partial(profile_file, snapshot.without_files(), place))
+        found = [bytes.fromhex(part) for part in parts if part]
+        return Profile.from_bytes(merge_profiles(found)) if found else None
+
+    return choose(snapshot, shredding, sample_of, column=column)
 
 
-def profile_file(snapshot: Snapshot, column: str, add: Add) -> str:
-    """The profile of one column of the first rows of a file, as hexadecimal text."""
+def profile_file(snapshot: Snapshot, place: VariantPlace, add: Add) -> str:
+    """The profile of one Variant of the first rows of a file, as hexadecimal text."""
     parts, rows = [], 0
     for batch in rows_in(snapshot, [add]):
-        parts.append(profile_bytes(batch.column(column), threads=1))
+        parts.append(profile_bytes(variants_at(batch, place), threads=1))
         rows += batch.num_rows
         if rows >= SAMPLE_ROWS:
             break

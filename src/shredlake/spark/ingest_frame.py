@@ -31,10 +31,9 @@ from shredlake.jobs.ingest import (
     already_done,
     claim_text,
     finish,
-    layout_from_profile,
+    layout_of_documents,
     open_or_plan,
     sample,
-    settled_layout,
     task_size,
     with_layout,
 )
@@ -152,9 +151,7 @@ def _ingest(
     storage = snapshot.storage
     if (done := already_done(snapshot, claim)) is not None:
         return done
-    layout = settled_layout(snapshot, options)
-    if layout is None:
-        layout = layout_from_profile(snapshot, options, profile())
+    layout = layout_of_documents(snapshot, options, profile)
     staging = rejects_place(storage, options.rejects, claim.key, options.storage_options)[1]
     files = replace(options.file_job(snapshot), sort_by=())
     job = with_layout(WriteJob(files, options.column, staging, parsing=options.parsing), layout)

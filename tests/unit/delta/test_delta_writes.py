@@ -32,8 +32,9 @@ from shredlake.delta.stats.z85 import decode_variant
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import DataFileWriter
-from shredlake.delta.write.layout import Shredding, choose
+from shredlake.delta.write.layout import choose, of_rows
 from shredlake.delta.write.spec import file_spec
+from shredlake.shredding.request import Shredding
 
 
 def ids(table: sl.Table, **scan: object) -> list[int]:
@@ -160,7 +161,8 @@ def test_shredded_files_stay_readable_after_shredding_is_turned_off(tmp_path: Pa
 
 def test_pinned_then_given_then_inferred() -> None:
     def chosen(properties: dict[str, str], given: Shredding, sample: pa.Table) -> dict[str, str]:
-        return choose(planned(Storage("memory://chosen"), ID_AND_VARIANT, (), properties), given, sample)
+        table = planned(Storage("memory://chosen"), ID_AND_VARIANT, (), properties)
+        return choose(table, given, of_rows(sample))
 
     enabled = {"delta.enableVariantShredding": "true"}
     pinned = enabled | {"shredlake.shredding.v": "struct<a bigint>"}

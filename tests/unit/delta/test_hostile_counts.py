@@ -74,7 +74,13 @@ def test_counts_that_can_not_be_are_looked_up_in_the_file(tmp_path: Path, record
     assert table.scan().count() == 2
 
 
-@pytest.mark.parametrize("cardinality", [-1, 3, 1 << 40])
+def test_a_negative_cardinality_is_refused_when_the_log_is_read(tmp_path: Path) -> None:
+    vector = inline(BitMap64([1])) | {"cardinality": -1}
+    with pytest.raises(CorruptLog, match="cardinality"):
+        sl.Table(table_with(tmp_path, {"deletionVector": vector}))
+
+
+@pytest.mark.parametrize("cardinality", [3, 1 << 40])
 def test_a_cardinality_that_can_not_be_is_refused_as_scan_refuses_it(
     tmp_path: Path, cardinality: int
 ) -> None:

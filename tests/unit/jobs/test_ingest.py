@@ -317,7 +317,7 @@ def test_layouts(tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
     assert layouts(tmp_path / "none") == {"none"}
     ingest(source, "pinned", properties={"shredlake.shredding.v": "struct<name string>"})
     assert layouts(tmp_path / "pinned") == {"struct<name string>"}
-    monkeypatch.setattr(sys.modules["shredlake.jobs.ingest"], "WELL_KNOWN", 100)
+    monkeypatch.setattr(sys.modules["shredlake.delta.write.layout"], "WELL_KNOWN", 100)
     kept = ingest(source, "given", job_id="second", keep_layout=True)
     assert kept.layout == "struct<id int>"
 

@@ -6,6 +6,7 @@ domain. Commits are read newest first; what they leave open is looked up in the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -101,6 +102,20 @@ class Snapshot:
     def settings(self) -> TableProperties:
         """The properties, typed."""
         return TableProperties(self.properties)
+
+    @cached_property
+    def clustering_columns(self) -> tuple[str, ...]:
+        """Logical names of the columns that a clustered table is clustered by."""
+        domain = self.domains.get("delta.clustering")
+        if domain is None:
+            return ()
+        try:
+            columns = json.loads(domain.configuration)["clusteringColumns"]
+        except (ValueError, KeyError, TypeError):
+            raise CorruptLog(f"the domain delta.clustering can't be read: {domain.configuration!r}") from None
+        physical = [".".join(column) if isinstance(column, list) else column for column in columns]
+        logical = {item.physical_name: item.name for item in self.schema.fields}
+        return tuple(logical.get(name, name) for name in physical)
 
     def tombstones(self) -> pa.Table:
         """Files removed and not yet forgotten: recent ones, and those that the checkpoint keeps."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.delta.schema.types import DeltaType, Field, Struct, arrow_type
+from shredlake.delta.schema.names import resolve
+from shredlake.delta.schema.types import Field, Struct, arrow_type
 from shredlake.errors import InvalidExpression
 from shredlake.expr import (
     And,
@@ -24,7 +25,6 @@ from shredlake.expr import (
     Or,
     from_arrow,
     join_name,
-    name_parts,
 )
 from shredlake.expr.arguments import check_condition, read_condition
 from shredlake.expr.types import VARIANT
@@ -53,20 +53,6 @@ def rewrite(
             return Arithmetic(op, rewrite(left, change, lift), rewrite(right, change, lift))
         case _:
             return dataclasses.replace(expr, value=rewrite(expr.value, change, lift))
-
-
-def resolve(schema: Struct, name: str) -> list[Field]:
-    """The fields from the root to what a name means; case matters only where nothing matches exactly."""
-    found: list[Field] = []
-    kind: DeltaType = schema
-    for part in name_parts(name):
-        field = kind.get(part) if isinstance(kind, Struct) else None
-        if field is None:
-            known = ", ".join(schema.names)
-            raise InvalidExpression(f"there is no column {name!r} in the table; it has: {known}")
-        found.append(field)
-        kind = field.type
-    return found
 
 
 def canonical(expr: Expr, schema: Struct) -> Expr:

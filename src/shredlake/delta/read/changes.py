@@ -19,13 +19,15 @@ from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Metadata, Remove, loads
 from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.read.data_file import DataFile, nullable_schema, whole_rows
-from shredlake.delta.schema.types import Field, Struct, schema_json
-from shredlake.delta.write.constraints import check_feed
-from shredlake.delta.write.delete import CHANGE_TYPE
+from shredlake.delta.schema.change_feed import (
+    CHANGE_TYPE,
+    COMMIT_TIMESTAMP,
+    COMMIT_VERSION,
+    change_schema,
+    check_feed,
+)
+from shredlake.delta.schema.types import schema_json
 from shredlake.errors import TableError, VersionNotFound
-
-COMMIT_VERSION = "_commit_version"
-COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
 def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
@@ -129,8 +131,8 @@ def _marked(table: pa.Table, kind: str) -> pa.Table:
 
 def _change_rows(snapshot: Snapshot, file: ChangeFile) -> pa.Table:
     """A change file has the table's columns and `_change_type`."""
-    schema = Struct((*snapshot.schema.fields, Field(CHANGE_TYPE, "string")))
-    wider = replace(snapshot, metadata=replace(snapshot.metadata, schema_string=schema_json(schema)))
+    schema = schema_json(change_schema(snapshot.schema))
+    wider = replace(snapshot, metadata=replace(snapshot.metadata, schema_string=schema))
     add = Add(file.path, file.size, 0, file.partition_values)
     query = whole_rows(wider)
     return pa.Table.from_batches(DataFile(wider, add).batches(query), query.schema)

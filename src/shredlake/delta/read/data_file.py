@@ -12,13 +12,14 @@ from pyroaring import BitMap64
 
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add, DeletionVector
-from shredlake.delta.read.bind import Binding, bind, resolve
+from shredlake.delta.read.bind import Binding, bind
 from shredlake.delta.read.conform import FILES, fit, renamed
 from shredlake.delta.read.deletion_vectors import check_inside, live_mask, read_vector
 from shredlake.delta.schema import partitions
+from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.types import arrow_type, physical_type
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import decode_path
-from shredlake.delta.write.layout import variant_places
 from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.kernels.cast_options import ARROW, Dialect
 from shredlake.parquet.read.explain import Explain

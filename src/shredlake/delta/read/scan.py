@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.read.bind import canonical, condition, resolve
+from shredlake.delta.read.bind import canonical, condition
 from shredlake.delta.read.data_file import DataFile, Query, nullable_schema
+from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.types import arrow_type
 from shredlake.delta.stats.skipping import FileStatistics, Verdict, prune
 from shredlake.errors import ConstraintViolation, InvalidFile

@@ -28,7 +28,6 @@ from shredlake.delta.schema.types import arrow_type
 from shredlake.delta.stats.collect import Leaf, StatsPolicy, indexed_leaves
 from shredlake.delta.stats.columns import ParsedPiece, Piece, Side
 from shredlake.delta.stats.skipping import bytes_at, class_of
-from shredlake.delta.write.spec import clustering_columns
 from shredlake.kernels import get
 from shredlake.kernels.arrow.types import variant
 from shredlake.shredding.schema import DDL_NAMES, Node, Object, Scalar, ShreddingSchema, decimal
@@ -48,11 +47,10 @@ class StatsColumns:
 
     bounded: tuple[Leaf, ...]
     counted: tuple[Leaf, ...]
-    variants: bool
 
     @staticmethod
     def of(snapshot: Snapshot) -> StatsColumns:
-        policy = StatsPolicy.of(snapshot.settings, clustering_columns(snapshot))
+        policy = StatsPolicy.of(snapshot.settings, snapshot.clustering_columns)
         leaves = indexed_leaves(snapshot.schema, snapshot.metadata.partition_columns, policy)
         variants = supports(snapshot.protocol, "variantShredding")
         bounded = [
@@ -62,7 +60,7 @@ class StatsColumns:
             and leaf.type not in _UNBOUNDED
             and (variants or leaf.type != "variant")
         ]
-        return StatsColumns(tuple(bounded), tuple(leaves), variants)
+        return StatsColumns(tuple(bounded), tuple(leaves))
 
     @property
     def variant_leaves(self) -> list[Leaf]:

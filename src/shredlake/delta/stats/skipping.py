@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 from shredlake.caches import LruCache
 from shredlake.delta.log.checkpoint_read import Mask
 from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.read.bind import resolve
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.schema import partitions
+from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.type_widening import TYPE_CHANGES
 from shredlake.delta.schema.types import Struct
 from shredlake.delta.stats.collect import Leaf, clashing, leaf_columns
 from shredlake.delta.stats.columns import Piece, pieces_of, widened
 from shredlake.delta.storage.storage import Storage
-from shredlake.delta.write.data_files import LAYOUT_TAG
 from shredlake.expr import Column, Expr, Get, all_of, conjuncts, join_name, may_match, name_parts, references
 from shredlake.expr.prune import Bounds
 from shredlake.kernels import get
@@ -69,7 +69,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class AtRank:
+class BoundsOfType:
     """Statistics as `expr.prune` asks for them: one type per reference, the rank-th most frequent."""
 
     statistics: FileStatistics
@@ -411,7 +411,7 @@ def _together(parts: Iterable[Expr]) -> Iterator[Expr]:
 def _judge(part: Expr, statistics: FileStatistics, timezone: str) -> Mask:
     keep: Mask = np.ones(statistics.length, dtype=bool)
     for rank in range(max(statistics.ranks(part), 1)):
-        keep = keep & may_match(part, AtRank(statistics, rank), timezone=timezone).to_numpy(
+        keep = keep & may_match(part, BoundsOfType(statistics, rank), timezone=timezone).to_numpy(
             zero_copy_only=False
         )
     return keep

@@ -20,9 +20,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from shredlake.delta.protocol.properties import CHANGE_FEED, TableProperties
+from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.read.conform import conform, fit
 from shredlake.delta.schema import partitions
+from shredlake.delta.schema.change_feed import check_feed
 from shredlake.delta.schema.types import Array, DeltaType, Field, Map, Struct, arrow_schema, arrow_type, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
@@ -34,8 +35,6 @@ from shredlake.kernels.arrow.types import is_variant
 GENERATED = "delta.generationExpression"
 INVARIANT = "delta.invariants"
 DEFAULT = "CURRENT_DEFAULT"
-
-FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 LONGEST_SHOWN = 200
 """Characters of a value that an error message shows."""
@@ -79,19 +78,6 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
     for check in checks_of(schema, properties):
         with suppress(UnsupportedExpression):  # Spark will know it; our own writes will say that they do not
             _parsed_check(check, schema)
-
-
-def check_feed(schema: Struct, properties: TableProperties) -> None:
-    """Refuses columns that the change data feed adds to the table's own.
-
-    >>> check_feed(Struct((Field("_change_type", "string"),)), TableProperties({}))
-    """
-    taken = [name for name in FEED_COLUMNS if schema.get(name) is not None]
-    if properties.change_feed and taken:
-        raise InvalidSchema(
-            f"the table has a column {taken[0]}, which the change data feed adds itself: rename it, or "
-            f"leave {CHANGE_FEED.name} off"
-        )
 
 
 # ── Filling in ──────────────────────────────────────────────────────────────────────────────────────────

@@ -18,17 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.read.bind import resolve
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.conform import physical
 from shredlake.delta.schema import partitions
+from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.types import Array, Map, Struct, arrow_schema
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.collect import StatsPolicy, file_stats, leaf_columns
 from shredlake.delta.storage.storage import Storage, encode_path
 from shredlake.delta.write.cleanup import remove_quietly
-from shredlake.delta.write.layout import variant_places
 from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
-
-LAYOUT_TAG = "shredlake.layout"
 
 # Arrow bytes after which a new file is begun; a quarter of it, roughly, ends up on disk.
 DEFAULT_FILE_BYTES = 1 << 29

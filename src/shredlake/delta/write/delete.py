@@ -20,19 +20,14 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Action, Add, ChangeFile
 from shredlake.delta.read.bind import canonical
 from shredlake.delta.read.data_file import partition_values, read_rows
-from shredlake.delta.schema.types import Field, Struct
+from shredlake.delta.schema.change_feed import CHANGE_DIRECTORY, CHANGE_TYPE, change_schema, check_feed
 from shredlake.delta.stats.skipping import prune
-from shredlake.delta.write.constraints import check_feed
-from shredlake.delta.write.data_files import LAYOUT_TAG, FileSpec, write_files
-from shredlake.delta.write.layout import choose, may_shred
+from shredlake.delta.write.data_files import FileSpec, write_files
+from shredlake.delta.write.layout import Layout, layout_like
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Reads
 from shredlake.expr import Column, Expr, references
 from shredlake.expr.evaluate import matching
-from shredlake.parquet.variant_columns import parse_layout_json
-
-CHANGE_TYPE = "_change_type"
-CHANGE_DIRECTORY = "_change_data/"
 
 
 @dataclass
@@ -95,7 +90,7 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action
             _remove(result, add)
             _replace(result, snapshot, add, rows.filter(pc.invert(gone)))
             if feed:
-                _write_changes(result, snapshot, add, rows.filter(gone), "delete")
+                result.actions.extend(write_changes(snapshot, add, rows.filter(gone), "delete"))
             result.deleted_rows += count
     tells_all = feed and result.added_files > 0
     for add, count in whole:
@@ -103,7 +98,7 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action
         if tells_all:
             # Readers take change files alone where there are any, so these must tell all of it.
             rows = read_rows(snapshot, add)
-            _write_changes(result, snapshot, add, rows, "delete")
+            result.actions.extend(write_changes(snapshot, add, rows, "delete"))
             count = rows.num_rows
         result.deleted_rows += count
     return result
@@ -136,45 +131,22 @@ def _remove(result: Rewrite, add: Add) -> None:
 
 def _replace(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table) -> None:
     """A new file with what stays of an old one, laid out as that was."""
-    spec = file_spec(snapshot, layout_of(snapshot, add, rows))
+    spec = file_spec(snapshot, layout_like(snapshot, add, rows))
     for written in write_files(spec, rows):
         result.actions.append(written)
         result.added_files += 1
     result.copied_rows += rows.num_rows
 
 
-def layout_of(snapshot: Snapshot, add: Add, rows: pa.Table) -> dict[str, str]:
-    """The shredding of a file that replaces another: pinned, else as the other, else inferred."""
-    tag = (add.tags or {}).get(LAYOUT_TAG)
-    if tag is None:
-        return choose(snapshot, "infer", rows)
-    known = {name: str(column.schema) for name, column in parse_layout_json(tag).items()}
-    pinned = choose(snapshot, None, None)
-    if not may_shred(snapshot):
-        return {}
-    return known | pinned
-
-
-def change_spec(snapshot: Snapshot, shredding: dict[str, str]) -> FileSpec:
+def change_spec(snapshot: Snapshot, layout: Layout) -> FileSpec:
     """Change files have the table's columns and one that says what happened."""
     check_feed(snapshot.schema, snapshot.settings)
-    spec = file_spec(snapshot, shredding)
-    schema = Struct((*snapshot.schema.fields, Field(CHANGE_TYPE, "string")))
-    return replace(spec, schema=schema, directory=CHANGE_DIRECTORY, prefix="cdc")
+    spec = file_spec(snapshot, layout)
+    return replace(spec, schema=change_schema(snapshot.schema), directory=CHANGE_DIRECTORY, prefix="cdc")
 
 
-def _write_changes(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table, kind: str) -> None:
-    tag = (add.tags or {}).get(LAYOUT_TAG)
-    layout = {} if tag is None else {n: str(c.schema) for n, c in parse_layout_json(tag).items()}
-    result.actions.extend(write_changes(snapshot, rows, kind, layout))
-
-
-def write_changes(
-    snapshot: Snapshot, rows: pa.Table, kind: str, layout: dict[str, str]
-) -> Iterator[ChangeFile]:
-    """Change files that say the same of all rows."""
-    if not may_shred(snapshot):
-        layout = {}
+def write_changes(snapshot: Snapshot, add: Add, rows: pa.Table, kind: str) -> Iterator[ChangeFile]:
+    """Writes change files for rows of a data file, all with the same type of change."""
     marked = rows.append_column(CHANGE_TYPE, pa.array([kind] * rows.num_rows, pa.string()))
-    for add in write_files(change_spec(snapshot, layout), marked):
-        yield ChangeFile(add.path, add.size, add.partition_values, add.tags)
+    for file in write_files(change_spec(snapshot, layout_like(snapshot, add, rows)), marked):
+        yield ChangeFile(file.path, file.size, file.partition_values, file.tags)

@@ -1,76 +1,142 @@
-"""Which paths of each Variant column are shredded: the pinned layout, the given schema, or inference.
+"""Which paths of each Variant are shredded in new files: the one place where every writer decides it.
 
-A layout is pinned by the property `shredlake.shredding.<column>`, whose value is a schema in DDL, or `none`.
+For every Variant of the table, wherever it is nested, the first of these that applies decides:
+
+1. The table: unless `delta.enableVariantShredding` is exactly `true` and the protocol has the feature,
+   nothing is shredded.
+2. The pin: the property `shredlake.shredding.<column>` holds a schema as DDL, or `none`.
+3. The call: the `shredding=` argument gives a schema, or None for unshredded.
+4. The data: a layout is inferred from a sample, close to the layout of the table's newest file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import json
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.features import supports
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG, parse_layout_tag, tagged_layout
 from shredlake.delta.protocol.properties import PIN_PREFIX, TableProperties
-from shredlake.delta.schema.types import Array, DeltaType, Map, Struct
+from shredlake.delta.schema.types import Struct
+from shredlake.delta.schema.variants import VariantPlace, variant_places, variants_at
 from shredlake.errors import InvalidSchema
-from shredlake.kernels.profile import infer_schema
+from shredlake.kernels.profile import profile
+from shredlake.shredding.inference.infer import infer_schema
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.request import Request, Shredding, requests
 from shredlake.shredding.schema import ShreddingSchema, Untyped
 
-Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
+Layout: TypeAlias = dict[str, str]
+"""DDL per shredded Variant, by physical name; Variants that are not shredded are absent."""
 
+Sample: TypeAlias = Callable[[VariantPlace], Profile | None]
+"""Profiles the data of one Variant; None if there is none. Called only if a layout must be inferred."""
 
-@dataclass(frozen=True)
-class VariantPlace:
-    """A Variant somewhere in a table's schema.
+WELL_KNOWN = 10_000
+"""Rows in a table beyond which a stream keeps its layout; until then every batch may change it."""
 
-    `name` is how users say it (`v`, `s.v`, `l.element`, `m.value`), `physical` the group in the file
-    (`v`, `s.v`, `l.list.element`, `m.key_value.value`), in parts `groups`, `steps` the way to it through an
-    Arrow column.
-    """
-
-    name: str
-    physical: str
-    steps: tuple[str, ...]
-    groups: tuple[str, ...]
-
-
-def variant_places(schema: Struct) -> Iterator[VariantPlace]:
-    """Every Variant of a schema, wherever in the tree.
-
-    >>> from shredlake.delta.schema.types import Field
-    >>> schema = Struct((Field("v", "variant"), Field("l", Array("variant"))))
-    >>> [(place.name, place.physical) for place in variant_places(schema)]
-    [('v', 'v'), ('l.element', 'l.list.element')]
-    """
-
-    def visit(kind: DeltaType, names: tuple[str, ...], groups: tuple[str, ...]) -> Iterator[VariantPlace]:
-        match kind:
-            case "variant":
-                yield VariantPlace(".".join(names), ".".join(groups), names, groups)
-            case Struct():
-                for item in kind.fields:
-                    yield from visit(item.type, (*names, item.name), (*groups, item.physical_name))
-            case Array():
-                yield from visit(kind.element, (*names, "element"), (*groups, "list", "element"))
-            case Map():
-                yield from visit(kind.key, (*names, "key"), (*groups, "key_value", "key"))
-                yield from visit(kind.value, (*names, "value"), (*groups, "key_value", "value"))
-
-    yield from visit(schema, (), ())
+UNSHREDDED = "none"
+"""The pin of a Variant that is never shredded."""
 
 
 def may_shred(snapshot: Snapshot) -> bool:
-    """Whether Variants may be shredded in new files: where the property is exactly `true` and the protocol
-    has the feature, so that readers expect it."""
+    """Whether new files may be shredded: the property is exactly `true` and the protocol has the feature."""
     return snapshot.settings.asks_to_shred and supports(snapshot.protocol, "variantShredding")
 
 
+def choose(
+    snapshot: Snapshot,
+    given: Shredding,
+    sample: Sample,
+    *,
+    column: str | None = None,
+    keep: bool = False,
+) -> Layout:
+    """The layout of new files.
+
+    `column` is the Variant that a `given` schema without a name is for. With `keep` a table that is not
+    small keeps the layout of its newest file, and no sample is taken.
+
+    >>> from shredlake.delta.example import example_table
+    >>> snapshot = example_table("layout").snapshot
+    >>> choose(snapshot, None, lambda place: None)  # the pin wins
+    {'v': 'struct<a bigint>'}
+    """
+    asked = asked_for(snapshot, given, column)
+    previous = _Previous(snapshot)
+
+    def wanted(place: VariantPlace) -> ShreddingSchema | None:
+        request: Request = asked[place.name]
+        if request != "infer":
+            return request
+        before = previous.of(place)
+        if keep and before is not None and is_well_known(snapshot):
+            return before
+        found = sample(place)
+        return before if found is None else infer_schema(found, previous=before)
+
+    return _allowed(snapshot, wanted)
+
+
+def asked_for(snapshot: Snapshot, given: Shredding, column: str | None = None) -> dict[str, Request]:
+    """What a call asks for, per Variant of the table; refuses names that the table does not have."""
+    return requests(given, [place.name for place in variant_places(snapshot.schema)], column)
+
+
+def of_rows(rows: pa.Table) -> Sample:
+    """Samples rows that are in memory: all of them."""
+    return lambda place: profile(variants_at(rows, place))
+
+
+def layout_like(snapshot: Snapshot, add: Add, rows: pa.Table) -> Layout:
+    """The layout of a file that takes rows over from another: pinned, or that of the other file.
+
+    The layout of a file from another writer is not known; one is then inferred from the rows.
+    """
+    known = tagged_layout(add)
+    if known is None:
+        return choose(snapshot, "infer", of_rows(rows))
+    return _allowed(snapshot, lambda place: known.get(place.physical))
+
+
+def _allowed(snapshot: Snapshot, wanted: Callable[[VariantPlace], ShreddingSchema | None]) -> Layout:
+    """What is wanted, as far as the table's properties and protocol leave it open."""
+    if not may_shred(snapshot):
+        return {}
+    layout = {}
+    for place in variant_places(snapshot.schema):
+        pin = pin_of(snapshot.settings, place)
+        schema = wanted(place) if pin is None else parse_pin(pin)
+        if schema is not None and not isinstance(schema.root, Untyped):
+            layout[place.physical] = str(schema)
+    return layout
+
+
+# ── Pins ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pin_of(properties: TableProperties, place: VariantPlace) -> str | None:
+    """The pin of a Variant. An exact match of the name wins over one that differs in case."""
+    pins = properties.pins
+    if place.name in pins:
+        return pins[place.name]
+    folded = place.name.casefold()
+    return next((text for name, text in pins.items() if name.casefold() == folded), None)
+
+
+def parse_pin(text: str) -> ShreddingSchema | None:
+    """The schema of a pin; None for `none`."""
+    return None if text == UNSHREDDED else ShreddingSchema.parse(text)
+
+
 def check_pins(schema: Struct, properties: TableProperties) -> None:
-    """Refuses pinned layouts of columns that are not Variants, and those that are not schemas.
+    """Refuses pins of columns that are not Variants, and pins that are not schemas.
 
     >>> check_pins(Struct(()), TableProperties({"shredlake.shredding.v": "none"}))
     Traceback (most recent call last):
@@ -78,66 +144,62 @@ def check_pins(schema: Struct, properties: TableProperties) -> None:
     shredlake.errors.InvalidSchema: shredlake.shredding.v: the table has no Variant 'v'; it has: none
     """
     places = [place.name for place in variant_places(schema)]
+    folded = {name.casefold() for name in places}
     for name, text in properties.pins.items():
-        if name not in places:
+        if name.casefold() not in folded:
             known = ", ".join(places) or "none"
             raise InvalidSchema(f"{PIN_PREFIX}{name}: the table has no Variant {name!r}; it has: {known}")
-        if text != "none":
-            try:
-                ShreddingSchema.parse(text)
-            except InvalidSchema as error:
-                raise InvalidSchema(f"{PIN_PREFIX}{name}: {error}") from None
+        try:
+            parse_pin(text)
+        except InvalidSchema as error:
+            raise InvalidSchema(f"{PIN_PREFIX}{name}: {error}") from None
 
 
-def choose(snapshot: Snapshot, given: Shredding, sample: pa.Table | None) -> dict[str, str]:
-    """DDL per Variant of the table, by physical name; Variants that are not shredded are absent.
+# ── The layout that the table has ───────────────────────────────────────────────────────────────────────
 
-    Without `delta.enableVariantShredding=true` nothing is shredded, whatever else is asked for.
+
+class _Previous:
+    """The layout of the newest file, looked up when it is first needed."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._found: Mapping[str, ShreddingSchema] | None = None
+
+    def of(self, place: VariantPlace) -> ShreddingSchema | None:
+        if self._found is None:
+            self._found = newest_layout(self._snapshot)
+        return self._found.get(place.physical)
+
+
+def newest_layout(snapshot: Snapshot) -> dict[str, ShreddingSchema]:
+    """How the table's newest file is shredded, by physical name; empty if no file records its layout.
+
+    Files of the commits after the checkpoint are newer than those in it, and come newest commit first.
+
+    >>> from shredlake.delta.example import example_table
+    >>> {name: str(schema) for name, schema in newest_layout(example_table("newest layout").snapshot).items()}
+    {'v': 'struct<a bigint>'}
     """
-    places = list(variant_places(snapshot.schema))
-    asked = given if isinstance(given, Mapping) else {}
-    unknown = sorted(set(asked) - {place.name for place in places})
-    if unknown:
-        known = ", ".join(place.name for place in places) or "none"
-        raise InvalidSchema(f"shredding is given for {unknown[0]!r}; the Variant columns are: {known}")
-    if not may_shred(snapshot):
-        return {}
-    chosen = {}
-    for place in places:
-        ddl = _layout(place, snapshot.settings.pins.get(place.name), asked, sample)
-        if ddl is not None:
-            chosen[place.physical] = ddl
-    return chosen
+    text = _first_tag(snapshot.files.recent.column("tags"))
+    if text is None and snapshot.files.parts:
+        files = snapshot.files.table(["modificationTime", "tags"])
+        newest_first = pc.sort_indices(files.column("modificationTime"), sort_keys=[("", "descending")])
+        text = _first_tag(files.column("tags").take(newest_first))
+    return {} if text is None else parse_layout_tag(text)
 
 
-def _layout(
-    place: VariantPlace,
-    pinned: str | None,
-    asked: Mapping[str, ShreddingSchema | str | None],
-    sample: pa.Table | None,
-) -> str | None:
-    if pinned is not None:
-        return None if pinned == "none" else str(ShreddingSchema.parse(pinned))
-    if place.name in asked and asked[place.name] != "infer":
-        wanted = asked[place.name]
-        return None if wanted is None else str(ShreddingSchema.parse(str(wanted)))
-    if sample is None:
-        return None
-    inferred = infer_schema(column_at(sample, place.steps))
-    return None if isinstance(inferred.root, Untyped) else str(inferred)
+def _first_tag(tags: pa.ChunkedArray) -> str | None:
+    layouts = pc.drop_null(pc.map_lookup(tags, pa.scalar(LAYOUT_TAG), "first"))
+    return layouts[0].as_py() if len(layouts) else None
 
 
-def column_at(table: pa.Table, steps: tuple[str, ...]) -> pa.ChunkedArray:
-    """The Variants at a place, out of their lists and maps."""
-    column = table.column(steps[0])
-    for step in steps[1:]:
-        if pa.types.is_struct(column.type):
-            column = pc.struct_field(column, [step])
-        elif pa.types.is_map(column.type):
-            part = 0 if step == "key" else 1
-            arrays = [(chunk.keys, chunk.items)[part] for chunk in column.chunks]
-            kind = column.type.key_type if part == 0 else column.type.item_type
-            column = pa.chunked_array(arrays, type=kind)
-        else:
-            column = pc.list_flatten(column)
-    return column
+def is_well_known(snapshot: Snapshot) -> bool:
+    """Whether a table holds so many rows that its layout is settled."""
+    if snapshot.files.parts:
+        return True  # old enough for a checkpoint
+    rows = 0
+    for text in snapshot.files.recent.column("stats"):
+        rows += json.loads(text.as_py() or "{}").get("numRecords") or 0
+        if rows >= WELL_KNOWN:
+            return True
+    return False

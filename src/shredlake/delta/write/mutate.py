@@ -22,7 +22,7 @@ from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, write_files
 from shredlake.delta.write.delete import delete_rows, write_changes
-from shredlake.delta.write.layout import Shredding, choose
+from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation, Reads, commit
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
@@ -31,6 +31,7 @@ from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
 from shredlake.parquet.given import given_tables
 from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.request import Shredding
 
 MAX_PLANS = 5
 
@@ -53,17 +54,19 @@ def write_rows(
 ) -> int:
     """Completes, checks and writes rows; `written` grows file by file. Returns how many rows."""
     constraints = Constraints.of(snapshot.schema, snapshot.properties)
-    layout: dict[str, str] | None = None
+    asked_for(snapshot, shredding)
+    layout: Layout | None = None
     rows = 0
     for table in tables_of(data, snapshot.schema):
         full = complete(table, snapshot.schema, snapshot.metadata.partition_columns, first_row=rows)
         constraints.enforce(full, rows)
         if check is not None:
             check(full, rows)
+        if full.num_rows == 0:
+            continue
         if layout is None:
-            layout = choose(snapshot, shredding, full)
-        if full.num_rows:
-            written.extend(write_files(file_spec(snapshot, layout, options), full))
+            layout = choose(snapshot, shredding, of_rows(full))
+        written.extend(write_files(file_spec(snapshot, layout, options), full))
         rows += full.num_rows
     return rows
 
@@ -72,7 +75,7 @@ def append(
     snapshot: Snapshot,
     data: Any,
     *,
-    shredding: Shredding = None,
+    shredding: Shredding = "infer",
     options: WriteOptions | None = None,
     transaction: tuple[str, int] | None = None,
 ) -> int:
@@ -107,7 +110,7 @@ def overwrite(
     *,
     where: str | Expr | None = None,
     by_partition: bool = False,
-    shredding: Shredding = None,
+    shredding: Shredding = "infer",
     options: WriteOptions | None = None,
 ) -> int:
     """Replaces all rows, those that `where` keeps, or the partitions that occur in the new rows."""
@@ -165,7 +168,7 @@ def _replaced_rows(
     if any(isinstance(action, ChangeFile) for action in written):
         # Change files must tell the whole story, the inserted rows too.
         for add in new:
-            written.extend(write_changes(snapshot, read_rows(snapshot, add), "insert", {}))
+            written.extend(write_changes(snapshot, add, read_rows(snapshot, add), "insert"))
     removed = [action for action in written if isinstance(action, Remove)]
     return removed, outcome.reads(snapshot, predicate)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.features import supports
 from shredlake.delta.schema.types import contains
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.collect import StatsPolicy
 from shredlake.delta.write.data_files import FileSpec
-from shredlake.delta.write.layout import may_shred, variant_places
-from shredlake.errors import CorruptLog, InvalidSchema
+from shredlake.delta.write.layout import may_shred
+from shredlake.errors import InvalidSchema
 from shredlake.parquet.write.writer import WriteOptions
 
 _LEVELLED = ("gzip", "brotli")
@@ -31,7 +31,7 @@ def file_spec(
         properties=dict(snapshot.properties),
         shredding={name: ddl for name, ddl in shredding.items() if name in places},
         may_shred=may_shred(snapshot),
-        stats=StatsPolicy.of(snapshot.settings, clustering_columns(snapshot)),
+        stats=StatsPolicy.of(snapshot.settings, snapshot.clustering_columns),
         variant_bounds=supports(snapshot.protocol, "variantShredding"),
         options=write_options(snapshot, options),
     )
@@ -44,20 +44,6 @@ def write_options(snapshot: Snapshot, options: WriteOptions | None) -> WriteOpti
     if codec is None:
         return given
     return replace(given, compression=codec, compression_level=3 if codec in _LEVELLED else None)
-
-
-def clustering_columns(snapshot: Snapshot) -> tuple[str, ...]:
-    """Logical names of the columns that a clustered table is clustered by."""
-    domain = snapshot.domains.get("delta.clustering")
-    if domain is None:
-        return ()
-    try:
-        columns = json.loads(domain.configuration)["clusteringColumns"]
-    except (ValueError, KeyError, TypeError):
-        raise CorruptLog(f"the domain delta.clustering can't be read: {domain.configuration!r}") from None
-    physical = [".".join(column) if isinstance(column, list) else column for column in columns]
-    logical = {item.physical_name: item.name for item in snapshot.schema.fields}
-    return tuple(logical.get(name, name) for name in physical)
 
 
 def check_writable_types(snapshot: Snapshot) -> None:

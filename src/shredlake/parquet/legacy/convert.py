@@ -22,8 +22,9 @@ from shredlake.parquet.legacy.columns import from_draft, to_draft
 from shredlake.parquet.legacy.types import draft_schema, draft_type, draft_types
 from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns
 from shredlake.parquet.read.stream import batches, parquet_file
-from shredlake.parquet.write.writer import FileFacts, ParquetWriter, Shredding, WriteOptions
+from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
 from shredlake.shredding.legacy import DraftNode, draft_node, todays_node
+from shredlake.shredding.request import Shredding
 from shredlake.shredding.schema import ShreddingSchema
 
 Progress: TypeAlias = Callable[[int, int], None]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,9 +34,8 @@ from shredlake.parquet.write.arrange import arrange, plan_shredding
 from shredlake.parquet.write.bounds import binary_leaves, without_bounds
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, Encodings, choose_encodings
 from shredlake.parquet.write.infer import infer_plan
+from shredlake.shredding.request import Shredding, by_column
 from shredlake.shredding.schema import ShreddingSchema
-
-Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | Literal["infer"] | None
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,12 @@ class ParquetWriter:
         self.options = options or WriteOptions()
         self._schema = schema = normal_schema(schema)
         self._shredding = shredding
-        self._plan = plan_shredding(schema, None if shredding == "infer" else shredding, variants)
+        asked = None
+        if shredding is not None and shredding != "infer":
+            asked = by_column(
+                shredding, [".".join(names) for names in plan_shredding(schema, None, variants)]
+            )
+        self._plan = plan_shredding(schema, asked, variants)
         self._metadata = dict(metadata or {})
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = self._written_bytes = 0

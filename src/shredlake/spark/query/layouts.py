@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from shredlake.caches import LruCache
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage, decode_path
-from shredlake.delta.write.data_files import LAYOUT_TAG
-from shredlake.delta.write.layout import variant_places
 from shredlake.jobs.engine import LocalEngine
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.variant_columns import ColumnLayout, Level, layout_json, parse_layout_json

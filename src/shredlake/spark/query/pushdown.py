@@ -22,9 +22,10 @@ import pyarrow as pa
 from shredlake.caches import LruCache
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.read.bind import resolve, rewrite
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
+from shredlake.delta.read.bind import rewrite
 from shredlake.delta.read.data_file import DataFile, Query, open_file
-from shredlake.delta.write.data_files import LAYOUT_TAG
+from shredlake.delta.schema.names import resolve
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
 from shredlake.parquet.read.open_file import OpenFile

@@ -28,10 +28,11 @@ from shredlake.caches import LruCache
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.read.bind import resolve, rewrite
+from shredlake.delta.read.bind import rewrite
 from shredlake.delta.read.data_file import DataFile, Query, partition_values
 from shredlake.delta.read.deletion_vectors import read_vector
 from shredlake.delta.read.scan import TableScan
+from shredlake.delta.schema.names import resolve
 from shredlake.delta.storage.storage import decode_path
 from shredlake.expr import (
     And,

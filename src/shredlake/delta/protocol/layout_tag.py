@@ -1,0 +1,30 @@
+"""The tag of an `add` action that records how the file's Variants are shredded.
+
+Readers of a table then know the layout of a file before they open it, and later writers keep to it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from shredlake.delta.protocol.actions import Add
+from shredlake.parquet.variant_columns import parse_layout_json
+from shredlake.shredding.schema import ShreddingSchema
+
+LAYOUT_TAG: Final = "shredlake.layout"
+
+
+def tagged_layout(add: Add) -> dict[str, ShreddingSchema] | None:
+    """Shredding schemas of a file by physical name; None if the file is not tagged, so from another writer.
+
+    >>> text = '{"v":{"shredding":"struct<a bigint>","residual":[]}}'
+    >>> str(tagged_layout(Add("f", 1, 1, {}, tags={LAYOUT_TAG: text}))["v"])
+    'struct<a bigint>'
+    """
+    text = (add.tags or {}).get(LAYOUT_TAG)
+    return None if text is None else parse_layout_tag(text)
+
+
+def parse_layout_tag(text: str) -> dict[str, ShreddingSchema]:
+    """The same from the text of the tag."""
+    return {name: column.schema for name, column in parse_layout_json(text).items()}
