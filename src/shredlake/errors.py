@@ -64,13 +64,23 @@ class MalformedVariant(ShredlakeError):
     """Bytes that are not a Variant.
 
     `offset` counts bytes from the start of the buffer named by `part` ("metadata" or "value");
-    `path` is where in the value the damage lies, as a normalised JSON path.
+    `path` is where in the value the damage lies, as a normalised JSON path; `rule` is the rule of `check`
+    that it breaks.
     """
 
-    def __init__(self, problem: str, *, part: str = "value", offset: int = 0, path: str = "$") -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        part: str = "value",
+        offset: int = 0,
+        path: str = "$",
+        rule: str = "malformed-value",
+    ) -> None:
         super().__init__(f"{problem} ({part} byte {offset}, at {path})")
         self.problem = problem
         self.part = part
+        self.rule = rule
         self.offset = offset
         self.path = path
 
@@ -142,7 +152,12 @@ class WrongType(ShredlakeError, TypeError):
 
 
 class InvalidSchema(ShredlakeError):
-    """A schema that can't exist."""
+    """A schema that can't exist; `path` is the node within a Variant, where one is to blame."""
+
+    def __init__(self, problem: str, *, path: str | None = None) -> None:
+        super().__init__(problem if path is None else f"{path}: {problem}")
+        self.problem = problem
+        self.path = path
 
 
 class ShreddingConflict(ShredlakeError):

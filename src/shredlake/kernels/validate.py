@@ -49,19 +49,30 @@ def validate(column: Column, *, threads: int | None = None) -> Violations:
     return pa.concat_tables(run(_violations, pieces(column, count), count))
 
 
-def _violations(first_row: int, piece: pa.StructArray) -> Violations:
+def malformed_rows(piece: pa.StructArray) -> dict[int, MalformedVariant]:
+    """The errors of the malformed rows of an unshredded column, by row.
+
+    >>> from shredlake.kernels import variant
+    >>> column = pa.array([{"metadata": b"\\x01\\x00\\x00", "value": b"\\x05\\xff"}], variant())
+    >>> malformed_rows(column)[0].problem
+    'the string is not UTF-8'
+    """
     # A metadata that is null is one of the violations: an empty one.
     metadata = pc.fill_null(as_binary(part(piece, "metadata")), b"")
     value, validity = as_binary(part(piece, "value")), validity_of(piece)
     rows = dispatch("validate").invalid_rows(metadata, value, validity)
-    errors = [_error(metadata, value, row) for row in rows]
+    return {row: _error(metadata, value, row) for row in rows}
+
+
+def _violations(first_row: int, piece: pa.StructArray) -> Violations:
+    errors = malformed_rows(piece)
     return pa.table(
         [
-            [first_row + row for row in rows],
-            [error.path for error in errors],
-            [error.part for error in errors],
-            [error.offset for error in errors],
-            [error.problem for error in errors],
+            [first_row + row for row in errors],
+            [error.path for error in errors.values()],
+            [error.part for error in errors.values()],
+            [error.offset for error in errors.values()],
+            [error.problem for error in errors.values()],
         ],
         schema=VIOLATIONS_SCHEMA,
     )

@@ -37,8 +37,9 @@ def validate(dictionary: Dictionary, walk: Walk) -> None:
 def _misplaced(before: str, after: str, walk: Walk) -> MalformedVariant:
     where = walk.parent_path().normalized()
     if before == after:
-        return MalformedVariant(f"two fields named {after!r}", offset=walk.container_start, path=where)
-    problem = f"the keys {before!r} and {after!r} are not in order"
-    if before.encode("utf-16-be") < after.encode("utf-16-be"):
+        problem = f"two fields named {after!r}"
+    else:
+        problem = f"the keys {before!r} and {after!r} are not in order"
+    if before != after and before.encode("utf-16-be") < after.encode("utf-16-be"):
         problem += ": they are in UTF-16 order, as Spark 4.3 sorts them, not in UTF-8 order"
-    return MalformedVariant(problem, offset=walk.container_start, path=where)
+    return MalformedVariant(problem, offset=walk.container_start, path=where, rule="key-order")

@@ -210,7 +210,7 @@ def _node_of(type_: pa.DataType, steps: Steps) -> Node:
         try:
             return Object(fields)
         except InvalidSchema as error:
-            raise InvalidSchema(f"{node_path(steps)}: {error}") from None
+            raise InvalidSchema(str(error), path=node_path(steps)) from None
     if is_list_like(type_):
         return Array(_node_of_group(type_.value_type, (*steps, ARRAY_ELEMENT)))
     return _scalar_of(type_, steps)
@@ -220,12 +220,14 @@ def _node_of_group(type_: pa.DataType, steps: Steps) -> Node:
     """The node of a field group or list element: a struct of `value`, `typed_value`, or both."""
     where = node_path(steps)
     if not pa.types.is_struct(type_):
-        raise InvalidSchema(f"{where}: expected a group of value and typed_value, found {type_}")
+        raise InvalidSchema(f"expected a group of value and typed_value, found {type_}", path=where)
     parts = {field.name: field.type for field in type_ if not field.name.startswith("_")}
     if not parts or not parts.keys() <= {"value", "typed_value"}:
-        raise InvalidSchema(f"{where}: expected a group of value and typed_value, found fields {list(parts)}")
+        raise InvalidSchema(
+            f"expected a group of value and typed_value, found fields {list(parts)}", path=where
+        )
     if "value" in parts and not is_binary_like(parts["value"]):
-        raise InvalidSchema(f"{where}: value must be binary, found {parts['value']}")
+        raise InvalidSchema(f"value must be binary, found {parts['value']}", path=where)
     return _node_of(parts["typed_value"], steps) if "typed_value" in parts else Untyped()
 
 
@@ -237,7 +239,7 @@ def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
         try:
             return decimal(type_.precision, type_.scale)
         except InvalidSchema as error:
-            raise InvalidSchema(f"{node_path(steps)}: {error}") from None
+            raise InvalidSchema(str(error), path=node_path(steps)) from None
     if pa.types.is_timestamp(type_) and type_.tz and type_.unit in ("us", "ns"):
         # Arrow keeps instants in UTC whatever the zone they are shown in.
         return Scalar(VariantType.TIMESTAMP if type_.unit == "us" else VariantType.TIMESTAMP_NANOS)
@@ -245,6 +247,7 @@ def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
         if spelling(type_):
             return Scalar(kind)
     raise InvalidSchema(
-        f"{node_path(steps)}: {type_} is not a type that a Variant can be shredded as; expected one of "
-        f"{', '.join(str(known) for known in SCALAR_TYPES.values())}, decimal128"
+        f"{type_} is not a type that a Variant can be shredded as; expected one of "
+        f"{', '.join(str(known) for known in SCALAR_TYPES.values())}, decimal128",
+        path=node_path(steps),
     )

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
+from shredlake.kernels.validate import malformed_rows
 from shredlake.parquet.entries import Place, groups_in, objects_and_arrays
-from shredlake.parquet.inspect.check_rows import malformed, path_with_indices
+from shredlake.parquet.inspect.check_rows import path_with_indices
 from shredlake.parquet.inspect.rules import Violation
 from shredlake.parquet.io.source import Source
 from shredlake.parquet.legacy.columns import variant_array
@@ -34,8 +35,7 @@ def draft_violations(
             try:
                 sound[names] = draft_schema(type_)
             except InvalidSchema as error:
-                where, _, found = str(error).partition(": ")
-                yield Violation("draft-layout", ".".join(names), where, found)
+                yield Violation("draft-layout", ".".join(names), error.path or "$", error.problem)
         if not sound:
             return
         for first_row, batch in batches(source, file, sorted({names[0] for names in sound}), BATCH_ROWS):
@@ -101,7 +101,7 @@ class _Check:
             except MalformedVariant as error:
                 yield self.breach("draft-malformed", level, index, error.problem)
         column = variant_array(pieces)
-        broken = malformed(column)
+        broken = malformed_rows(column)
         for position, problem in broken.items():
             yield self.breach("draft-malformed", level, indices[position], problem.problem, problem.path)
         is_object, is_array = objects_and_arrays(column.field("value"))

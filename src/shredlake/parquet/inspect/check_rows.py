@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import MalformedVariant
+from shredlake.kernels.validate import malformed_rows
 from shredlake.parquet.entries import Entries, Place, objects_and_arrays
 from shredlake.parquet.inspect.rules import Violation
 from shredlake.parquet.variant_columns import VariantColumn
@@ -138,10 +139,10 @@ class DataCheck:
 
     def residual(self, residual: Residual) -> Iterator[Violation]:
         """What can be wrong with the `value`s of a level, by themselves and beside `typed_value`."""
-        broken = malformed(residual.column)
+        broken = malformed_rows(residual.column)
         for position, error in broken.items():
             index = residual.indices[position].as_py()
-            yield self.breach(_rule_of(error), residual.entries, index, error.problem, error.path)
+            yield self.breach(error.rule, residual.entries, index, error.problem, error.path)
         beside = residual.typed
         match residual.entries.level.node:
             case Object(fields):
@@ -218,22 +219,6 @@ class DataCheck:
         depth = len(self.place.find(0)[1]) if len(self.variants) else 0
         path = path_with_indices(entries.level.steps, indices[depth:]) + below[1:]
         return Violation(rule, self.column.name, path, found, row, indices[:depth])
-
-
-def malformed(column: pa.StructArray) -> dict[int, MalformedVariant]:
-    """The Variants of a column that are not well-formed, by position."""
-    return {
-        found["row"]: MalformedVariant(
-            found["problem"], part=found["part"], offset=found["offset"], path=found["path"]
-        )
-        for found in kernels.validate(column).to_pylist()
-    }
-
-
-def _rule_of(error: MalformedVariant) -> str:
-    """Keys out of order have a rule of their own: it is the one mistake that some writers make."""
-    misplaced = error.problem.startswith(("the keys ", "two fields named "))
-    return "key-order" if misplaced else "malformed-value"
 
 
 @lru_cache(maxsize=4096)

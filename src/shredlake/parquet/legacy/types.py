@@ -89,18 +89,18 @@ def draft_schema(type_: pa.DataType, steps: Steps = ()) -> DraftNode:
     """
     where = node_path(steps)
     if not pa.types.is_struct(type_):
-        raise InvalidSchema(f"{where}: expected a group of the draft layout, found {type_}")
+        raise InvalidSchema(f"expected a group of the draft layout, found {type_}", path=where)
     parts = [field.name for field in type_ if not field.name.startswith("_")]
     for part in parts:
         if part not in PARTS:
             raise InvalidSchema(
-                f"{where}: unknown part {part!r} of the draft layout; known are {', '.join(PARTS)}"
+                f"unknown part {part!r} of the draft layout; known are {', '.join(PARTS)}", path=where
             )
     if len(parts) != len(set(parts)) or not parts:
-        raise InvalidSchema(f"{where}: expected parts of the draft layout, each once, found {parts}")
+        raise InvalidSchema(f"expected parts of the draft layout, each once, found {parts}", path=where)
     untyped = [part for part in UNTYPED_SPELLINGS if part in parts]
     if len(untyped) > 1 or not all(is_binary_like(type_.field(part).type) for part in untyped):
-        raise InvalidSchema(f"{where}: expected one binary untyped_value or variant_value, found {type_}")
+        raise InvalidSchema(f"expected one binary untyped_value or variant_value, found {type_}", path=where)
     return DraftNode(
         untyped=untyped[0] if untyped else None,
         object=_object_of(type_.field("object").type, steps) if "object" in parts else None,
@@ -112,26 +112,26 @@ def draft_schema(type_: pa.DataType, steps: Steps = ()) -> DraftNode:
 
 def _object_of(type_: pa.DataType, steps: Steps) -> dict[str, DraftNode]:
     if not pa.types.is_struct(type_) or not type_.num_fields:
-        raise InvalidSchema(f"{node_path(steps)}: object must be a group of fields, found {type_}")
+        raise InvalidSchema(f"object must be a group of fields, found {type_}", path=node_path(steps))
     return {field.name: draft_schema(field.type, (*steps, field.name)) for field in type_}
 
 
 def _array_of(type_: pa.DataType, steps: Steps) -> DraftNode:
     if not is_list_like(type_):
-        raise InvalidSchema(f"{node_path(steps)}: array must be a list, found {type_}")
+        raise InvalidSchema(f"array must be a list, found {type_}", path=node_path(steps))
     return draft_schema(type_.value_type, (*steps, ARRAY_ELEMENT))
 
 
 def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
     if pa.types.is_nested(type_):
         raise InvalidSchema(
-            f"{node_path(steps)}: typed_value must be a scalar in the draft layout, found {type_}"
+            f"typed_value must be a scalar in the draft layout, found {type_}", path=node_path(steps)
         )
     beside = pa.field("metadata", pa.binary())
     try:
         schema = shredding_schema(pa.struct([beside, pa.field("typed_value", type_)]))
     except InvalidSchema as error:
-        raise InvalidSchema(f"{node_path(steps)}{str(error).removeprefix('$')}") from None
+        raise InvalidSchema(error.problem, path=node_path(steps)) from None
     assert schema is not None
     assert isinstance(schema.root, Scalar)
     return schema.root
