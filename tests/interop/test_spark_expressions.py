@@ -13,6 +13,7 @@ import pytest
 
 from shredlake.expr import evaluate, parse_columns, to_sql
 from shredlake.kernels import from_json, shred
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.shredding import ShreddingSchema
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def test_expressions_mean_what_spark_says(table: pa.Table, session: Any, express
     answers = frame.selectExpr(*[f"{to_sql(tree)} AS c{n}" for n, tree in enumerate(trees)]).toArrow()
     different = []
     for number, (sql, tree) in enumerate(zip(expressions, trees, strict=True)):
-        ours, sparks = evaluate(tree, table, timezone=zone), answers.column(number)
+        ours, sparks = evaluate(tree, table, CastOptions(timezone=zone)), answers.column(number)
         if shown(ours) != shown(sparks):
             different.append((sql, shown(ours), shown(sparks)))
     assert different == []

@@ -37,6 +37,7 @@ from shredlake.expr import (
 )
 from shredlake.expr.coerce import common_type
 from shredlake.kernels import shredded_type
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant import Path
 
@@ -167,10 +168,10 @@ def constants(draw: st.DrawFn, name: str) -> Literal:
 
 
 def assert_sound(predicate: Expr, stats: Containers, tables: list[pa.Table], timezone: str) -> None:
-    keep = may_match(predicate, stats, timezone=timezone)
+    keep = may_match(predicate, stats, CastOptions(timezone=timezone))
     assert keep.null_count == 0
     for table, kept in zip(tables, keep.to_pylist(), strict=True):
-        matches = evaluate(predicate, table, timezone=timezone).to_pylist().count(True)
+        matches = evaluate(predicate, table, CastOptions(timezone=timezone)).to_pylist().count(True)
         assert kept or not matches
 
 

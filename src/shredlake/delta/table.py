@@ -27,6 +27,7 @@ from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation, c
 from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 
@@ -212,8 +213,7 @@ class Table:
             self.snapshot,
             columns,
             where,
-            strict=strict,
-            timezone=timezone,
+            options=CastOptions.of(strict=strict, timezone=timezone),
             threads=threads,
             checksums=checksums,
         )

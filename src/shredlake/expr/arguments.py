@@ -14,6 +14,7 @@ from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Expr, Projection
 from shredlake.expr.evaluate import matching
 from shredlake.expr.parse import parse_columns, parse_predicate
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 
 _OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET)
@@ -84,7 +85,7 @@ def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr |
     raise InvalidExpression(f'where is {article} {kind}, expected SQL text such as "v:a::int > 5"')
 
 
-def check_condition(condition: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> None:
+def check_condition(condition: Expr, schema: pa.Schema, options: CastOptions = DEFAULT) -> None:
     """Raise InvalidExpression unless the condition is boolean, or NULL, over rows of this schema.
 
     The condition is evaluated over an empty table, so the rules of evaluation decide its type.
@@ -95,4 +96,4 @@ def check_condition(condition: Expr, schema: pa.Schema, *, timezone: str = "UTC"
     ...
     shredlake.errors.InvalidExpression: price is a double, not a condition: compare it, as in price = ...
     """
-    matching(condition, schema.empty_table(), timezone=timezone)
+    matching(condition, schema.empty_table(), options)

@@ -2,7 +2,7 @@
 
 Integers stay integers of the wider type, except that `/` always divides as double; decimals add, subtract
 and multiply exactly; with a float or double the result is a double (a float for two floats). Overflow and
-division by zero, errors in Spark, give null here, and an error if strict.
+division by zero, errors in Spark, give null here, and an error if the options say so.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from shredlake.errors import CastError, InvalidExpression, UnsupportedExpression
 from shredlake.expr.ast import ArithmeticOp
 from shredlake.expr.coerce import is_decimal, is_numeric
 from shredlake.expr.types import DOUBLE, FLOAT, INT, INTEGRALS, STRING, VOID, DataType, from_arrow
+from shredlake.kernels.cast_options import CastOptions
 
 Operand = tuple[Any, DataType]
 
@@ -28,7 +29,7 @@ _INTEGRAL_DECIMAL = dict(zip(INTEGRALS, (3, 5, 10, 19), strict=True))
 
 
 def arithmetic(
-    op: ArithmeticOp, left: Operand, right: Operand, strict: bool, text: str
+    op: ArithmeticOp, left: Operand, right: Operand, options: CastOptions, text: str
 ) -> tuple[DataType, Any]:
     """Type and value of `left op right`; `text` is the expression, for messages."""
     kinds = [INT if kind == VOID else kind for _, kind in (left, right)]
@@ -39,18 +40,18 @@ def arithmetic(
         return _decimal_result(op, left, right, text)
     a, b = (_as(data, kind) for data, _ in (left, right))
     if op in ("/", "%"):
-        b = _without_zero(b, kind, strict, text)
+        b = _without_zero(b, kind, options, text)
         return kind, pc.divide(a, b) if op == "/" else _remainder(a, b, kind)
     if kind in (FLOAT, DOUBLE):
         return kind, _EXACT[op](a, b)
-    return kind, _integral(op, a, b, kind, strict, text)
+    return kind, _integral(op, a, b, kind, options, text)
 
 
-def negate(data: Any, kind: DataType, strict: bool, text: str) -> tuple[DataType, Any]:
+def negate(data: Any, kind: DataType, options: CastOptions, text: str) -> tuple[DataType, Any]:
     """Type and value of `-data`."""
     if kind in (FLOAT, DOUBLE):
         return kind, pc.negate(data)
-    return arithmetic("-", (pa.scalar(0, pa.int8()), INTEGRALS[0]), (data, kind), strict, text)
+    return arithmetic("-", (pa.scalar(0, pa.int8()), INTEGRALS[0]), (data, kind), options, text)
 
 
 def _result_type(op: ArithmeticOp, kinds: list[DataType]) -> DataType:
@@ -68,13 +69,13 @@ def _as(data: Any, kind: DataType) -> Any:
     return pc.cast(data, kind.arrow, safe=False)
 
 
-def _without_zero(divisor: Any, kind: DataType, strict: bool, text: str) -> Any:
+def _without_zero(divisor: Any, kind: DataType, options: CastOptions, text: str) -> Any:
     """The divisor with null for zero."""
     is_zero = pc.equal(divisor, pa.scalar(0, kind.arrow))
     if (
-        strict and pc.any(pc.cast(is_zero, pa.bool_())).as_py()
+        options.raises and pc.any(pc.cast(is_zero, pa.bool_())).as_py()
         if isinstance(is_zero, pa.Array)
-        else (strict and is_zero.as_py())
+        else (options.raises and is_zero.as_py())
     ):
         raise CastError(f"{text} divides by zero; evaluate without strict=True for null instead")
     return pc.if_else(is_zero, pa.scalar(None, kind.arrow), divisor)
@@ -100,11 +101,11 @@ def _float_remainder(a: float | None, b: float | None) -> float | None:
     return math.nan if math.isinf(a) else math.fmod(a, b)
 
 
-def _integral(op: str, a: Any, b: Any, kind: DataType, strict: bool, text: str) -> Any:
+def _integral(op: str, a: Any, b: Any, kind: DataType, options: CastOptions, text: str) -> Any:
     try:
         return _CHECKED[op](a, b)
     except pa.ArrowInvalid:
-        if strict:
+        if options.raises:
             raise CastError(
                 f"{text} overflows {kind}; evaluate without strict=True for null instead"
             ) from None

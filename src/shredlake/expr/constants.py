@@ -21,7 +21,7 @@ from shredlake.expr.types import (
     DataType,
     decimal,
 )
-from shredlake.kernels.cast_options import CastOptions
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.table import cast_scalar
 from shredlake.kernels.casts.targets import scalar_of
 from shredlake.variant.scalars import unscaled_and_scale
@@ -52,11 +52,11 @@ def number(text: str) -> Literal | None:
     return Literal(exact, decimal(precision, scale)) if precision <= MAX_PRECISION else None
 
 
-def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | None:
+def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT) -> Literal | None:
     """The constant cast to another type; None where it does not cast, or Python can't hold the result.
 
     >>> from shredlake.expr.types import DATE, STRING
-    >>> fold_cast(Literal("2024-02-29", STRING), DATE, "UTC").value
+    >>> fold_cast(Literal("2024-02-29", STRING), DATE).value
     datetime.date(2024, 2, 29)
     """
     if literal.value is None or literal.type == target:
@@ -65,7 +65,7 @@ def fold_cast(literal: Literal, target: DataType, timezone: str) -> Literal | No
     if source is None or wanted is None:
         return None
     raw = _to_raw(literal.value, source.type)
-    cast = cast_scalar(source.type, raw, wanted, CastOptions(timezone=timezone))
+    cast = cast_scalar(source.type, raw, wanted, options)
     try:
         return None if cast is None else Literal(_FROM_RAW.get(wanted.type, _decimal_or_same)(cast), target)
     except OverflowError:  # a date outside years 1 to 9999

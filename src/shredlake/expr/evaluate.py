@@ -41,9 +41,9 @@ from shredlake.expr.sql import spelled
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
 from shredlake.kernels.arrow.buffers import null_rows
 from shredlake.kernels.arrow.types import is_variant
-from shredlake.kernels.cast_options import ARROW, CastOptions, Dialect
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.columns import cast_column
-from shredlake.kernels.get import get
+from shredlake.kernels.get import get_path
 
 Data: TypeAlias = pa.Table | pa.RecordBatch
 
@@ -56,33 +56,28 @@ class Typed:
     type: DataType
 
 
-def evaluate(
-    expr: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC", dialect: Dialect = ARROW
-) -> pa.Array:
+def evaluate(expr: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.Array:
     """The expression's value in every row.
 
-    A cast that fails gives null, with `strict` a CastError; `variant_get` and `try_variant_get` say for
-    themselves which of the two they are. `timezone` is the session's, `dialect` that of the engine that
-    the values are for.
+    The options say whether a cast that fails gives null or a CastError; `variant_get` and `try_variant_get`
+    decide for themselves.
 
     >>> from shredlake.expr import parse_predicate
     >>> table = pa.table({"a": [1, None, 3]})
     >>> evaluate(parse_predicate("a > 2 or a is null"), table).to_pylist()
     [False, True, True]
     """
-    return _all_rows(_Evaluator(data, strict, timezone, dialect).value(expr).data, data)
+    return _all_rows(_Evaluator(data, options).value(expr).data, data)
 
 
-def matching(
-    condition: Expr, data: Data, *, strict: bool = False, timezone: str = "UTC", dialect: Dialect = ARROW
-) -> pa.BooleanArray:
+def matching(condition: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.BooleanArray:
     """Where a condition is true; never null. Whatever is not a condition is an InvalidExpression.
 
     >>> from shredlake.expr import parse_predicate
     >>> matching(parse_predicate("a > 2"), pa.table({"a": [1, None, 3]})).to_pylist()
     [False, False, True]
     """
-    return pc.fill_null(_all_rows(_Evaluator(data, strict, timezone, dialect).truth(condition), data), False)
+    return pc.fill_null(_all_rows(_Evaluator(data, options).truth(condition), data), False)
 
 
 def _all_rows(value: Any, data: Data) -> pa.Array:
@@ -123,11 +118,10 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
 
 
 class _Evaluator:
-    def __init__(self, data: Data, strict: bool, timezone: str, dialect: Dialect) -> None:
+    def __init__(self, data: Data, options: CastOptions) -> None:
         self.table = data
-        self.strict = strict
-        self.timezone = timezone
-        self.dialect = dialect
+        self.options = options
+        self.constants = CastOptions(timezone=options.timezone)
 
     def value(self, expr: Expr) -> Typed:
         match expr:
@@ -138,7 +132,7 @@ class _Evaluator:
             case Literal(value, kind):
                 return Typed(_scalar(value, kind), kind)
             case Cast(inner, kind, strict):
-                return self.cast(self.value(inner), kind, self.strict if strict is None else strict)
+                return self.cast(self.value(inner), kind, self.options.overridden_by(strict))
             case Compare() | In() if (shared := self.by_dictionary(expr)) is not None:
                 return Typed(shared, BOOLEAN)
             case Compare():
@@ -146,14 +140,14 @@ class _Evaluator:
             case In():
                 return Typed(self.membership(expr), BOOLEAN)
             case Like(inner, pattern, escape):
-                text = self.cast(self.scalar_value(inner), STRING, self.strict)
+                text = self.cast(self.scalar_value(inner), STRING, self.options)
                 return Typed(like_mask(text.data, pattern, escape), BOOLEAN)
             case IsNull(inner):
                 return Typed(_is_null(self.value(inner).data), BOOLEAN)
             case IsVariantNull(inner):
                 return Typed(self.variant_null(expr, self.value(inner)), BOOLEAN)
             case IsNan(inner):
-                number = self.cast(self.scalar_value(inner), DOUBLE, self.strict)
+                number = self.cast(self.scalar_value(inner), DOUBLE, self.options)
                 return Typed(pc.fill_null(pc.is_nan(number.data), False), BOOLEAN)
             case Not(inner):
                 return Typed(pc.invert(self.truth(inner)), BOOLEAN)
@@ -163,11 +157,11 @@ class _Evaluator:
                 return Typed(self.combine(pc.or_kleene, operands), BOOLEAN)
             case Arithmetic(op, left, right):
                 a, b = self.scalar_value(left), self.scalar_value(right)
-                kind, result = arithmetic(op, (a.data, a.type), (b.data, b.type), self.strict, spelled(expr))
+                kind, result = arithmetic(op, (a.data, a.type), (b.data, b.type), self.options, spelled(expr))
                 return Typed(result, kind)
             case Negate(inner):
                 operand = self.scalar_value(inner)
-                kind, result = negate(operand.data, operand.type, self.strict, spelled(expr))
+                kind, result = negate(operand.data, operand.type, self.options, spelled(expr))
                 return Typed(result, kind)
 
     # Columns and paths
@@ -195,9 +189,8 @@ class _Evaluator:
             raise InvalidExpression(
                 f"{ref.column} is a {from_arrow(column.type)} column: only a Variant has a path {ref.path}"
             )
-        strict = self.strict if ref.strict is None else ref.strict
         arrow = None if ref.type is None else ref.type.arrow
-        found = get(column, ref.path, arrow, strict=strict, timezone=self.timezone, dialect=self.dialect)
+        found = get_path(column, ref.path, arrow, self.options.overridden_by(ref.strict))
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         return Typed(found, ref.type or VARIANT)
 
@@ -212,35 +205,29 @@ class _Evaluator:
             )
         return value
 
-    def cast(self, value: Typed, kind: DataType, strict: bool) -> Typed:
+    def cast(self, value: Typed, kind: DataType, options: CastOptions) -> Typed:
         if value.type == kind:
             return value
         if isinstance(value.data, pa.Scalar) and depends_on_engine(value.type, kind):
-            return Typed(self.cast(Typed(pa.repeat(value.data, 1), value.type), kind, strict).data[0], kind)
+            return Typed(self.cast(Typed(pa.repeat(value.data, 1), value.type), kind, options).data[0], kind)
         if isinstance(value.data, pa.Scalar):
-            folded = fold_cast(Literal(value.data.as_py(), value.type), kind, self.timezone)
-            if folded is None and strict:
+            folded = fold_cast(Literal(value.data.as_py(), value.type), kind, self.constants)
+            if folded is None and options.raises:
                 raise CastError(f"{value.data.as_py()!r} ({value.type}) does not cast to {kind}")
             return Typed(_scalar(None if folded is None else folded.value, kind), kind)
         if value.type == VARIANT:
-            cast = get(
-                value.data, "$", kind.arrow, strict=strict, timezone=self.timezone, dialect=self.dialect
-            )
+            cast = get_path(value.data, "$", kind.arrow, options)
         elif pa.types.is_decimal(kind.arrow) and not pa.types.is_decimal128(kind.arrow):
             cast = value.data.cast(kind.arrow)
         else:
-            cast = cast_column(
-                value.data,
-                kind.arrow,
-                CastOptions.of(strict=strict, timezone=self.timezone, dialect=self.dialect),
-            )
+            cast = cast_column(value.data, kind.arrow, options)
         return Typed(cast, kind)
 
     def in_type(self, value: Typed, kind: DataType, expr: Expr) -> Any:
         """An operand in the type of its comparison; a constant that does not fit is the user's mistake."""
         if isinstance(value.data, pa.Scalar) and value.type != kind and value.data.is_valid:
-            return _scalar(_folded(value, kind, self.timezone, expr), kind)
-        return self.cast(value, kind, self.strict).data
+            return _scalar(_folded(value, kind, self.constants, expr), kind)
+        return self.cast(value, kind, self.options).data
 
     # Conditions
 
@@ -315,13 +302,13 @@ class _Evaluator:
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(array, pa.ChunkedArray) or array.dictionary.null_count:
             return None
-        found = _OfValues(Typed(array.dictionary, STRING), self.timezone).value(expr).data
+        found = _OfValues(Typed(array.dictionary, STRING), self.constants).value(expr).data
         return pc.take(found, array.indices)
 
     def variant_null(self, expr: Expr, value: Typed) -> Any:
         if value.type != VARIANT:
             raise InvalidExpression(f"{spelled(expr)}: {value.type} is not a Variant, use IS NULL")
-        whole = get(value.data, "$")
+        whole = get_path(value.data, "$", None)
         is_null_value = pc.fill_null(pc.equal(whole.field("value"), pa.scalar(b"\x00")), False)
         return pc.and_(pc.is_valid(whole), is_null_value)
 
@@ -329,8 +316,8 @@ class _Evaluator:
 class _OfValues(_Evaluator):
     """Evaluates over some values in place of a column."""
 
-    def __init__(self, values: Typed, timezone: str) -> None:
-        super().__init__(pa.table({"": values.data}), strict=False, timezone=timezone, dialect=ARROW)
+    def __init__(self, values: Typed, options: CastOptions) -> None:
+        super().__init__(pa.table({"": values.data}), options)
         self._values = values
 
     def column(self, name: str) -> Typed:
@@ -346,10 +333,10 @@ def _scalar(value: Any, kind: DataType) -> pa.Scalar:
     return pa.scalar(value, kind.arrow)
 
 
-def _folded(value: Typed, kind: DataType, timezone: str, expr: Expr) -> Any:
+def _folded(value: Typed, kind: DataType, options: CastOptions, expr: Expr) -> Any:
     if pa.types.is_decimal256(kind.arrow):
         return value.data.as_py()
-    folded = fold_cast(Literal(value.data.as_py(), value.type), kind, timezone)
+    folded = fold_cast(Literal(value.data.as_py(), value.type), kind, options)
     if folded is None:
         raise InvalidExpression(f"{spelled(expr)}: {value.data.as_py()!r} is not a valid {kind}")
     return folded.value

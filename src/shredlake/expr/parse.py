@@ -50,6 +50,7 @@ from shredlake.expr.types import (
     from_sqlglot,
     parse_type,
 )
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.variant.path import Path
 
 _SPARK: Final = Databricks()
@@ -420,7 +421,7 @@ class _Reader(SourceText):
                 return value
             return Get(value.column, value.path, target, strict if value.strict is None else value.strict)
         if isinstance(value, Literal) and not depends_on_engine(value.type, target):
-            folded = fold_cast(value, target, self.timezone)
+            folded = fold_cast(value, target, CastOptions(timezone=self.timezone))
             if folded is not None:
                 return folded
             if strict is None:

@@ -47,6 +47,7 @@ from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.like import ANY, pattern_parts
 from shredlake.expr.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, UUID, DataType
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 
 __all__ = ["Bounds", "StatsSource", "may_match"]
 
@@ -74,7 +75,7 @@ class StatsSource(Protocol):
         ...
 
 
-def may_match(predicate: Expr, stats: StatsSource, *, timezone: str = "UTC") -> pa.BooleanArray:
+def may_match(predicate: Expr, stats: StatsSource, options: CastOptions = DEFAULT) -> pa.BooleanArray:
     """True where a container must be read; never null.
 
     >>> class Files:
@@ -85,16 +86,16 @@ def may_match(predicate: Expr, stats: StatsSource, *, timezone: str = "UTC") -> 
     >>> may_match(parse_predicate("a > 50 and b + 1 < c"), Files()).to_pylist()
     [False, True]
     """
-    return _Pruner(stats, timezone).may_be(predicate, True)
+    return _Pruner(stats, options).may_be(predicate, True)
 
 
 class _Pruner:
     """`may_be(expr, truth)`: where some row may make the expression true (or, with False, false)."""
 
-    def __init__(self, stats: StatsSource, timezone: str) -> None:
+    def __init__(self, stats: StatsSource, options: CastOptions) -> None:
         self.stats = stats
-        self.timezone = timezone
-        self.utc = timezone == "UTC"
+        self.constants = CastOptions(timezone=options.timezone)
+        self.utc = options.timezone == "UTC"
         self.known: dict[Column | Get, Bounds | None] = {}
         self.images: dict[Expr, Image | None] = {}
 
@@ -138,7 +139,7 @@ class _Pruner:
         if any(depends_on_engine(literal.type, STRING) for literal in literals):
             return self.everywhere()  # its text, or decimal, may depend on the engine
         try:
-            value = evaluate(expr, pa.table({"row": [0]}), timezone=self.timezone)[0].as_py()
+            value = evaluate(expr, pa.table({"row": [0]}), self.constants)[0].as_py()
         except ShredlakeError:
             return self.everywhere()  # evaluation will tell the user
         return self.everywhere(value is truth)
@@ -217,7 +218,7 @@ class _Pruner:
         if kind is None or image is None:
             return None
         converted = cast_image(image, kind, self.utc)
-        folded = [_fold(literal, kind, self.timezone) for literal in literals]
+        folded = [_fold(literal, kind, self.constants) for literal in literals]
         known = [literal for literal in folded if literal is not None]
         if converted is None or len(known) < len(literals):
             return None
@@ -323,10 +324,10 @@ class _Pruner:
         return pc.and_(self.has_value(value), image.nan or self.everywhere(False))
 
 
-def _fold(literal: Literal, kind: DataType, timezone: str) -> Literal | None:
+def _fold(literal: Literal, kind: DataType, options: CastOptions) -> Literal | None:
     if pa.types.is_decimal256(kind.arrow):
         return literal
-    return fold_cast(literal, kind, timezone)
+    return fold_cast(literal, kind, options)
 
 
 def _successor(prefix: bytes) -> bytes:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from shredlake.kernels.cast_options import Dialect, spark_on
+from shredlake.kernels.cast_options import CastOptions, Dialect, spark_on
 from shredlake.spark.engine import is_connect
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ def set_meanwhile(spark: SparkSession, others: Mapping[str, str]) -> Iterator[No
                     spark.conf.unset(name)
                 else:
                     spark.conf.set(name, value)
+
+
+def session_options(spark: SparkSession, *, strict: bool = False) -> CastOptions:
+    """How a session casts: its time zone, and the dialect of Spark on its Java."""
+    timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+    return CastOptions.of(strict=strict, timezone=timezone, dialect=dialect_of(spark))
 
 
 @lru_cache(maxsize=4)

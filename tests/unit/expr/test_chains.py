@@ -10,6 +10,7 @@ import pytest
 import shredlake as sl
 from shredlake.errors import InvalidExpression
 from shredlake.expr import In, Not, Or, evaluate, parse_columns, parse_predicate
+from shredlake.kernels.cast_options import CastOptions
 
 TERMS = 10_000
 TABLE = pa.table({"id": [1, 2, None], "x": [1.5, 2.5, 3.5], "b": [True, False, None]})
@@ -126,4 +127,4 @@ def test_overflow_is_null_and_an_error_if_strict(width: pa.DataType, op: str) ->
     assert evaluate(column.expr, numbers).to_pylist() == found
     if found[0] is None:
         with pytest.raises(sl.CastError, match=r"i . .* overflows"):
-            evaluate(wide, numbers, strict=True)
+            evaluate(wide, numbers, CastOptions(on_error="raise"))

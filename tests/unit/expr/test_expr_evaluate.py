@@ -10,6 +10,7 @@ import pytest
 from shredlake.errors import CastError, InvalidExpression, UnsupportedExpression
 from shredlake.expr import evaluate, parse_columns, parse_predicate
 from shredlake.kernels import from_json, shred
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.shredding import ShreddingSchema
 
 DOCUMENTS = ['{"a": 1, "s": "abc"}', '{"a": "2", "s": null}', '{"a": "x"}', "null", None]
@@ -29,8 +30,8 @@ def table(request: pytest.FixtureRequest) -> pa.Table:
     return pa.table({"v": column, "n": numbers, "S": inner, "odd name": numbers, "a.b": numbers})
 
 
-def value(sql: str, table: pa.Table, **options: object) -> list[object]:
-    return evaluate(parse_columns([f"{sql} AS c"])[0].expr, table, **options).to_pylist()
+def value(sql: str, table: pa.Table, *, strict: bool = False) -> list[object]:
+    return evaluate(parse_columns([f"{sql} AS c"])[0].expr, table, CastOptions.of(strict=strict)).to_pylist()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from shredlake.expr import Bounds, Column, Get, may_match, parse_predicate
+from shredlake.kernels.cast_options import CastOptions
 
 Range = tuple[Any, Any, int | None, int | None]
 """Minimum, maximum, nulls, rows."""
@@ -43,7 +44,9 @@ class Stats:
 
 
 def kept(sql: str, stats: Stats, timezone: str = "UTC") -> list[bool]:
-    return may_match(parse_predicate(sql, timezone=timezone), stats, timezone=timezone).to_pylist()
+    return may_match(
+        parse_predicate(sql, timezone=timezone), stats, CastOptions(timezone=timezone)
+    ).to_pylist()
 
 
 INTS = Stats(pa.int64(), [(0, 9, 0, 10), (10, 19, 5, 10), (None, None, 10, 10), (None, None, None, 10)])

@@ -341,7 +341,7 @@ def test_deleted_rows_are_left_out(monkeypatch: pytest.MonkeyPatch, window: int,
     live = {file: lambda start, stop: pa.array([row % 3 > 0 for row in range(start, stop)])}
     for where, keep in ((None, range(5000)), ("id >= 1500 and id < 2500", range(1500, 2500))):
         predicate = None if where is None else parse_predicate(where)
-        plan = make_plan([file], None, predicate, views="variant", strict=False, timezone="UTC", live=live)
+        plan = make_plan([file], None, predicate, views="variant", live=live)
         expected = [row for row in keep if row % 3]
         assert Scan(plan).to_arrow()["id"].to_pylist() == expected
         assert Scan(plan).count() == len(expected)

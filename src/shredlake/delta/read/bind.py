@@ -28,6 +28,7 @@ from shredlake.expr import (
 )
 from shredlake.expr.arguments import check_condition, read_condition
 from shredlake.expr.types import VARIANT
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.variant.path import Path
 
 
@@ -79,17 +80,17 @@ def canonical(expr: Expr, schema: Struct) -> Expr:
     return rewrite(expr, change, lift)
 
 
-def condition(where: str | Expr | None, schema: Struct, *, timezone: str = "UTC") -> Expr | None:
+def condition(where: str | Expr | None, schema: Struct, options: CastOptions = DEFAULT) -> Expr | None:
     """A condition on rows of a table, in the table's words; refused unless it is boolean.
 
     >>> condition("ID > 5", Struct((Field("id", "long"),))).left
     Column(name='id')
     """
-    found = read_condition(where, timezone=timezone)
+    found = read_condition(where, timezone=options.timezone)
     if found is None:
         return None
     found = canonical(found, schema)
-    check_condition(found, pa.schema(list(arrow_type(schema))), timezone=timezone)
+    check_condition(found, pa.schema(list(arrow_type(schema))), options)
     return found
 
 

@@ -21,7 +21,7 @@ from shredlake.delta.schema.types import arrow_type, physical_type
 from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import decode_path
 from shredlake.expr import Column, Expr, Projection, join_name
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.ordered import OrderedRunner
@@ -40,10 +40,7 @@ class Query:
     projections: tuple[Projection, ...]
     predicate: Expr | None
     schema: pa.Schema
-    strict: bool = False
-    timezone: str = "UTC"
-    dialect: Dialect = ARROW
-    """That of the engine that the values are for."""
+    options: CastOptions = DEFAULT
 
     @cached_property
     def computed_types(self) -> list[pa.DataType | None]:
@@ -119,9 +116,7 @@ class DataFile:
             [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
             None if query.predicate is None else self.binding.expression(query.predicate),
             views="variant",
-            strict=query.strict,
-            timezone=query.timezone,
-            dialect=query.dialect,
+            options=query.options,
             live=self._live(),
             indexes=indexes,
             output_types=query.computed_types,

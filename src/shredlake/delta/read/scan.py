@@ -29,6 +29,7 @@ from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
 from shredlake.formatting import bytes_text, counted
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.read.ordered import OrderedRunner
 
 T = TypeVar("T")
@@ -113,8 +114,7 @@ class TableScan:
         columns: str | Sequence[str | Projection] | None,
         where: str | Expr | None,
         *,
-        strict: bool = False,
-        timezone: str = "UTC",
+        options: CastOptions = DEFAULT,
         threads: int | None = None,
         checked: bool = True,
         checksums: bool = True,
@@ -124,17 +124,16 @@ class TableScan:
         self.snapshot = snapshot
         self.threads = threads or pa.cpu_count()
         if checked or isinstance(where, str):
-            predicate = condition(where, snapshot.schema, timezone=timezone)
+            predicate = condition(where, snapshot.schema, options.overridden_by(False))
         else:
             found = read_condition(where)
             predicate = None if found is None else canonical(found, snapshot.schema)
-        projections = tuple(self._projections(columns, timezone))
+        projections = tuple(self._projections(columns, options))
         self.query = Query(
             projections=projections,
             predicate=predicate,
-            schema=self._output_schema(projections, timezone),
-            strict=strict,
-            timezone=timezone,
+            schema=self._output_schema(projections, options.overridden_by(False)),
+            options=options,
         )
 
     @property
@@ -143,30 +142,30 @@ class TableScan:
         return self.query.schema
 
     def _projections(
-        self, columns: str | Sequence[str | Projection] | None, timezone: str
+        self, columns: str | Sequence[str | Projection] | None, options: CastOptions
     ) -> Iterator[Projection]:
         if columns is None:
             for item in self.snapshot.schema.fields:
                 yield Projection(item.name, Column(join_name((item.name,))))
             return
-        for found in read_columns(columns, timezone=timezone):
+        for found in read_columns(columns, timezone=options.timezone):
             yield Projection(found.name, canonical(found.expr, self.snapshot.schema))
 
-    def _output_schema(self, projections: Sequence[Projection], timezone: str) -> pa.Schema:
+    def _output_schema(self, projections: Sequence[Projection], options: CastOptions) -> pa.Schema:
         empty = nullable_schema(self.snapshot.arrow_schema).empty_table()
         fields = []
         for projection in projections:
             if isinstance(projection.expr, Column):
                 kind = arrow_type(resolve(self.snapshot.schema, projection.expr.name)[-1].type)
             else:
-                kind = evaluate(projection.expr, empty, timezone=timezone).type
+                kind = evaluate(projection.expr, empty, options).type
             fields.append(pa.field(projection.name, kind))
         return pa.schema(fields)
 
     @cached_property
     def verdict(self) -> Verdict:
         """Which files must be read."""
-        return prune(self.snapshot, self.query.predicate, self.query.timezone)
+        return prune(self.snapshot, self.query.predicate, self.query.options)
 
     def files(self) -> pa.Table:
         """The files that the log can't rule out."""

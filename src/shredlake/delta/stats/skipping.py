@@ -32,6 +32,7 @@ from shredlake.expr import Column, Expr, Get, all_of, conjuncts, join_name, may_
 from shredlake.expr.prune import Bounds
 from shredlake.kernels import get
 from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.variant.path import Path
 
 # The type id of a primitive (the upper six bits of its first byte) to the type its bounds are read as.
@@ -367,7 +368,7 @@ def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np
     return found
 
 
-def prune(snapshot: Snapshot, predicate: Expr | None, timezone: str = "UTC") -> Verdict:
+def prune(snapshot: Snapshot, predicate: Expr | None, options: CastOptions = DEFAULT) -> Verdict:
     """The files that a predicate can't rule out. Names in it are as the schema spells them.
 
     >>> from shredlake.delta.example import example_table
@@ -386,10 +387,10 @@ def prune(snapshot: Snapshot, predicate: Expr | None, timezone: str = "UTC") -> 
     in_partitions = everything
     parts = conjuncts(predicate)
     for part in _together(part for part in parts if _only_partitions(part, snapshot)):
-        in_partitions = in_partitions & _judge(part, statistics, timezone)
+        in_partitions = in_partitions & _judge(part, statistics, options)
     keep = in_partitions
     for part in _together(part for part in parts if not _only_partitions(part, snapshot)):
-        keep = keep & _judge(part, statistics, timezone)
+        keep = keep & _judge(part, statistics, options)
     return Verdict(
         keep=keep,
         by_partition=int((alive & ~in_partitions).sum()),
@@ -408,12 +409,10 @@ def _together(parts: Iterable[Expr]) -> Iterator[Expr]:
             yield whole
 
 
-def _judge(part: Expr, statistics: FileStatistics, timezone: str) -> Mask:
+def _judge(part: Expr, statistics: FileStatistics, options: CastOptions) -> Mask:
     keep: Mask = np.ones(statistics.length, dtype=bool)
     for rank in range(max(statistics.ranks(part), 1)):
-        keep = keep & may_match(part, BoundsOfType(statistics, rank), timezone=timezone).to_numpy(
-            zero_copy_only=False
-        )
+        keep = keep & may_match(part, BoundsOfType(statistics, rank), options).to_numpy(zero_copy_only=False)
     return keep
 
 

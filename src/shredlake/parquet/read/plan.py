@@ -11,7 +11,7 @@ from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, name_parts
 from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.arrow.types import variant
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.nested import replace_variants
 from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.bind import Binder, Bound, Presence, Reference, View, Viewed, column_of, prunable
@@ -31,7 +31,7 @@ class Plan:
     tasks: tuple[Task, ...]
     schema: pa.Schema
     predicate: Expr | None
-    timezone: str
+    options: CastOptions
 
 
 def make_plan(
@@ -40,9 +40,7 @@ def make_plan(
     predicate: Expr | None,
     *,
     views: View | Mapping[str, View],
-    strict: bool,
-    timezone: str,
-    dialect: Dialect = ARROW,
+    options: CastOptions = DEFAULT,
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
     check: bool = False,
@@ -57,18 +55,19 @@ def make_plan(
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
     binder = Binder()
+    lenient = options.overridden_by(False)  # types are found without rows, where nothing fails
     conditions = binder.predicate(predicate)
     outputs = [binder.projection(each, _view(views, each.expr)) for each in projections]
     types = {reference: _type(reference, files) for reference in binder.slots}
     known_types = output_types or [None] * len(projections)
     schema = pa.schema(
         [
-            pa.field(each.name, known or _output_type(output, binder.slots, types, timezone))
+            pa.field(each.name, known or _output_type(output, binder.slots, types, lenient))
             for each, output, known in zip(projections, outputs, known_types, strict=True)
         ]
     )
     for condition in conditions if check else ():
-        matching(condition.expr, _empty(condition, binder.slots, types), timezone=timezone)
+        matching(condition.expr, _empty(condition, binder.slots, types), lenient)
     known = prunable([predicate] if predicate is not None else [])
     tasks = []
     for file in files:
@@ -77,11 +76,10 @@ def make_plan(
         task = Task(
             file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
             conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
-            strict=strict, timezone=timezone, dialect=dialect,
-            live=(live or {}).get(file), indexes=indexes,
+            options=options, live=(live or {}).get(file), indexes=indexes,
         )  # fmt: skip
         tasks.append(task)
-    return Plan(tuple(tasks), schema, predicate, timezone)
+    return Plan(tuple(tasks), schema, predicate, options)
 
 
 def _top_level(files: Iterable[OpenFile]) -> list[str]:
@@ -153,13 +151,16 @@ def _type_in(reference: Reference, file: OpenFile) -> pa.DataType | None:
 
 
 def _output_type(
-    output: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType], timezone: str
+    output: Bound,
+    slots: Mapping[Reference, str],
+    types: Mapping[Reference, pa.DataType],
+    options: CastOptions,
 ) -> pa.DataType:
     """The type of an output column, found by evaluating it over no rows."""
     empty = _empty(output, slots, types)
     if isinstance(output.expr, Column):
         return empty.column(0).type
-    return evaluate(output.expr, empty, timezone=timezone).type
+    return evaluate(output.expr, empty, options).type
 
 
 def _empty(bound: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType]) -> pa.Table:

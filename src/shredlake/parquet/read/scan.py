@@ -18,6 +18,7 @@ import pyarrow as pa
 from shredlake.errors import InvalidExpression
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.ast import Expr, Projection
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.io.source import Location, find_files
 from shredlake.parquet.read.bind import View
@@ -134,14 +135,14 @@ class Scan:
         groups = [group for group, rows in enumerate(file.chunks.row_counts) if rows]
         sizes = _growing(self._first_rows)
         if predicate is not None and groups:
-            kept = set(matching_row_groups(file, predicate, task.statistics, self._plan.timezone))
+            kept = set(matching_row_groups(file, predicate, task.statistics, self._plan.options))
             groups = [group for group in groups if group in kept]
             if groups:  # all page indexes at once: on an object store, one request
                 file.pages(groups, page_columns(file, groups[0], task.statistics))
         for group in groups:
             rows = Rows.all(file.chunks.row_counts[group])
             if predicate is not None:
-                rows = matching_rows(file, group, predicate, task.statistics, self._plan.timezone)
+                rows = matching_rows(file, group, predicate, task.statistics, self._plan.options)
             for window in _cut(task, group, rows, sizes) if rows.count else ():
                 if window.rows.count:
                     yield window
@@ -203,6 +204,7 @@ def scan_parquet(
     >>> scan.explain().row_groups_read, scan.explain().row_groups_total
     (1, 10)
     """
+    options = CastOptions.of(strict=strict, timezone=timezone)
     projections = None if columns is None else read_columns(columns, timezone=timezone)
     predicate = read_condition(where, timezone=timezone)
     asked = variants.values() if isinstance(variants, Mapping) else [variants]
@@ -219,9 +221,7 @@ def scan_parquet(
         files = list(in_order(opening, max(threads or pa.cpu_count(), OPENING_THREADS)))
         for file in files:
             file.close()  # many files may be many descriptors; each opens again when its turn comes
-    plan = make_plan(
-        files, projections, predicate, views=variants, strict=strict, timezone=timezone, check=True
-    )
+    plan = make_plan(files, projections, predicate, views=variants, options=options, check=True)
     return Scan(plan, batch_size=batch_size, threads=threads)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from shredlake.expr.ast import Column, Expr, Get
 from shredlake.expr.prune import may_match
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.format.row_ranges import Rows, merge_ranges
 from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.open_file import OpenFile
@@ -20,14 +21,18 @@ from shredlake.parquet.read.statistics import (
 Accesses = Mapping[Column | Get, Access | None]
 
 
-def matching_row_groups(file: OpenFile, predicate: Expr, accesses: Accesses, timezone: str) -> list[int]:
+def matching_row_groups(
+    file: OpenFile, predicate: Expr, accesses: Accesses, options: CastOptions
+) -> list[int]:
     """The row groups that can hold a match, by the footer."""
     statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
-    keep = may_match(predicate, statistics, timezone=timezone)
+    keep = may_match(predicate, statistics, options)
     return [group for group, kept in enumerate(keep.to_pylist()) if kept]
 
 
-def matching_rows(file: OpenFile, group: int, predicate: Expr, accesses: Accesses, timezone: str) -> Rows:
+def matching_rows(
+    file: OpenFile, group: int, predicate: Expr, accesses: Accesses, options: CastOptions
+) -> Rows:
     """The rows of a row group that can hold a match, by the page index; all where there is none."""
     row_count = file.chunks.row_counts[group]
     columns = page_columns(file, group, accesses)
@@ -39,7 +44,7 @@ def matching_rows(file: OpenFile, group: int, predicate: Expr, accesses: Accesse
     statistics = page_statistics(
         segments, pages, _whole(file, group, accesses), file.chunks.ordered_by_type, file.types, accesses
     )
-    keep = may_match(predicate, statistics, timezone=timezone)
+    keep = may_match(predicate, statistics, options)
     return Rows(
         merge_ranges(segment for segment, kept in zip(segments, keep.to_pylist(), strict=True) if kept)
     )

@@ -17,7 +17,8 @@ from shredlake.errors import InvalidFile, ShredlakeError
 from shredlake.expr.ast import Cast, Column, Get, walk
 from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.arrow.buffers import null_rows
-from shredlake.kernels.cast_options import ARROW, Dialect
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
+from shredlake.kernels.get import get_path
 from shredlake.parquet.format.row_ranges import Rows
 from shredlake.parquet.nested import Names, replace_variants
 from shredlake.parquet.read.access import Access
@@ -54,14 +55,16 @@ class Task:
     conditions: Sequence[Bound]
     outputs: Sequence[Bound]
     schema: pa.Schema
-    strict: bool
-    timezone: str
-    dialect: Dialect = ARROW
-    """That of the engine that the values are for."""
+    options: CastOptions = DEFAULT
     live: Live | None = None
     """Which rows of the file still count; None for all."""
     indexes: bool = False
     """Whether texts may come out as indexes into a dictionary, where the file has them so."""
+
+    @property
+    def reject_conflicts(self) -> bool:
+        """Whether a Variant whose `value` and `typed_value` contradict each other is an error."""
+        return self.options.raises
 
     def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
         """The leaves that references read in a row group."""
@@ -116,7 +119,9 @@ class Window:
     def _can_wait(self, later: Sequence[Bound]) -> bool:
         """Whether the rows that failed may take part in later conditions: these must not raise errors."""
         nodes = [node for bound in later for node in (*bound.references, *walk(bound.expr))]
-        strict = self.task.strict or any(isinstance(node, Get | Cast) and node.strict for node in nodes)
+        strict = self.task.options.raises or any(
+            isinstance(node, Get | Cast) and node.strict for node in nodes
+        )
         return bool(later) and not strict
 
     def batch(self) -> pa.RecordBatch:
@@ -139,13 +144,12 @@ class Window:
         table, task = self._slots(bound), self.task
         if isinstance(bound.expr, Column):
             return table.column(0)
-        return evaluate(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
+        return evaluate(bound.expr, table, task.options)
 
     def matching(self, bound: Bound) -> pa.BooleanArray:
         """Where a condition is true."""
         table, task = self._slots(bound), self.task
-        mask = matching(bound.expr, table, strict=task.strict, timezone=task.timezone, dialect=task.dialect)
-        return _one_array(mask)
+        return _one_array(matching(bound.expr, table, task.options))
 
     def _slots(self, bound: Bound) -> pa.Table:
         """What an expression reads, of every row."""
@@ -222,7 +226,7 @@ class Window:
         columns = self.task.file.columns
 
         def convert(column: pa.Array, place: Names) -> pa.Array:
-            whole = kernels.unshred(self._in_current_layout(column, place), strict=self.task.strict)
+            whole = kernels.unshred(self._in_current_layout(column, place), strict=self.task.reject_conflicts)
             return kernels.to_json(whole) if view == "json" else whole
 
         node = columns.schema.find(access.place)
@@ -240,16 +244,15 @@ class Window:
                 typed = typed.field(name)
             if typed.type == type_:
                 return typed
-        strict = self.task.strict if reference.strict is None else reference.strict
+        options = self.task.options.overridden_by(reference.strict)
         target = None if reference.type is None else reference.type.arrow
         narrow = _with_metadata(self._in_current_layout(found, access.place))
-        timezone, dialect = self.task.timezone, self.task.dialect
-        return kernels.get(narrow, reference.path, target, strict=strict, timezone=timezone, dialect=dialect)
+        return get_path(narrow, reference.path, target, options)
 
     def _in_current_layout(self, column: pa.Array, place: Names) -> pa.Array:
         """A Variant column in today's layout, whichever the file has."""
         draft = place in self.task.file.columns.drafts
-        return to_current_layout(column, strict=self.task.strict) if draft else column
+        return to_current_layout(column, strict=self.task.reject_conflicts) if draft else column
 
     def _found(self, place: Names) -> pa.Array:
         """A column, or a field of structs; null where a struct around it is."""

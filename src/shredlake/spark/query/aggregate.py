@@ -89,7 +89,7 @@ class Aggregated:
                 final.append(F.count_distinct(DISTINCT).alias(DISTINCT))
             return _parts(scan, grouping).groupBy(*grouping.key_names).agg(*final)
 
-        key = ("parts", grouping, *scan.identity, scan.local.query.predicate, scan.timezone)
+        key = ("parts", grouping, *scan.identity, scan.local.query.predicate, scan.options.timezone)
         return remembered(scan.spark, key, make)
 
 

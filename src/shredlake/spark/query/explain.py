@@ -141,7 +141,7 @@ def _cost(scan: SparkScan, add: Add) -> FileCost:
         def matching(part: Expr) -> list[int]:
             bound = data.binding.expression(part)
             accesses = {ref: file.columns.access(ref) for ref in references(bound)}
-            return matching_row_groups(file, bound, accesses, scan.timezone)
+            return matching_row_groups(file, bound, accesses, scan.options)
 
         ruled_out: tuple[int, ...] = ()
         if predicate is not None:
@@ -193,7 +193,7 @@ def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float
     predicate = scan.local.query.predicate
     statistics = FileStatistics.of(scan.snapshot)
     for number, part in enumerate(conjuncts(predicate) if predicate is not None else ()):
-        verdict = prune(scan.snapshot, part, scan.timezone)
+        verdict = prune(scan.snapshot, part, scan.options)
         pruned = verdict.by_partition + verdict.by_statistics
         groups = round(sum(cost.ruled_out[number] for cost in costs) * scale)
         text = f"{spelled(part)} rules out {pruned:,} of {files:,} files"

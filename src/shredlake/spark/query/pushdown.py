@@ -194,7 +194,6 @@ def for_spark(scan: SparkScan) -> Query:
     query = scan.local.query
     return replace(
         query,
-        dialect=scan.dialect,
         projections=tuple(Projection(one.name, rewrite(one.expr, lenient)) for one in query.projections),
         predicate=None if query.predicate is None else rewrite(query.predicate, lenient),
     )

@@ -53,7 +53,7 @@ from shredlake.expr import (
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.types import BOOLEAN
 from shredlake.jobs.packing import pack
-from shredlake.kernels import get
+from shredlake.kernels.get import get_path
 from shredlake.spark.arrow import SCHEMA_NAMES, from_tasks, spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined, constant
 from shredlake.spark.query.cache import parquet_files
@@ -67,7 +67,7 @@ from shredlake.spark.query.path_columns import (
     read_schema,
     serve,
 )
-from shredlake.spark.settings import dialect_of
+from shredlake.spark.settings import session_options
 from shredlake.spark.worker import settle_in
 from shredlake.variant.path import Path
 
@@ -126,11 +126,9 @@ class SparkScan:
         self.spark = spark
         self.prune_only = prune_only
         self.native = native
-        self.timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-        self.dialect = dialect_of(spark)
-        self.local = TableScan(snapshot, columns, where, strict=strict, timezone=self.timezone, checked=False)
+        self.options = session_options(spark, strict=strict)
+        self.local = TableScan(snapshot, columns, where, options=self.options, checked=False)
         self.snapshot = snapshot
-        self.strict = strict
 
     @cached_property
     def references(self) -> dict[Column | Get, str]:
@@ -154,22 +152,26 @@ class SparkScan:
         """
         found: dict[Get, str] = {}
         for ref, name in self.references.items():
-            if isinstance(ref, Get) and ref.type is not None and _effective(ref.strict, self.strict):
+            if isinstance(ref, Get) and ref.type is not None and self._must_cast(ref):
                 found[ref] = f"failed_{name}"
         return found
+
+    def _must_cast(self, ref: Get) -> bool:
+        """Whether a value on the path that does not cast is an error."""
+        return self.options.overridden_by(ref.strict).raises
 
     @cached_property
     def identity(self) -> tuple[Hashable, ...]:
         """What decides which files are read, and how: the same for a query that asks for the same again."""
         kept = hashlib.blake2b(self.local.verdict.keep.tobytes()).digest()
         asked = tuple(self.references)
-        return self.snapshot.storage, self.snapshot.segment, kept, asked, self.strict, self.native
+        return self.snapshot.storage, self.snapshot.segment, kept, asked, self.options.raises, self.native
 
     @property
     def frame_identity(self) -> tuple[Hashable, ...]:
         """The same of the frame: the predicate counts only where the reading of files depends on it."""
         matters = any(group.worker or self._implied(group) is not None for group in self.groups)
-        return *self.identity, self.local.query.predicate if matters else None, self.timezone
+        return *self.identity, self.local.query.predicate if matters else None, self.options.timezone
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -186,7 +188,7 @@ class SparkScan:
             for ref in self.references:
                 if isinstance(ref, Get):
                     physical = self._physical(ref.column)
-                    asked = replace(ref, strict=_effective(ref.strict, self.strict))
+                    asked = replace(ref, strict=self._must_cast(ref))
                     served[ref] = serve(asked, physical, layout.get(physical))
             worker = next((one.reason for one in served.values() if one.service is Service.WORKER), "")
             worker = worker or self._needs_worker(add)
@@ -415,7 +417,7 @@ class SparkScan:
             physical: f"v{n}" for n, physical in enumerate(dict.fromkeys(p for p, _ in asked.values()))
         }
         inputs = [at(name_parts(physical)).alias(name) for physical, name in variants.items()]
-        order, timezone, dialect = self._row_type.names, self.timezone, self.dialect
+        order, options = self._row_type.names, self.options.overridden_by(False)
 
         def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             settle_in()
@@ -424,7 +426,7 @@ class SparkScan:
                 for name, (physical, ref) in asked.items():
                     assert ref.type is not None
                     column = batch.column(variants[physical])
-                    made[name] = get(column, ref.path, ref.type.arrow, timezone=timezone, dialect=dialect)
+                    made[name] = get_path(column, ref.path, ref.type.arrow, options)
                 for failed, name in failing.items():
                     physical, ref = asked[name]
                     made[failed] = does_not_cast(batch.column(variants[physical]), ref.path, made[name])
@@ -444,11 +446,12 @@ class SparkScan:
         if not projections:  # rows are counted even without columns
             projections = (Projection("row", Literal(True, BOOLEAN)),)
             row_type = StructType([StructField("row", BooleanType())])
-        kinds = TableScan(snapshot, projections, None, timezone=self.timezone).schema
+        options = self.options.overridden_by(False)
+        kinds = TableScan(snapshot, projections, None, options=options).schema
         predicate = self.local.query.predicate
         if predicate is not None:
             predicate = None if self.strict_paths else rewrite(predicate, lenient)
-        query = Query(projections, predicate, kinds, timezone=self.timezone, dialect=self.dialect)
+        query = Query(projections, predicate, kinds, options)
 
         def rows_of(adds: Sequence[Add]) -> Iterator[pa.RecordBatch]:
             for add in adds:
@@ -506,7 +509,7 @@ def is_hidden(add: Add) -> bool:
 
 def does_not_cast(column: pa.Array, path: Path, cast: pa.Array) -> pa.Array:
     """Where there is a value, not the Variant null, and yet its cast is null."""
-    there = get(column, path)
+    there = get_path(column, path, None)
     value = pc.binary_length(there.field("value"))
     is_null = pc.and_(pc.equal(value, 1), pc.equal(pc.binary_slice(there.field("value"), 0, 1), b"\x00"))
     present = pc.and_(there.is_valid(), pc.invert(pc.fill_null(is_null, False)))
@@ -520,11 +523,6 @@ def _problem(ref: Get) -> str:
         f"{ref.column}:{path}::{ref.type}: a value does not cast to {ref.type}. To get NULL for it, use "
         f"try_variant_get({ref.column}, {str(ref.path)!r}, '{ref.type}') in sql, or read without strict"
     )
-
-
-def _effective(own: bool | None, default: bool) -> bool:
-    """What a path says of itself counts more than what the query says."""
-    return default if own is None else own
 
 
 def lenient(ref: Column | Get) -> Column | Get:

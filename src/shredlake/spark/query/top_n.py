@@ -160,7 +160,7 @@ class Top:
         schema = scan.local.schema
         columns = dict(zip(schema.names, map(from_arrow, schema.types), strict=True))
         query = scan.local.query
-        key = ("top", order, *scan.identity, query.projections, query.predicate, scan.timezone)
+        key = ("top", order, *scan.identity, query.projections, query.predicate, scan.options.timezone)
         found = remembered(scan.spark, key, lambda: parts(scan, columns, order.rows_of))
         return grafted(found, self.sources, self.node.named(), self.above)
 
