@@ -3,31 +3,31 @@
 ```
 ShredlakeError
 ├── MalformedVariant        bytes that are not a Variant: offset and path
-├── InvalidJson             text that is not JSON we take: row, line, column, position
+├── InvalidJson             text that is not JSON, or that a Variant can't hold: row, line, column, position
 ├── InvalidPath             a path that can't be parsed: points at the character
 ├── InvalidValue            a Python object that a Variant can't hold: names the path (also a ValueError)
-├── NoSuchElement           v["key"] or v[0] that is not there (also a KeyError and an IndexError)
-├── WrongType               an object asked for what only an array has, and the like (also a TypeError)
+├── NoSuchElement           v["key"] or v[0] does not exist (also a KeyError and an IndexError)
+├── WrongType               an operation that the value's type does not support (also a TypeError)
 ├── InvalidSchema           a shredding schema, or a table schema, that can't exist: names the node
 ├── ShreddingConflict       typed_value and value contradict each other: row and path
-├── CastError               strict reading met a value that does not cast: row, path, value, type
+├── CastError               a value that does not cast, in strict mode: row, path, value, type
 ├── InvalidExpression       an expression that can't be parsed or has the wrong types
 │   └── UnsupportedExpression   valid Spark SQL that only Spark can evaluate
 ├── InvalidFile             a Parquet file that can't be read: names the file and what is wrong
-├── ReadFailed              the disk or the store failed while a file was read: the file may be whole
+├── ReadFailed              the disk or the store failed during a read; the file may be intact
 ├── TableError              a Delta table that can't be read or written
-│   ├── NotATable           no log at the address
-│   ├── TableExists         create() met a table
-│   ├── VersionNotFound     time travel to a version that is not there
+│   ├── NotATable           no Delta log at the address
+│   ├── TableExists         create() found an existing table
+│   ├── VersionNotFound     time travel to a version that does not exist
 │   ├── CorruptLog          a log that contradicts itself
-│   ├── UnsupportedFeature  a protocol feature we do not know: names it
-│   ├── FileMissing         a file of the table is not there (also a FileNotFoundError)
-│   ├── StoreRefused        the store said no: no permission, a bad option; nothing was changed
-│   ├── CommitConflict      another writer got there first and the two can't both stand
-│   ├── CommitUncertain     the store failed while a commit was under way: it may be in the log or not
+│   ├── UnsupportedFeature  an unknown protocol feature: names it
+│   ├── FileMissing         a file of the table does not exist (also a FileNotFoundError)
+│   ├── StoreRefused        the store refused: no permission, a bad option; nothing was changed
+│   ├── CommitConflict      another writer committed first, and the two commits conflict
+│   ├── CommitUncertain     the store failed during a commit, which may or may not be in the log
 │   └── ConstraintViolation a row breaks NOT NULL, a CHECK or an invariant: names it, shows the row
-└── PipelineError           a Spark or local job that can't go on
-    ├── NotJson             a source without one document that is JSON: says what it may be
+└── PipelineError           a Spark or local job that can't continue
+    ├── NotJson             a source without any JSON document: says what it may be
     ├── TooManyRejects      more bad rows than max_rejects allows
     ├── MissingDependency   no Java, no Spark, or too old: says what to install
     └── VerificationFailed  counts or checksums differ; nothing was committed
@@ -43,10 +43,10 @@ class ShredlakeError(Exception):
     """The root of all errors raised by shredlake."""
 
     place = ""
-    """Where it happened, as far as whoever raised it could not know: file, row group, column."""
+    """Places added by callers: file, row group, column."""
 
     def at(self, place: str) -> None:
-        """Lets the message start with a place.
+        """Add a place to the start of the message.
 
         >>> error = ShredlakeError("the value is cut short")
         >>> error.at("f.parquet, row group 0")
@@ -89,7 +89,7 @@ class MalformedVariant(ShredlakeError):
 
 
 def _malformed(problem: str, part: str, offset: int, path: str) -> MalformedVariant:
-    """Rebuilds the error on the other side of a process boundary (Spark workers raise it)."""
+    """Rebuild the error after pickling (Spark workers raise it)."""
     return MalformedVariant(problem, part=part, offset=offset, path=path)
 
 
@@ -148,7 +148,7 @@ class NoSuchElement(ShredlakeError, KeyError, IndexError):
 
 
 class WrongType(ShredlakeError, TypeError):
-    """A value asked for what its type does not have."""
+    """An operation that the value's type does not support."""
 
 
 class InvalidSchema(ShredlakeError):
@@ -181,7 +181,7 @@ class InvalidFile(ShredlakeError):
 
 
 class ReadFailed(ShredlakeError):
-    """The disk or the object store failed while a file was read; the file itself may be whole."""
+    """The disk or the object store failed during a read; the file itself may be intact."""
 
 
 class TableError(ShredlakeError):
@@ -193,11 +193,11 @@ class NotATable(TableError):
 
 
 class TableExists(TableError):
-    """There is a table here already."""
+    """A table already exists at this address."""
 
 
 class VersionNotFound(TableError):
-    """The table has no such version, or no longer."""
+    """The version does not exist, or no longer exists."""
 
 
 class CorruptLog(TableError):
@@ -205,23 +205,23 @@ class CorruptLog(TableError):
 
 
 class UnsupportedFeature(TableError):
-    """The table's protocol asks for a feature that shredlake does not have."""
+    """The table's protocol requires a feature that shredlake does not support."""
 
 
 class FileMissing(TableError, FileNotFoundError):
-    """A file of the table, or of its log, is not there."""
+    """A file of the table or of its log does not exist."""
 
 
 class StoreRefused(TableError):
-    """The store refused: no permission, an unknown option. It is certain that nothing was changed."""
+    """The store refused the request (no permission, an unknown option). Nothing was changed."""
 
 
 class CommitConflict(TableError):
-    """Another writer committed something that this commit can't stand beside."""
+    """Another writer's commit conflicts with this one."""
 
 
 class CommitUncertain(TableError):
-    """The store failed while a commit was under way: it may stand or not, so look before trying again."""
+    """The store failed during a commit, which may or may not have succeeded. Check before retrying."""
 
 
 class ConstraintViolation(TableError):
@@ -229,7 +229,7 @@ class ConstraintViolation(TableError):
 
 
 class PipelineError(ShredlakeError):
-    """A job that can't go on."""
+    """A job that can't continue."""
 
 
 class TooManyRejects(PipelineError):
@@ -241,8 +241,8 @@ class NotJson(PipelineError):
 
 
 class MissingDependency(PipelineError):
-    """Something that the job needs is not installed, or too old."""
+    """A dependency of the job is missing or too old."""
 
 
 class VerificationFailed(PipelineError):
-    """Row counts or checksums differ from what they must be; nothing was committed."""
+    """Row counts or checksums differ from the expected ones; nothing was committed."""

@@ -1,4 +1,4 @@
-"""+ - * / % as Spark computes them.
+"""Computes + - * / % as Spark does.
 
 Integers stay integers of the wider type, except that `/` always divides as double; decimals add, subtract
 and multiply exactly; with a float or double the result is a double (a float for two floats). Overflow and
@@ -82,7 +82,7 @@ def _without_zero(divisor: Any, kind: DataType, options: CastOptions, text: str)
 
 
 def _remainder(a: Any, b: Any, kind: DataType) -> Any:
-    """What is left of a, with the sign of a."""
+    """Return the remainder, with the sign of the dividend."""
     if kind in (FLOAT, DOUBLE):
         if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
             return pa.scalar(_float_remainder(a.as_py(), b.as_py()), kind.arrow)

@@ -1,4 +1,4 @@
-"""Expressions as frozen trees: what the parser makes, what pruning and evaluation walk.
+"""Expressions as frozen trees: the parser makes them, pruning and evaluation walk them.
 
 Sugar is gone by the time a tree exists: BETWEEN is two comparisons, NOT IN and IS NOT NULL are `Not` of the
 plain form. A path into a Variant, with its cast, is one node (`Get`), because a scan serves it as one column.
@@ -36,7 +36,7 @@ class Get:
     """A path into a Variant column, cast to `type` (None: stays a Variant).
 
     `strict` says what a value that does not cast does: True raises (`variant_get`), False gives null
-    (`try_variant_get`), None leaves it to whoever evaluates (`v:a::int`).
+    (`try_variant_get`), None leaves it to the evaluation (`v:a::int`).
     """
 
     column: str
@@ -55,7 +55,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Cast:
-    """A cast of something that is no path; `strict` as in `Get`."""
+    """A cast of anything but a path; `strict` as in `Get`."""
 
     value: Expr
     type: DataType
@@ -187,7 +187,7 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 
 
 def all_of(parts: Sequence[Expr]) -> Expr | None:
-    """What is true where all parts are; None for no parts.
+    """Return the conjunction of the parts; None if there are none.
 
     >>> all_of([Column("a")])
     Column(name='a')
@@ -208,7 +208,7 @@ def name_parts(name: str) -> tuple[str, ...]:
     while at <= len(name):
         match = _NAME_PART.match(name, at)
         if match is None or (match.end() < len(name) and name[match.end()] != "."):
-            return (name,)  # an odd name that nobody quoted: one part
+            return (name,)  # an unquoted name with special characters: one part
         parts.append(match[2] if match[1] is None else match[1].replace("``", "`"))
         at = match.end() + 1
     return tuple(parts)

@@ -1,4 +1,4 @@
-"""Bounds of a typed leaf, carried through the casts of an expression: where the cast values can lie.
+"""Carries the bounds of a typed leaf through the casts of an expression.
 
 A cast c keeps bounds if it never swaps two values: then min <= x <= max gives c(min) <= c(x) <= c(max).
 Values that do not cast become null, which no comparison matches: they only take away from what lies between.
@@ -63,7 +63,7 @@ class Bounds:
 
     `minimum` and `maximum` hold for every non-null, non-NaN value; null means unknown. They need not be
     tight: a bound cut short will do as long as it bounds (a shortened maximum must have been rounded up;
-    whoever can't do that gives null). Counts are null where unknown.
+    where that is not possible, it is null). Counts are null where unknown.
     """
 
     minimum: pa.Array

@@ -1,7 +1,7 @@
-"""Long chains of AND and OR, made short: programs write conditions with thousands of parts.
+"""Shortens long chains of AND and OR: programs write conditions with thousands of parts.
 
-What is said twice is said once. A long `x = 1 OR x = 2 OR ...` becomes `x IN (1, 2, ...)`, a long
-`x <> 1 AND x <> 2 AND ...` becomes `NOT x IN (1, 2, ...)`: the same answers, found in one step.
+Repeated operands are dropped. A long `x = 1 OR x = 2 OR ...` becomes `x IN (1, 2, ...)`, a long
+`x <> 1 AND x <> 2 AND ...` becomes `NOT x IN (1, 2, ...)`: the same results, computed in one step.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from shredlake.expr.ast import And, Compare, ComparisonOp, Expr, In, Literal, No
 from shredlake.expr.types import DataType
 
 LONG: Final = 32
-"""From so many operands on a chain is made shorter; people see the others as they wrote them."""
+"""Chains of at least this many operands are shortened; shorter ones stay as the user wrote them."""
 
 
 def conjunction(operands: Sequence[Expr]) -> Expr:
-    """All of the operands.
+    """Return the conjunction of the operands.
 
     >>> from shredlake.expr.ast import Column
     >>> from shredlake.expr.types import INT
@@ -30,7 +30,7 @@ def conjunction(operands: Sequence[Expr]) -> Expr:
 
 
 def disjunction(operands: Sequence[Expr]) -> Expr:
-    """One of the operands at least."""
+    """Return the disjunction of the operands."""
     short = _shortened(operands, "=")
     return short[0] if len(short) == 1 else Or(tuple(short))
 

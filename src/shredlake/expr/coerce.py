@@ -1,4 +1,4 @@
-"""Which type two operands are compared in, as Spark in ANSI mode (its default) decides.
+"""Chooses the type in which two operands are compared, as Spark does in ANSI mode (its default).
 
 | | with | compared as |
 |---|---|---|
@@ -51,7 +51,7 @@ COMPARABLE: Final = frozenset({BOOLEAN, *INTEGRALS, *_FLOATS, STRING, BINARY, *_
 
 
 def is_decimal(kind: DataType) -> bool:
-    """Whether a type is a decimal of whatever precision."""
+    """Return whether a type is a decimal, of any precision."""
     return bool(pa.types.is_decimal(kind.arrow))
 
 

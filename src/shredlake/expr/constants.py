@@ -73,7 +73,7 @@ def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT
 
 
 def depends_on_engine(source: DataType, target: DataType) -> bool:
-    """Whether engines differ in what becomes of a constant: then each casts its own.
+    """Return whether engines cast a constant differently; then each engine casts it itself.
 
     >>> depends_on_engine(DOUBLE, STRING), depends_on_engine(INT, STRING)
     (True, False)

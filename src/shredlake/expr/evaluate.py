@@ -1,4 +1,4 @@
-"""Exact evaluation over Arrow tables: three-valued logic and Spark's comparisons.
+"""Evaluates expressions over Arrow tables with three-valued logic and Spark's comparisons.
 
 NaN equals itself and is greater than every other number, -0.0 equals 0.0, strings compare by their bytes.
 What an operand is cast to is `coerce.py`'s table.
@@ -71,7 +71,7 @@ def evaluate(expr: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.Array
 
 
 def matching(condition: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.BooleanArray:
-    """Where a condition is true; never null. Whatever is not a condition is an InvalidExpression.
+    """Return where a condition is true, never null; raise InvalidExpression if it is not a condition.
 
     >>> from shredlake.expr import parse_predicate
     >>> matching(parse_predicate("a > 2"), pa.table({"a": [1, None, 3]})).to_pylist()
@@ -197,7 +197,7 @@ class _Evaluator:
     # Types
 
     def scalar_value(self, expr: Expr) -> Typed:
-        """A value that is compared or computed with: a Variant is none."""
+        """Evaluate an operand of a comparison or computation; a Variant is an error."""
         value = self.value(expr)
         if value.type == VARIANT:
             raise InvalidExpression(
@@ -375,7 +375,7 @@ def compare_arrays(op: ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
     if kind not in (FLOAT, DOUBLE):
         return plain
     a_nan, b_nan = pc.is_nan(a), pc.is_nan(b)
-    # Whoever holds a NaN: (a is NaN, b is NaN) decides instead of the numbers, NaN being the greatest.
+    # Where an operand is NaN, (a is NaN, b is NaN) decides instead of the numbers: NaN is the greatest.
     by_nan = _COMPARISONS[op](pc.cast(a_nan, pa.int8()), pc.cast(b_nan, pa.int8()))
     return pc.if_else(pc.or_(a_nan, b_nan), by_nan, plain)
 

@@ -1,4 +1,4 @@
-"""LIKE: patterns taken apart, and matched."""
+"""Parses and matches LIKE patterns."""
 
 from __future__ import annotations
 

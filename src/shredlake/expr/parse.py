@@ -1,4 +1,4 @@
-"""Spark SQL text to expression trees, by way of sqlglot's Databricks dialect (it takes `v:a.b::t`)."""
+"""Parses Spark SQL text into expression trees with sqlglot's Databricks dialect, which accepts `v:a.b::t`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SPARK: Final = Databricks()
 MOST_DIGITS: Final = 400
 """Characters of a number; the widest type has 38 digits, the smallest double 326 characters."""
 MOST_LEVELS: Final = 100
-"""How deep an expression may be nested. Everything that walks it calls itself a few times a level."""
+"""Deepest nesting of an expression. Functions that walk it recurse a few times per level."""
 
 _COMPARISONS: dict[type[exp.Expr], ComparisonOp] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
@@ -183,7 +183,7 @@ class _Reader(SourceText):
         return trees[0]
 
     def whole(self, node: exp.Expr) -> Expr:
-        """The tree of the whole text, no deeper than everything that walks it can bear."""
+        """Return the tree of the whole text; raise if it is nested too deeply to be walked."""
         try:
             found = self.expr(node)
         except RecursionError:

@@ -1,4 +1,4 @@
-"""What is wrong with a text of SQL, said in plain words and with a caret under the place."""
+"""Explains errors in SQL text in plain words, with a caret under the place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which containers (files, row groups, pages) can hold a row that a predicate keeps.
+"""Finds the containers (files, row groups, pages) that may hold a row that a predicate keeps.
 
-Sound: a container with a match is never dropped. A part of the predicate that statistics say nothing about
-(two columns compared, arithmetic, a cast that does not keep order: the table is in `images.py`) may match
+Pruning is sound: a container with a match is never dropped. A part of the predicate that statistics can't
+decide (two columns compared, arithmetic, a cast that does not keep order: see `cast_bounds.py`) may match
 anywhere; the other parts still prune.
 
 Three-valued logic decides what counts as a match: a row is kept only if the predicate is true. So NOT is

@@ -1,4 +1,4 @@
-"""Sort keys, as they stand behind ORDER BY: `v:ts::bigint DESC NULLS FIRST`."""
+"""Sort keys, as they are written after ORDER BY: `v:ts::bigint DESC NULLS FIRST`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _check(key: SortKey) -> None:
     try:
         key.expr  # noqa: B018 - parsed for its errors
     except UnsupportedExpression:
-        return  # Spark may know it; whoever evaluates it will say
+        return  # Spark may support it; the evaluation reports it otherwise
 
 
 def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Expressions printed back as Spark SQL."""
+"""Prints expressions as Spark SQL."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class _Words:
 def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], str] | None = None) -> str:
     """The expression as Spark SQL that any Spark with Variants takes: paths become (try_)variant_get.
 
-    `strict` decides for casts that leave it open, as `v:a::int` does. `refs` says columns and paths in
-    other words.
+    `strict` decides for casts that leave it open, as `v:a::int` does. `refs` replaces the text of columns
+    and paths.
 
     >>> from shredlake.expr import parse_predicate
     >>> print(to_sql(parse_predicate("v:user.id::bigint > 5 and s.a in ('x', null)")))

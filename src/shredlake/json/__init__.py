@@ -1,4 +1,8 @@
-"""JSON text to Variant and back, exactly."""
+"""Converts JSON text to Variants and back without loss.
+
+Modules in reading order: `parse`, `problems` (wording of the compiled parser's errors), `render`,
+`java_digits` (floating-point digits of older Java versions).
+"""
 
 from shredlake.json.parse import parse
 from shredlake.json.render import render

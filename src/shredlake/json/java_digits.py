@@ -1,4 +1,4 @@
-"""The text of floats and doubles in Java before 19: often more digits than needed, at times not the closest.
+"""Prints floats and doubles as Java before 19 did: often with too many digits, at times not the closest.
 
 Newer Java prints the shortest digits that read back as the same number, and so does `render.py`. Spark prints
 as the Java it runs on, hence this. A number is `b / s` times a power of ten, half the distance to its

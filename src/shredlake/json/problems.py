@@ -1,6 +1,6 @@
-"""What was wrong with a text, in words: from the code and position that the compiled parser leaves behind.
+"""Explains what is wrong with a JSON text, from the code and position that the compiled parser returns.
 
-The words and positions are those of the reference (`shredlake.json.parse`); a test holds the two together.
+The words and positions equal those of the reference (`shredlake.json.parse`); a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The operations on Variants over whole Arrow columns, compiled."""
+"""Compiled operations on whole Arrow columns of Variants.
+
+Modules in reading order: `threads` (columns to pieces and back), `dispatch` (compiled or fallback),
+`from_json`, `from_arrow`, `to_json`, `to_python`, `get`, `cast_options`, `shred`, `unshred`, `reshred`,
+`profile`, `validate`, `checksum`, `row_errors`. Below them: `arrow` (the normal form of a Variant
+column), `casts`, `compiled`, `fallback`.
+"""
 
 from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema, variant
 from shredlake.kernels.from_arrow import from_arrow

@@ -1,4 +1,4 @@
-"""Checksums of Variant columns by meaning: for comparing data before and after it was moved."""
+"""Checksums of Variant columns by meaning, for comparing data before and after a copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shredlake.variant import Variant
 
 
 def checksum(column: Column, *, threads: int | None = None) -> int:
-    """A number that is the same for the same Variants, in whatever order, encoding or layout they come.
+    """Return a checksum that depends only on the Variants, not on their order, encoding or layout.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import from_json, shred

@@ -1,4 +1,4 @@
-"""Any Arrow column to Variants.
+"""Converts any Arrow column to Variants.
 
 | Arrow | Variant |
 |---|---|
@@ -23,7 +23,7 @@
 | dictionary, run-end encoded, extension | as what they hold |
 | null | Variant null |
 
-A null row is a null row; nulls further down are Variant nulls, as in Spark's to_variant_object. What is not
+A null row stays a null row; nested nulls become Variant nulls, as in Spark's to_variant_object. What is not
 in the table (durations, intervals, unions, maps with other keys) is an InvalidSchema that names the path.
 """
 
@@ -70,7 +70,7 @@ def _encode_piece(first_row: int, piece: pa.Array) -> list[pa.StructArray]:
 
 
 def _reason(node: ArrowNode, row: int, first_row: int) -> ShredlakeError:
-    """What is wrong with a row: the kernel says which, the reference says why."""
+    """Return the error of a row that the kernel found; the reference explains it."""
     try:
         row_variant(node, row)
     except MalformedVariant as error:

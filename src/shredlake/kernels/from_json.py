@@ -1,4 +1,4 @@
-"""JSON text to Variant columns."""
+"""Converts JSON text to Variant columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Texts: TypeAlias = Column | Sequence[str | bytes | None] | Any
 """A column of JSON texts: Arrow's, or a list, a pandas Series, a NumPy array."""
 
 Rejects: TypeAlias = pa.Table
-"""The rows that were no JSON: `row`, `position` (in bytes), `reason` and the `text` itself."""
+"""The rows that were not JSON: `row`, `position` (in bytes), `reason` and the `text` itself."""
 
 REJECTS_SCHEMA = pa.schema(
     [("row", pa.int64()), ("position", pa.int64()), ("reason", pa.string()), ("text", pa.binary())]
@@ -107,7 +107,7 @@ def from_json(
 
 
 def _column(strings: Any) -> Column:
-    """The texts as an Arrow column, whatever holds them."""
+    """Return the texts as an Arrow column."""
     if isinstance(strings, pa.Array | pa.ChunkedArray):
         return strings
     if isinstance(strings, str | bytes | Mapping) or not (

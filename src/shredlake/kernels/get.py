@@ -1,10 +1,10 @@
-"""`get`: what a path leads to in every row of a Variant column, cast as Spark's variant_get does.
+"""`get`: reads a path in every row of a Variant column and casts it as Spark's variant_get does.
 
 On a shredded column the path is followed through the typed columns as far as they go:
 
 ```
 $.user.id     typed_value ─ user ─ typed_value ─ id ─┬─ typed_value    taken as it is if the type is right
-                                                     └─ value          looked into only where it is not null
+                                                     └─ value          read only where it is not null
 $.user.tags   typed_value ─ user ─ value                               a field that is not shredded: its name
                                                                        is looked up in the deepest `value`
 ```
@@ -46,14 +46,14 @@ def get(
     dialect: Dialect = ARROW,
     threads: int | None = None,
 ) -> Column:
-    """What `path` leads to, as a typed Arrow array, or as a Variant column if `type` is None.
+    """Return the values at `path` as a typed Arrow array, or as a Variant column if `type` is None.
 
     The result is the same on shredded and unshredded columns. A path that leads nowhere and a Variant null
     give null. A value that does not cast gives null too (Spark's try_variant_get), or with `strict` a
     CastError that names row, path and value (Spark's variant_get). `timezone` is the session's, for casts
     between instants and texts, dates or clocks without a zone. See docs/casts.md for what casts to what.
 
-    `dialect` is for columns on their way to an engine that casts otherwise: `spark_on(17)` keeps the bytes of
+    `dialect` is for columns meant for an engine with other casts: `spark_on(17)` keeps the bytes of
     a binary that is not UTF-8, which is a string for Spark, and prints floats as Java 17 does.
 
     >>> import pyarrow as pa, shredlake as sl
@@ -85,7 +85,7 @@ def get_path(
 
 
 def _laid_out(result: Column, type_: pa.DataType) -> Column:
-    """A result in the layout that was asked for."""
+    """Return the result in the requested layout."""
     try:
         return result.cast(type_)
     except pa.ArrowNotImplementedError:  # list views: pyarrow 26 does not cast to all of them
@@ -178,7 +178,7 @@ class _Reader:
         return extract(group.metadata, group.value, group.valid, self.rest, target, self.context)
 
     def variants(self) -> pa.StructArray:
-        """What is there, as Variants."""
+        """Return the values as Variants."""
         group = self.group
         if group.typed is None or self.rest:
             found = self.extract(None)
@@ -186,14 +186,14 @@ class _Reader:
                 return column_of(group.metadata, pc.fill_null(found, b"\x00"), None, group.valid)
             return column_of(group.metadata, found, None, validity_of(found))
         valid = group.valid
-        if not group.required:  # a missing field is nothing at all
+        if not group.required:  # a missing field is null
             there = pc.is_valid(group.typed)
             there = there if group.value is None else pc.or_(there, pc.is_valid(group.value))
             valid = _both(valid, there)
         return unshred(column_of(group.metadata, group.value, group.typed, valid), threads=1)
 
     def cast_to(self, target: Target) -> pa.Array:
-        """What is there, cast."""
+        """Return the values, cast to the target."""
         typed = None if self.rest else self.group.typed
         if isinstance(target, Scalar):
             if typed is None:
@@ -203,7 +203,7 @@ class _Reader:
                 return self.leaf(_under(typed, self.group.valid), source, target)
             if target.type is not VariantType.STRING and not self.context.options.raises:
                 return self.extract(target)  # no object or array casts to it: only `value` can
-        # Text and nested types want objects and arrays whole.
+        # Casts to text and to nested types need whole objects and arrays.
         whole = self.variants()
         metadata, value, valid = whole.field("metadata"), whole.field("value"), validity_of(whole)
         if isinstance(target, Scalar):
@@ -228,7 +228,7 @@ class _Reader:
 
 
 def _check_times(times: pa.Array, context: CastContext) -> None:
-    """Raises for a time outside the day: Arrow takes any number, and shows it modulo a day."""
+    """Raise an error for a time outside the day: Arrow accepts any number and shows it modulo a day."""
     micros = pc.cast(unencoded(checked(times)), pa.time64("us")).cast(pa.int64())
     wrong = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, MICROS_PER_DAY))
     row = pc.index(wrong, True).as_py()

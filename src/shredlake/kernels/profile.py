@@ -46,7 +46,7 @@ def profile(
 def profile_bytes(
     column: Column, *, max_paths: int = MAX_PATHS, max_depth: int = MAX_DEPTH, threads: int | None = None
 ) -> bytes:
-    """The same, as the bytes that travel between processes and that `merge_profiles` takes."""
+    """Return the profile as bytes, to send between processes and to `merge_profiles`."""
     column = check_column(column)
     if shredding_schema(column.type) is not None:
         from shredlake.kernels.unshred import unshred
@@ -70,7 +70,7 @@ def profile_bytes(
 
 
 def merge_profiles(parts: Iterable[bytes], *, max_paths: int = MAX_PATHS) -> bytes:
-    """The profile of all rows from the profiles of parts of them, in the order of the rows, all as bytes.
+    """Merge the profiles of consecutive parts of a column; all are given and returned as bytes.
 
     >>> import shredlake as sl
     >>> part = profile_bytes(sl.from_json(pa.array(["[1]"])))
@@ -93,7 +93,7 @@ def infer_schema(
     previous: ShreddingSchema | str | None = None,
     threads: int | None = None,
 ) -> InferredSchema:
-    """What to shred of a Variant column, or of data with this profile; `.report()` says why.
+    """Choose what to shred of a Variant column, or of data with this profile; `.report()` says why.
 
     `queries` are paths that queries use: they get columns however rare they are. `previous` is the layout
     that the table has: it is kept unless another one is worth the change. Objects and arrays that lie deeper

@@ -1,8 +1,8 @@
-"""`reshred`: from one shredded layout to another, touching only what differs.
+"""`reshred`: converts one shredded layout to another, rebuilding only the columns that differ.
 
 ```
 old  struct<a bigint, b string, d date>       a: the same in both, its columns stay as they are
-new  struct<a bigint, b bigint, c double>     b: another type, put together and shredded anew, alone
+new  struct<a bigint, b bigint, c double>     b: another type, reconstructed and shredded again, alone
                                               d: dropped, merged into the object's value
                                               c: added, taken out of the object's value
 ```
@@ -42,8 +42,8 @@ _EMPTY_OBJECT = b"\x02\x00\x00"
 def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = None) -> Column:
     """Shreds a shredded column by another schema: equal to `shred(unshred(column), schema)`, and cheaper.
 
-    Columns that are the same in both layouts are handed on, not rebuilt; of an object, only the fields that
-    come or go are moved between its `value` and their own columns.
+    Columns that are the same in both layouts are reused; of an object, only added and dropped fields move
+    between its `value` and their own columns.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import shredded_type
@@ -62,11 +62,11 @@ def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = No
 
 
 class _NamesAdded(Exception):
-    """Putting a part together took names that the metadata lacks: all parts must share the longer one."""
+    """A part needed names that the metadata lacks; all parts must share the extended metadata."""
 
 
 class _TooLarge(Exception):
-    """A part of a row is more than one array can hold."""
+    """A part of a row is too large for one array."""
 
 
 def _reshred_piece(old: Node, new: Node, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:

@@ -1,4 +1,4 @@
-"""`shred`: a column of Variants, split into typed columns and what stays binary."""
+"""`shred`: splits a column of Variants into typed columns and a binary rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shred(
     Integers and decimals move between integer and decimal types where no digit is lost; nothing else is
     cast, and with `exact_types` not even they. The metadata is shared with the input, not copied. A column
     that is shredded already goes from its layout to the new one (`reshred`). An Array gives an Array, a
-    ChunkedArray a ChunkedArray; slices and nulls are fine.
+    ChunkedArray a ChunkedArray; slices and nulls are allowed.
 
     >>> import pyarrow as pa
     >>> from shredlake import Variant

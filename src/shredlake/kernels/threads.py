@@ -1,4 +1,4 @@
-"""From a column to the contiguous pieces that a kernel works on, and back.
+"""Cuts a column into the contiguous pieces that a kernel works on, and assembles the results.
 
 ```
 column ── pieces() ─▶ Array, Array, Array ── kernel, on threads ─▶ Array, Array, Array ──▶ same container
@@ -7,7 +7,7 @@ column ── pieces() ─▶ Array, Array, Array ── kernel, on threads ─�
 A kernel takes one pa.Array (slices and nulls included) and returns one pa.Array. `map_pieces` does the rest:
 it cuts the column so that every thread has work and no output can outgrow Arrow's 32-bit offsets, runs the
 pieces on threads (kernels release the GIL), and puts the results together in order. An error is raised
-for the first bad row of the column, whichever thread met its own first.
+for the first bad row of the column, in whatever order the threads find bad rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 def thread_count(threads: int | None) -> int:
-    """How many threads to use: as asked, or one per core that this process may run on."""
+    """Return the number of threads: the given one, or one per core available to this process."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads < 1:
@@ -102,7 +102,7 @@ def run(
             except BaseException as error:
                 failed[index] = error
 
-    # The caller works too: it would only wait, and a thread takes a while to start.
+    # The caller works too: otherwise it would only wait, and a thread takes time to start.
     others: list[Thread] = []
     try:
         for number in range(1, min(threads, len(cut))):
@@ -110,7 +110,7 @@ def run(
             try:
                 other.start()
             except RuntimeError:
-                break  # no more threads to be had: those that are there do it
+                break  # no more threads available: the running ones do the work
             others.append(other)
         take()
     finally:
@@ -118,7 +118,7 @@ def run(
         for other in others:
             other.join()
     if failed:
-        # Pieces are taken in order, so none before the first to fail is left. An interrupt comes before all.
+        # Pieces are taken in order, so all before the first failure are done. An interrupt takes precedence.
         raise min(failed.items(), key=lambda one: (isinstance(one[1], Exception), one[0]))[1]
     return [results[index] for index in range(len(cut))]
 

@@ -1,4 +1,4 @@
-"""Variant columns to JSON text."""
+"""Converts Variant columns to JSON text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shredlake.kernels.threads import Column, assemble, pieces, run, thread_coun
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
-# Rows that are encoded anew at once, where one of them is not in order.
+# Rows that are re-encoded together if one of them lists its fields out of order.
 _ENCODED_ANEW = 4096
 
 
@@ -25,7 +25,7 @@ def to_json(column: Column, *, threads: int | None = None) -> Column:
 
     The texts are those of `Variant.to_json`: fields in the order of their names, decimals without zeros at
     their end, doubles with the shortest digits that read back the same, dates and times as ISO strings,
-    binary as base64. An Array whose texts exceed 2 GiB comes back as a ChunkedArray. A row that is not a
+    binary as base64. An Array whose texts exceed 2 GiB becomes a ChunkedArray. A row that is not a
     Variant is a MalformedVariant that names it.
 
     >>> import pyarrow as pa
@@ -60,7 +60,7 @@ def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
 
 
 def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
-    """The texts of some rows, of which the first lists fields out of order: encoded anew, they are sorted."""
+    """Return the texts of rows of which the first lists fields out of order: re-encoding sorts them."""
     for count in (min(_ENCODED_ANEW, len(piece) - row), 1):
         with suppress(ShredlakeError):
             metadata, value, validity = parts_of(from_arrow(piece.slice(row, count), threads=1), row)
@@ -68,6 +68,6 @@ def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
             if stopped:
                 return texts
     metadata, value, _ = parts_of(piece, first_row)
-    with suppress(ShredlakeError):  # a key that occurs twice: encoded anew it would be one
+    with suppress(ShredlakeError):  # a repeated key: re-encoding would drop one of the two
         return pa.array([Variant(metadata[row].as_py(), value[row].as_py()).to_json()], pa.string())
     raise row_error(metadata, value, row, first_row, Variant.to_json)

@@ -1,4 +1,4 @@
-"""Variant columns to Python objects."""
+"""Converts Variant columns to Python objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unshred`: a shredded column put together as a column of Variants."""
+"""`unshred`: reconstructs a column of Variants from a shredded column."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from shredlake.shredding.schema import Node, Untyped
 
 
 def unshred(column: Column, *, strict: bool = False, threads: int | None = None) -> Column:
-    """The column of Variants, `struct<metadata, value>`, that a shredded column stands for.
+    """Reconstruct the column of Variants, `struct<metadata, value>`, from a shredded column.
 
-    Takes what files of other writers yield: any order of fields, no `value`, optional field groups, large,
+    Accepts the layouts of other writers: any order of fields, no `value`, optional field groups, large,
     view and dictionary types. Default reading follows the specification where it prefers something (of a
     field that is shredded and in `value` as well, the shredded one) and fails where parts contradict each
     other. `strict` fails on everything that writers must not produce.
 
     Null rows stay null; a Variant that is missing in a row that is not null reads as Variant null. Names
     that the metadata lacks are added to it (in strict reading they are an error). An Array that would
-    exceed 2 GiB comes back as a ChunkedArray.
+    exceed 2 GiB becomes a ChunkedArray.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import to_json

@@ -31,10 +31,10 @@ VIOLATIONS_SCHEMA = pa.schema(
 
 
 def validate(column: Column, *, threads: int | None = None) -> Violations:
-    """Checks every byte of every Variant, as `Variant.validate` does; returns the violations, best none.
+    """Check every byte of every Variant, as `Variant.validate` does; return a table of the violations.
 
-    Each bad row is listed once, with the first thing that is wrong: what follows damage can't be told from
-    it. A shredded column is put together first, in strict reading, so contradictions between its parts raise.
+    Each bad row is listed once, with its first problem: bytes after the damage are unreliable. A shredded
+    column is reconstructed first, in strict mode, so that conflicts between its parts raise.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import variant
@@ -57,7 +57,7 @@ def malformed_rows(piece: pa.StructArray) -> dict[int, MalformedVariant]:
     >>> malformed_rows(column)[0].problem
     'the string is not UTF-8'
     """
-    # A metadata that is null is one of the violations: an empty one.
+    # Null metadata is reported as empty metadata.
     metadata = pc.fill_null(as_binary(part(piece, "metadata")), b"")
     value, validity = as_binary(part(piece, "value")), validity_of(piece)
     rows = dispatch("validate").invalid_rows(metadata, value, validity)

@@ -1,4 +1,9 @@
-"""What of a Variant is typed and what stays binary: schema, null table, and the row-at-a-time reference."""
+"""Shredding: which parts of a Variant become typed columns, and which stay binary.
+
+Modules in reading order: `schema`, `ddl` (its text form), `null_table` (what `value` and `typed_value`
+mean together), `reference` (one value at a time, the oracle of the kernels), `legacy` (the older draft),
+`inference`.
+"""
 
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,

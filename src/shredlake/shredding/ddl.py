@@ -76,7 +76,7 @@ class _Parser:
             self.start = self.after + len(self.source[self.after :]) - len(self.source[self.after :].lstrip())
             odd = self.source[self.start]
             hint = "backtick without its partner" if odd == "`" else f"unexpected {odd!r}"
-            raise self.error(f"{hint}; names with special characters stand in `backticks`", steps)
+            raise self.error(f"{hint}; put names with special characters in `backticks`", steps)
         self.kind = match.lastgroup or "end"
         self.value = match.group(self.kind)
         self.start, self.after = match.start(self.kind) - (self.kind == "quoted"), match.end()
@@ -115,7 +115,7 @@ class _Parser:
             name, start = self.name(steps), self.start
             self.advance(steps)
             if name in fields:
-                raise self.error(f"field {quoted(name)} is there twice", steps, at=start)
+                raise self.error(f"field {quoted(name)} occurs twice", steps, at=start)
             if self.at(":"):
                 self.advance(steps)
             fields[name] = self.type((*steps, name))

@@ -1,5 +1,5 @@
-"""Shredding and reconstructing one value, as the specification says it, rule by rule. Slow on purpose: this
-is what the kernels are checked against, and what serves where they are not compiled.
+"""Shreds and reconstructs one value, rule by rule as the specification states it. Slow on purpose: the
+kernels are tested against this module, and it replaces them where they are not compiled.
 
 A scalar's `typed_value` is its raw content, as `variant/layout.py` reads it: an int for integers, dates,
 times and timestamps, the unscaled int for decimals (the node knows the scale), bool, float, str, or bytes.

@@ -1,4 +1,4 @@
-"""What is typed and what stays binary: the tree that says how a Variant is shredded.
+"""The shredding schema: a tree that says which parts of a Variant are typed and which stay binary.
 
 ```
 struct<event_ts bigint, user struct<id bigint, extra variant>, tags array<string>>
@@ -119,7 +119,7 @@ class Object:
         seen: set[str] = set()
         for name, _ in self.fields:
             if name in seen:
-                raise InvalidSchema(f"field {quoted(name)} is there twice")
+                raise InvalidSchema(f"field {quoted(name)} occurs twice")
             seen.add(name)
             try:
                 name.encode()
@@ -222,7 +222,7 @@ def decimal(precision: int, scale: int) -> Scalar:
 
 
 def depth(node: Node) -> int:
-    """How many levels a node has; a scalar has one. Iterative: the input may be absurdly deep."""
+    """Return the number of levels of a node; a scalar has one. Iterative: the input may be very deep."""
     deepest, waiting = 0, [(node, 1)]
     while waiting:
         node, level = waiting.pop()

@@ -1,4 +1,10 @@
-"""One Variant value: two byte strings, read in place, built, compared, checked."""
+"""One Variant value: two byte strings, read in place, built, compared and validated.
+
+Modules in reading order: `types` (types and their bytes), `metadata` (the dictionary of names), `layout`
+(reading a value's bytes), `walk` (events of a whole value), `value` (the Variant class), `path`,
+`scalars` (Python types for exact widths), `decode` (to Python objects), `builder` (writing values),
+`validate` (every byte).
+"""
 
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.path import Path

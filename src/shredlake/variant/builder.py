@@ -1,4 +1,4 @@
-"""Building a Variant: smallest sizes, and the same bytes for the same calls.
+"""Builds Variants with the smallest sizes; the same calls always give the same bytes.
 
 The dictionary lists names in the order in which they first occur, not flagged as sorted, and the values of
 an object lie in the order in which they were added: both exactly as Spark's builder has them. Only the list
@@ -100,7 +100,7 @@ class VariantBuilder:
         """Names the next value of the innermost object."""
         frame = self._frames[-1] if self._frames else None
         if frame is None or not frame.is_object or frame.awaiting_value:
-            raise InvalidValue(f"key({name!r}) fits only inside an object, before each value")
+            raise InvalidValue(f"key({name!r}) is valid only inside an object, before each value")
         self._id(name)
         frame.keys.append(name)
         frame.firsts.append(len(self._chunks))
@@ -238,8 +238,8 @@ class VariantBuilder:
             self.append_variant(value)
         else:
             raise InvalidValue(
-                f"a {type(value).__name__} has no place in a Variant; it takes None, bool, int, float, "
-                "Decimal, str, bytes, date, time, datetime, UUID, list, tuple, dict and Variant"
+                f"a Variant can't hold a value of type {type(value).__name__}; it takes None, bool, int, "
+                "float, Decimal, str, bytes, date, time, datetime, UUID, list, tuple, dict and Variant"
             )
 
     def _append_datetime(self, moment: datetime) -> None:
@@ -255,7 +255,7 @@ class VariantBuilder:
         self._put_signed(VariantType.TIME, seconds * 1_000_000 + moment.microsecond)
 
     def _append_tree(self, root: object) -> None:
-        """Containers, without recursion. An iterator per open container; its id guards against cycles."""
+        """Append a container without recursion: one iterator per open container; ids guard against cycles."""
         open_: list[tuple[int, Any]] = []
         inside: set[int] = set()
         pending: list[object] = [root]
@@ -374,7 +374,7 @@ class VariantBuilder:
         return b"".join(parts)
 
     def _drop_duplicates(self, frame: _Frame) -> None:
-        """Keeps the last value of each key; names met only inside a dropped value stay in the dictionary."""
+        """Keep the last value of each key; names that only a dropped value uses stay in the dictionary."""
         last = {name: index for index, name in enumerate(frame.keys)}
         if not self._last_wins:
             repeated = next(name for index, name in enumerate(frame.keys) if last[name] != index)
@@ -420,7 +420,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _variant_class() -> type[Variant]:
-    """Late, because value.py imports this module."""
+    """Import lazily, because value.py imports this module."""
     from shredlake.variant.value import Variant
 
     return Variant

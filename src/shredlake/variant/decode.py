@@ -1,4 +1,4 @@
-"""From the raw content of a walk to Python objects, and to a form that is equal when the meaning is."""
+"""Converts the raw content of a walk to Python objects, and to a form that compares by meaning."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ PLAIN: Final[dict[VariantType, Callable[[Any], Any]]] = {
     VariantType.TIMESTAMP_NTZ_NANOS: TimestampNtzNanos,
     VariantType.UUID: _uuid,
 }
-"""How raw content becomes a Python object; types that are not listed are one already."""
+"""How raw content becomes a Python object; the raw content of other types already is one."""
 
 EXACT: Final[dict[VariantType, Callable[[Any], Any]]] = PLAIN | {
     VariantType.INT8: Int8,

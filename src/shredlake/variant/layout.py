@@ -1,4 +1,4 @@
-"""Reading one value's bytes in place: where things lie, and the scalars themselves.
+"""Reads one value's bytes in place: the positions of its parts, and its scalars.
 
 ```
 object:  header | count n   | n field ids | n + 1 offsets | values      header  ..  L I I O O
@@ -6,7 +6,7 @@ array:   header | count n   |               n + 1 offsets | values      header  
          1        1 or 4 (L)  n x id_size     (n + 1) x offset_size     I: id_size - 1, O: offset_size - 1
 ```
 
-Nothing here trusts the bytes: every read stays below `limit`, and what does not fit is a MalformedVariant.
+No byte is trusted: every read stays below `limit`, and anything that does not fit is a MalformedVariant.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def basic_type(buffer: bytes, start: int, limit: int) -> int:
     True
     """
     if start >= limit:
-        raise MalformedVariant("a value of no bytes", offset=start)
+        raise MalformedVariant("the value is empty", offset=start)
     return buffer[start] & 0b11
 
 
@@ -190,7 +190,9 @@ def type_at(buffer: bytes, start: int, limit: int) -> VariantType:
     if basic == PRIMITIVE:
         id_ = buffer[start] >> 2
         if id_ >= len(PRIMITIVES):
-            raise MalformedVariant(f"primitive type {id_} is reserved: a newer writer's?", offset=start)
+            raise MalformedVariant(
+                f"primitive type {id_} is reserved; a newer writer may use it", offset=start
+            )
         return PRIMITIVES[id_].type
     if basic == SHORT_STRING:
         return VariantType.STRING

@@ -22,11 +22,11 @@ VERSION: Final = 1
 SORTED_FLAG: Final = 0b1_0000
 
 EMPTY_METADATA: Final = b"\x01\x00\x00"
-"""The dictionary without names: its one offset is there too."""
+"""The empty dictionary; it still has one offset."""
 
 
 class Dictionary:
-    """The names of one metadata buffer, read on demand and remembered.
+    """The names of one metadata buffer, read on demand and cached.
 
     >>> names = Dictionary(b"\\x01\\x02\\x00\\x01\\x03abc")
     >>> len(names), names.name(1)

@@ -40,7 +40,7 @@ _NORMAL_ESCAPES: Final = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way into a value: keys (str) and indexes (int), from the outside in.
+    """A path into a value: keys (str) and indexes (int), outermost first.
 
     >>> path = Path.parse("$.user['first name'][0]")
     >>> path.steps
@@ -70,7 +70,7 @@ class Path:
 
     @classmethod
     def parse_spark(cls, text: str) -> Path:
-        """Reads the path of Spark's `variant_get`: no escapes inside quotes, `*` is a key like any other.
+        """Parse a path of Spark's `variant_get`: no escapes inside quotes, `*` is an ordinary key.
 
         >>> Path.parse_spark("$.fb:testid['a\\\\b'][007]").steps == ("fb:testid", "a\\\\b", 7)
         True
@@ -78,7 +78,7 @@ class Path:
         return _parse_spark(text)
 
     def normalized(self) -> str:
-        """The one text that RFC 9535 gives each path; Delta's statistics are named by it.
+        """Return the normalized path of RFC 9535, which names Delta's statistics.
 
         >>> Path(("it's", 0, "\\x1f")).normalized()
         "$['it\\\\'s'][0]['\\\\u001f']"

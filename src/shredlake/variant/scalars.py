@@ -1,4 +1,4 @@
-"""Python objects for what Python's own types leave open: widths of numbers, nanoseconds, far dates.
+"""Python classes for what Python's own types can't express: widths of numbers, nanoseconds, distant dates.
 
 Each is written as exactly the type it names. The numbers are int, float and Decimal underneath, so they
 compute and compare as such. `Variant.to_python()` returns plain Python objects; with `exact=True` it returns
@@ -76,7 +76,7 @@ class Int64(SizedInt):
 
 
 class Float32(float):
-    """A float of 32 bits; a number between two of them becomes the nearest.
+    """A float of 32 bits; other numbers are rounded to the nearest one.
 
     >>> Float32(0.1) == 0.1, float(Float32(0.1))
     (False, 0.10000000149011612)

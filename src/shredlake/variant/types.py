@@ -1,4 +1,4 @@
-"""The types of a Variant, and how each primitive lies in the bytes.
+"""The types of a Variant, and the bytes of each primitive.
 
 The first byte of a value:
 
@@ -28,7 +28,7 @@ FALSE_ID: Final = 2
 
 
 class VariantType(enum.Enum):
-    """The type of one value, as it lies in the bytes.
+    """The physical type of one value.
 
     True and false are one type, short and long strings are one type.
 

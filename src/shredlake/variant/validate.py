@@ -1,4 +1,4 @@
-"""Full validation: every byte that a value can reach."""
+"""Validates every byte that a value refers to."""
 
 from __future__ import annotations
 

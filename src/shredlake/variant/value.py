@@ -1,4 +1,4 @@
-"""The value itself: a frozen, lazy view over its two byte strings."""
+"""The Variant class: a frozen, lazy view over two byte strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going through a whole value without recursion: depth is bounded by the bytes, not by Python's stack."""
+"""Walks a whole value without recursion, so that Python's stack does not limit its depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shredlake.variant.types import OBJECT, SHORT_STRING
 
 
 class Event(enum.Enum):
-    """What a walk meets. Beside each: what comes with it."""
+    """The events of a walk; the comment beside each names its detail."""
 
     SCALAR = "scalar"  # (type, raw content), see layout.scalar_at; (start, limit) if not decoded
     KEY = "key"  # the field's dictionary id, checked; its value comes next
@@ -69,7 +69,7 @@ class Walk:
         self._indexes: list[int] = []
 
     def path(self) -> Path:
-        """Where the walk is now."""
+        """Return the current path of the walk."""
         return Path(
             tuple(
                 _readable(self.dictionary, frame.ids[index]) if frame.is_object else index

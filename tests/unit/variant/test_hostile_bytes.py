@@ -122,7 +122,7 @@ DAMAGE = [
     (b"\x01\x01\x01\x01x", b"\x00", "the first name does not start at offset 0", "$"),
     (b"\x01\x01\x00\x01\xff", b"\x00", "name 0 is not UTF-8", "$"),
     (b"\x11\x02\x00\x01\x02aa", b"\x00", "not in order, though the header says they are", "$"),
-    (EMPTY, b"", "a value of no bytes", "$"),
+    (EMPTY, b"", "the value is empty", "$"),
     (EMPTY, b"\x00\x00", "1 bytes follow the value", "$"),
     (EMPTY, b"\x0c", "the value ends at byte 2, its room at byte 1", "$"),
     (EMPTY, b"\x0dab", "the value ends at byte 4", "$"),

@@ -1,4 +1,4 @@
-"""Between Arrow arrays and the buffers that the shredding kernels read and write."""
+"""Takes Variant columns apart into buffers for the kernels, and builds columns from their results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def column_of(
 ) -> pa.StructArray:
     """A Variant column from its parts; rows are null where `validity` (see `validity_of`) says so.
 
-    Metadata is never null, not even in a null row: writers refuse nulls in a field that is declared without.
+    Metadata is never null, not even in a null row: writers refuse nulls in a required field.
     """
     if metadata.null_count:
         metadata = pc.fill_null(metadata, b"")
@@ -66,7 +66,7 @@ def column_of(
 
 
 def null_rows(rows: int, type_: pa.DataType) -> pa.Array:
-    """Null rows of any type, in which fields that can't be null are not: pa.nulls makes them null too.
+    """Return null rows of any type whose required fields are not null; pa.nulls makes those null too.
 
     >>> from shredlake.kernels.arrow.types import variant
     >>> null_rows(1, variant()).field("metadata").to_pylist()
@@ -85,7 +85,7 @@ def _null_fields(rows: int, type_: pa.StructType) -> list[pa.Array]:
 
 
 def _zero_rows(rows: int, type_: pa.DataType) -> pa.Array:
-    """Rows of some value, whichever takes no space: they stand in null rows of a struct."""
+    """Return rows of any value that takes no space, to fill the null rows of a struct."""
     if pa.types.is_struct(type_):
         return pa.Array.from_buffers(type_, rows, [None], 0, children=_null_fields(rows, type_))
     nothing = pa.nulls(rows, type_)
@@ -138,12 +138,12 @@ def check_column(column: Any) -> Column:
     try:
         column.validate()  # the sizes of its buffers; what kernels read of it is `checked` in full
     except pa.ArrowException as error:
-        raise InvalidValue(f"an Arrow column that contradicts itself: {error}") from None
+        raise InvalidValue(f"the Arrow column contradicts itself: {error}") from None
     return column
 
 
 def check_schema(schema: Any) -> None:
-    """An error unless it is a shredding schema; its text is not."""
+    """Raise an error unless the object is a ShreddingSchema (its text is not one)."""
     if not isinstance(schema, ShreddingSchema):
         raise InvalidSchema(
             f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}; "
@@ -152,10 +152,10 @@ def check_schema(schema: Any) -> None:
 
 
 def address(buffer: pa.Buffer | None) -> int:
-    """Where a buffer lies; 0 for none."""
+    """Return the address of a buffer; 0 for None."""
     return 0 if buffer is None else buffer.address
 
 
 def size_of(buffer: pa.Buffer | None) -> int:
-    """How long a buffer is; 0 for none."""
+    """Return the size of a buffer; 0 for None."""
     return 0 if buffer is None else buffer.size

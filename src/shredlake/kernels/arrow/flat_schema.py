@@ -97,7 +97,7 @@ class Plan:
 
     @cached_property
     def places(self) -> IdentityCache[pa.StructType, list[tuple[int, int, int]] | None]:
-        """What `sources.places_in` found in the types of columns."""
+        """The results of `shredded.places_in` by the types of columns."""
         return IdentityCache(pa.DataType.equals)
 
     @cached_property
@@ -113,7 +113,7 @@ class Plan:
 
     @cached_property
     def depth(self) -> int:
-        """How many objects and arrays are inside each other at most."""
+        """Return the depth of nested objects and arrays."""
         depths = [0] * len(self.nodes)
         for index, node in enumerate(self.nodes):
             below = [node.element] if node.kind is Kind.ARRAY else [child for _, child in node.fields]

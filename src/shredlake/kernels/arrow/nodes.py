@@ -1,4 +1,4 @@
-"""An Arrow column as a tree of a few kinds of nodes: what `from_arrow` makes Variants of.
+"""An Arrow column as a tree of a few kinds of nodes, from which `from_arrow` makes Variants.
 
 Arrow spells most things in several ways (32 and 64-bit offsets, views, dictionaries, units of time). Each
 becomes one spelling here, with Arrow's own casts, so that the kernel and the reference know ten kinds of
@@ -178,9 +178,7 @@ def _scalar(array: pa.Array, steps: Steps) -> ArrowNode:
         return ArrowNode(Kind.UNSIGNED, array)
     if pa.types.is_null(type_):
         return ArrowNode(Kind.NULL, array)
-    raise InvalidSchema(
-        f"{_path(steps)}: {type_} has no Variant type; cast it to one that has, say to string"
-    )
+    raise InvalidSchema(f"{_path(steps)}: {type_} has no Variant type; cast it first, for example to string")
 
 
 def _timestamp(type_: pa.TimestampType) -> VariantType:

@@ -1,4 +1,4 @@
-"""The one normal form of Arrow columns, and the door that they come through.
+"""Converts Arrow columns to the one normal form that kernels read.
 
 Arrow spells one thing in many ways: offsets of 32 or 64 bits, views, lists as views, dictionaries, runs,
 extension types around all of them. Kernels read one spelling of each; others are laid out anew here:
@@ -93,7 +93,7 @@ def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
 
 
 def unwrapped(column: Column) -> Column:
-    """A column of an extension type (but uuid) as its storage: `arrow.parquet.variant` as a struct, say.
+    """A column of an extension type (but uuid) as its storage: as in `arrow.parquet.variant`.
 
     >>> unwrapped(pa.array([1])).type
     DataType(int64)

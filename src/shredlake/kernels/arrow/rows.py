@@ -1,5 +1,5 @@
-"""Shredded Arrow columns as the reference's objects, one per row, and back. Slow: for the rows of an error
-message, and for everything where nothing is compiled.
+"""Converts shredded Arrow columns to the reference's objects, one per row, and back. Slow: used for rows in
+error messages, and if the kernels are not compiled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The columns of a shredded Variant as the unshredding kernel finds them: by position, in plain layouts.
+"""Prepares the columns of a shredded Variant for the unshredding kernel: by position, in plain layouts.
 
 Columns come as pyarrow's Parquet reader and other libraries make them. What the kernel does not read as it is
 (large, view and dictionary layouts, other widths of decimals) is cast; the rest is read in place.
@@ -52,7 +52,7 @@ def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
 
 
 def places_in(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
-    """Where the columns of a plan's nodes stand; None if some are not plain. Remembered with the plan."""
+    """Where the columns of a plan's nodes stand; None if some are not plain. Cached with the plan."""
     return plan.places.get(type_, lambda _: _places(type_, plan))
 
 
@@ -88,7 +88,7 @@ def _find_places(
 
 
 def bytes_part(array: pa.Array) -> Part:
-    """Where a binary array lies."""
+    """Return the addresses and sizes of a binary array."""
     validity, offsets, data = array.buffers()
     valid = address(validity) if array.null_count else 0
     return valid, array.offset, address(offsets), address(data), size_of(data)

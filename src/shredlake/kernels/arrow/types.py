@@ -133,7 +133,7 @@ _recent: Final[IdentityCache[pa.DataType, ShreddingSchema | None]] = IdentityCac
 def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     """The schema behind the Arrow type of a Variant column; None for an unshredded one.
 
-    Takes what files of other writers yield: fields in any order, no `value`, optional field groups,
+    Accepts the layouts of other writers: fields in any order, no `value`, optional field groups,
     large, view and dictionary types. A type that the specification does not allow is an error that
     names the node.
 
@@ -161,7 +161,7 @@ _BINARY_LIKE: Final = {pa.binary(), pa.large_binary(), pa.binary_view()}
 
 
 def is_binary_like(type_: pa.DataType) -> bool:
-    """Whether bytes of any length can come from a column of this type, in whichever of Arrow's layouts.
+    """Return whether a type holds bytes of any length, in any of Arrow's layouts.
 
     >>> is_binary_like(pa.large_binary()), is_binary_like(pa.binary(4))
     (True, False)

@@ -1,7 +1,7 @@
 """Casts of typed Arrow columns, by the same table as casts out of Variants.
 
-What Arrow does as Spark does, Arrow does; for the rest the column becomes Variants and is cast out of them,
-so that there is one implementation of every cast.
+Arrow runs the casts in which it agrees with Spark. For the others the column becomes Variants and is cast
+from them, so that every cast has one implementation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects and arrays as text: what a cast to string makes of them.
+"""Casts objects and arrays to strings.
 
 The JSON that Spark prints: as `to_json`, but timestamps on the session's clock.
 """

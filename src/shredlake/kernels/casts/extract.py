@@ -1,4 +1,4 @@
-"""From `value` bytes to typed columns: the engine's work, and what it leaves over done by the reference."""
+"""Extracts typed columns from `value` bytes: the kernel does most rows, the reference the deferred ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def extract(
     target: Scalar | None,
     context: CastContext,
 ) -> pa.Array:
-    """What the steps lead to in each `value`, cast to the target, or as bytes if there is none.
+    """Return the value at the steps in each `value`, cast to the target, or as bytes without a target.
 
     Rows are null where `value` is, where they are not `valid` (None: all are), and where the steps lead
     nowhere.

@@ -1,4 +1,4 @@
-"""Texts that are not UTF-8: an Arrow string may not hold them, a string of Spark's may, and nobody checks.
+"""Strings that are not UTF-8: Spark allows them, Arrow does not, and neither checks.
 
 All of it is for plain columns of strings; of indexes into a dictionary, ask the dictionary.
 """

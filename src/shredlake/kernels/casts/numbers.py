@@ -1,4 +1,4 @@
-"""Numbers as Spark, that is Java, reads them from text; and rounding to 32-bit floats."""
+"""Parses numbers from text as Spark (that is, Java) does, and rounds to 32-bit floats."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class _Caster:
         return self.failure(variant, target, path) if cast is None else cast
 
     def failure(self, variant: Variant, target: Target, path: str) -> None:
-        """What becomes of a value that does not cast."""
+        """Return None for a value that does not cast, or raise a CastError."""
         if self.options.raises:
             found = f"{beginning(variant, 60)} ({variant.type.value})"
             raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
@@ -436,7 +436,7 @@ CASTS: Final[dict[tuple[V, V], Cast]] = {
 """Every pair that can cast; INT64 stands for all integer widths, DECIMAL16 for all decimals."""
 
 ANY_BYTES: Final[dict[tuple[V, V], Cast]] = {(V.BINARY, V.STRING): _same}
-"""What is different where strings may hold any bytes; raw content of such strings is bytes, then."""
+"""The casts that differ if strings may hold any bytes; the raw content of such strings is bytes."""
 
 OLD_JAVA: Final[dict[tuple[V, V], Cast]] = {
     (V.FLOAT, V.STRING): lambda raw, target, zone: old_java.float_text(raw).strip('"'),
@@ -444,4 +444,4 @@ OLD_JAVA: Final[dict[tuple[V, V], Cast]] = {
     (V.FLOAT, V.DECIMAL16): _old_float_to_decimal,
     (V.DOUBLE, V.DECIMAL16): _old_float_to_decimal,
 }
-"""What is different where Java is older than 19."""
+"""The casts that differ on Java before 19."""

@@ -1,4 +1,4 @@
-"""What a Variant can be cast to: Arrow types as cast targets."""
+"""Cast targets: the Arrow types that a Variant can be cast to."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def target_of(arrow: pa.DataType) -> Target:
     shredlake.errors.CastError: a Variant does not cast to uint8: ...
     """
     if not isinstance(arrow, pa.DataType):
-        raise WrongType(f"a type is one of Arrow's, such as pa.int64() or pa.string(), not {arrow!r}")
+        raise WrongType(f"type must be an Arrow type such as pa.int64() or pa.string(), not {arrow!r}")
     scalar = scalar_of(arrow)
     if scalar is not None:
         return scalar

@@ -1,1 +1,4 @@
-"""The kernels on the row-at-a-time reference, where nothing is compiled; named as the compiled modules."""
+"""The kernels in pure Python, one row at a time on the reference, for installs without compiled modules.
+
+Each module has the name and the functions of the compiled module that it replaces.
+"""

@@ -11,7 +11,7 @@ from shredlake.variant import Variant
 
 
 def checksum(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> tuple[int, int]:
-    """As in the compiled module; the sums are others."""
+    """As in the compiled module, but with other sums."""
     total = 0
     for row in range(len(metadata)):
         encoded = value[row].as_py()
@@ -26,7 +26,7 @@ def checksum(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> 
 
 
 def _text(variant: Variant) -> str:
-    """Something that is equal for equal values: objects by sorted name, numbers without trailing zeros."""
+    """Return a text that is equal for equal values: sorted names, numbers without trailing zeros."""
     kind = variant.type.name
     if kind == "OBJECT":
         return "{" + ",".join(f"{key!r}:{_text(value)}" for key, value in sorted(variant.items())) + "}"

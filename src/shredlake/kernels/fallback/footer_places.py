@@ -1,4 +1,4 @@
-"""Where things are in a Parquet footer, walked in Python: the same as `_footer_places`."""
+"""Finds the positions of the parts of a Parquet footer."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _Cursor:
 def footer_places(raw: bytes) -> tuple[dict[int, int], list[int], list[list[int]]] | None:
     """(position of each field's value, rows of each row group, positions of each row group's column chunks).
 
-    None where the bytes are no footer.
+    None if the bytes are not a footer.
     """
     at = _Cursor(raw)
     row_counts: list[int] = []

@@ -1,4 +1,4 @@
-"""Following a path, one row at a time, on the reference: serves where the compiled kernels do not."""
+"""Follows a path, one row at a time, with `Variant.get`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def extract(
     options: CastOptions,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array]:
-    """As the compiled `extract`: Variants are taken out here, every cast is left to the table in cast.py."""
+    """As the compiled `extract`: Variants are taken out here, every cast is left to casts/table.py."""
     there = validity.to_pylist() if validity is not None else [True] * len(value)
     rows = range(len(value))
     if target is not None:
@@ -47,7 +47,7 @@ def value_at(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: i
 
 
 def check_row(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: int) -> Any:
-    """Raises what is wrong with a row that the compiled kernel could not read."""
+    """Raise the error of a row that the compiled kernel could not read."""
     found = value_at(metadata, value, steps, row)
     try:
         if found is not None:

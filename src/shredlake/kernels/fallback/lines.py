@@ -1,4 +1,4 @@
-"""Cutting text into documents, a byte at a time in Python."""
+"""Splits text into documents, one byte at a time."""
 
 from __future__ import annotations
 

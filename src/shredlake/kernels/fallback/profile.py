@@ -1,4 +1,4 @@
-"""Profiles on the row-at-a-time reference."""
+"""Profiles Variants, one row at a time."""
 
 from __future__ import annotations
 

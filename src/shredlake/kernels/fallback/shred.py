@@ -1,4 +1,4 @@
-"""Shredding without compiled kernels: the reference, row by row."""
+"""Shreds Variants with the reference, one row at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting Variants together without compiled kernels: the reference, row by row."""
+"""Reconstructs Variants with the reference, one row at a time."""
 
 from __future__ import annotations
 

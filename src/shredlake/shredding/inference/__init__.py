@@ -1,1 +1,5 @@
-"""What to shred: profiles, costs, and the choice of a schema with its reasons."""
+"""Chooses what to shred: profiles the data, estimates costs, and explains each decision.
+
+Modules in reading order: `profile`, `profile_codec` (its bytes), `profile_reference` (one value at a
+time), `hyperloglog`, `fit` (types of columns), `cost`, `budget`, `infer`, `report`.
+"""

@@ -1,4 +1,4 @@
-"""Which leaves get a column when there are more than the budget allows.
+"""Chooses which leaves get a column if there are more than the budget allows.
 
 Leaves that queries ask for come first. The others are taken object by object: siblings that occur together
 stay together, since queries use them together, and since what two samples say of an object differs less

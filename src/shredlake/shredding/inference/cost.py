@@ -1,4 +1,4 @@
-"""What a column costs and saves: the estimates behind the choice of a layout, in bytes per row of the data.
+"""Estimates what a column costs and saves, in bytes per row of the data.
 
 A value that is not shredded lies in the binary `value` of its nearest shredded ancestor, between values of
 other fields: its bytes, a field id and an offset, compressed by about half. In a column of its own it lies
@@ -95,7 +95,7 @@ def worth(profile: Profile, path: PathProfile, node: Scalar | Untyped, hinted: b
 
 
 def _entropy(share: float) -> float:
-    """Bits that a yes or no takes."""
+    """Return the entropy of a yes-or-no choice, in bits."""
     if not 0 < share < 1:
         return 0.0
     return -share * math.log2(share) - (1 - share) * math.log2(1 - share)

@@ -1,4 +1,4 @@
-"""Which type the values at a path have, and how many of them a given type takes.
+"""Chooses the type of a column for the values at a path, and counts the values that fit it.
 
 Values fall into classes that one typed column can hold: ints and decimals are one class (no digit may be
 lost), every other type is its own. A class with at least half of the values that are not null is dominant.

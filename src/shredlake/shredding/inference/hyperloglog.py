@@ -1,4 +1,4 @@
-"""How many different values there were, about: HyperLogLog with 256 registers, 6.5% standard error.
+"""Estimates the number of distinct values: HyperLogLog with 256 registers, 6.5% standard error.
 
 ```
 hash of a value ─┬─ low 8 bits ──▶ which register

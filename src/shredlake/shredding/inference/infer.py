@@ -1,4 +1,4 @@
-"""What to shred: from the profile of the data to a layout, with a reason for every path.
+"""Chooses a layout from the profile of the data, with a reason for every path.
 
 ```
 profile ── draft ──▶ paths that could be columns ── choose ──▶ those that pay, within the budget ──▶ schema
@@ -129,7 +129,7 @@ def described(
 
 
 class _Drafter:
-    """Goes through a profile and notes what could be a column, and why the rest could not."""
+    """Walks a profile and records which paths could be columns, and why the others could not."""
 
     def __init__(self, profile: Profile, hints: frozenset[Steps], max_depth: int, min_share: float) -> None:
         self.profile = profile
@@ -260,7 +260,7 @@ def _fields_per_object(path: PathProfile) -> float:
 def _worth_a_change(
     profile: Profile, kept: ShreddingSchema, fresh: ShreddingSchema, hints: frozenset[Steps]
 ) -> bool:
-    """Whether the new layout is so much better that files may differ from those written before."""
+    """Return whether the new layout is enough better to differ from the files written before."""
     before, after = _size(profile, kept), _size(profile, fresh)
     served, now_served = _typed_share(profile, kept), _typed_share(profile, fresh)
     old, new = dict(kept.nodes()), dict(fresh.nodes())

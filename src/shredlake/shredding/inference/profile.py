@@ -1,4 +1,4 @@
-"""What a Variant column holds, path by path: a summary that merges.
+"""The profile of a Variant column: a summary per path that can be merged.
 
 ```
 Profile ── root ─┬─ PathProfile "user" ─┬─ PathProfile "id"      in how many rows, how many bytes,
@@ -34,7 +34,7 @@ MAX_PATHS: Final = 10_000
 """Paths that a profile keeps, unless asked for more."""
 
 MAX_DEPTH: Final = 100
-"""Levels below which a profile does not look: deeper values count as a whole."""
+"""Deepest level of a profile; deeper values count as a whole."""
 
 LONGEST_NAME: Final = 1000
 """Bytes of a field's name; fields with longer ones are data, and counted in their parent."""

@@ -98,7 +98,7 @@ class _Tally:
         self.rows += row != self.last_row
         self.last_row = row
         if data[0] & 3 == PRIMITIVE and data[0] >> 2 >= len(PRIMITIVES):
-            self.size += 1  # a type from the future
+            self.size += 1  # a type of a newer specification
             return
         kind = value.type
         self.size += len(data)

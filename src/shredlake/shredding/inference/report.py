@@ -1,4 +1,4 @@
-"""A layout that says why it is as it is."""
+"""An inferred schema with the reason for every decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shredlake.shredding.schema import ShreddingSchema, Steps, node_path
 
 
 class Outcome(enum.Enum):
-    """What became of a path."""
+    """The decision about a path."""
 
     TYPED = "typed"
     """A column of one type; what does not fit stays in its `value`."""
