@@ -97,10 +97,10 @@ class _Task:
     files: tuple[SourceFile, ...]
 
 
-def _schema(file: SourceFile, strict: bool) -> pa.Schema:
+def _schema(file: SourceFile, reject_conflicts: bool) -> pa.Schema:
     """A draft file's schema with Variants as Variants."""
     path, store = location(file)
-    return read_draft(path, strict=strict, store=store).schema
+    return read_draft(path, strict=reject_conflicts, store=store).schema
 
 
 def _tasks(snapshot: Snapshot, files: Sequence[SourceFile], file_bytes: int) -> list[_Task]:
@@ -130,7 +130,7 @@ def _layout(snapshot: Snapshot, file: SourceFile) -> dict[str, str]:
     return choose(snapshot, given, lambda place: None)
 
 
-def _migrate(target: Snapshot, job: FileJob, strict: bool, task: _Task) -> str:
+def _migrate(target: Snapshot, job: FileJob, reject_conflicts: bool, task: _Task) -> str:
     """Reads draft files, writes today's, reads back, compares."""
     job = replace(job, spec=replace(job.spec, shredding=dict(task.layout)))
     constraints = Constraints.of(target.schema, target.properties)
@@ -138,7 +138,9 @@ def _migrate(target: Snapshot, job: FileJob, strict: bool, task: _Task) -> str:
     for file in task.files:
         path, store = location(file)
         table = complete(
-            read_draft(path, strict=strict, store=store), target.schema, target.metadata.partition_columns
+            read_draft(path, strict=reject_conflicts, store=store),
+            target.schema,
+            target.metadata.partition_columns,
         )
         constraints.enforce(table)
         tables.append(table)

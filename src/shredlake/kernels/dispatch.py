@@ -133,7 +133,7 @@ class ToPython(Protocol):
 
 class Unshred(Protocol):
     def unshred(
-        self, piece: pa.StructArray, plan: Plan, strict: bool, first_row: int
+        self, piece: pa.StructArray, plan: Plan, reject_conflicts: bool, first_row: int
     ) -> list[pa.StructArray]: ...
 
 

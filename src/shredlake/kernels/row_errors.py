@@ -56,16 +56,20 @@ def explain_shredding(metadata: bytes, value: bytes, node: Node, row: int) -> No
     raise MalformedVariant(f"row {row}: {OVERLAP_OR_TOO_LARGE}")
 
 
-def explain_reconstruction(row_alone: pa.StructArray, node: Node, strict: bool, row: int) -> NoReturn:
+def explain_reconstruction(
+    row_alone: pa.StructArray, node: Node, reject_conflicts: bool, row: int
+) -> NoReturn:
     """Raise the error of a shredded row, given as an array of length one, that could not be reconstructed."""
-    check_row(row_alone, node, strict, row)
+    check_row(row_alone, node, reject_conflicts, row)
     raise MalformedVariant(f"row {row}: {OVERLAP_OR_TOO_LARGE}")
 
 
-def check_row(row_alone: pa.StructArray, node: Node, strict: bool, row: int) -> None:
+def check_row(row_alone: pa.StructArray, node: Node, reject_conflicts: bool, row: int) -> None:
     """Raise an error if a shredded row, given as an array of length one, is not valid."""
     try:
         (shredded,) = to_shredded(part(row_alone, "value"), part(row_alone, "typed_value"), node)
-        reconstruct(metadata_of(row_alone, row)[0].as_py() or b"", shredded, node, strict=strict)
+        reconstruct(
+            metadata_of(row_alone, row)[0].as_py() or b"", shredded, node, reject_conflicts=reject_conflicts
+        )
     except ShredlakeError as error:
         raise in_row(error, row) from None

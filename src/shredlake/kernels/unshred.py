@@ -44,10 +44,12 @@ def unshred(column: Column, *, strict: bool = False, threads: int | None = None)
     return assemble(column, [array for arrays in results for array in arrays])
 
 
-def _unshred_piece(plan: Plan, strict: bool, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:
+def _unshred_piece(
+    plan: Plan, reject_conflicts: bool, first_row: int, piece: pa.StructArray
+) -> list[pa.StructArray]:
     if plan.nodes[0].kind is Kind.UNTYPED:
         value = as_binary(part(piece, "value"))
         if value.null_count == piece.null_count == 0:
             return [column_of(metadata_of(piece, first_row), value, None, None)]
-    arrays: list[pa.StructArray] = dispatch("unshred").unshred(piece, plan, strict, first_row)
+    arrays: list[pa.StructArray] = dispatch("unshred").unshred(piece, plan, reject_conflicts, first_row)
     return arrays

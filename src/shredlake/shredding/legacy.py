@@ -196,11 +196,13 @@ def _typed(variant: Variant, node: Scalar) -> Any:
     return raw if kind is node.type else None
 
 
-def reconstruct_draft(value: DraftValue | None, node: DraftNode, *, strict: bool = False) -> Variant | None:
+def reconstruct_draft(
+    value: DraftValue | None, node: DraftNode, *, reject_conflicts: bool = False
+) -> Variant | None:
     """Puts a value together again; None where it is missing.
 
     Parts that contradict each other are an error. Default reading takes the shredded field where it is in
-    `untyped_value` as well, and a missing element as Variant null; `strict` reading fails on both.
+    `untyped_value` as well, and a missing element as Variant null; `reject_conflicts` makes both an error.
 
     >>> node = draft_node(ShreddingSchema.parse("struct<a bigint>"))
     >>> reconstruct_draft(shred_draft(Variant.of({"a": 5, "b": 6}), node), node)
@@ -208,7 +210,7 @@ def reconstruct_draft(value: DraftValue | None, node: DraftNode, *, strict: bool
     """
     if value is None or value.is_missing:
         return None
-    work = _Reconstruction(strict)
+    work = _Reconstruction(reject_conflicts)
     work.level(value, node, ())
     return work.builder.build()
 
@@ -218,7 +220,7 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 @dataclass
 class _Reconstruction:
-    strict: bool
+    reject_conflicts: bool
     builder: VariantBuilder = field(default_factory=VariantBuilder)
 
     def level(self, value: DraftValue, node: DraftNode, steps: Steps) -> None:
@@ -231,7 +233,7 @@ class _Reconstruction:
             self.object(value.object, rest, node.object, steps)
         elif rest is not None and True in filled:
             # The draft's own algorithm lets a Variant null pass beside a scalar, its table does not.
-            if self.strict or value.array is not None or rest.type is not VariantType.NULL:
+            if self.reject_conflicts or value.array is not None or rest.type is not VariantType.NULL:
                 part = "an array" if value.array is not None else "a typed_value"
                 raise self.conflict(f"untyped_value ({rest}) beside {part}", steps)
             self.builder.append(None)
@@ -262,7 +264,7 @@ class _Reconstruction:
                 self.level(value, node, (*steps, name))
                 written.add(name)
         for name, item in rest.items() if rest is not None else ():
-            if name in fields and self.strict:
+            if name in fields and self.reject_conflicts:
                 raise self.conflict("the field is shredded and in untyped_value as well", (*steps, name))
             if name not in written:
                 self.builder.key(name).append_variant(item)
@@ -273,7 +275,7 @@ class _Reconstruction:
         for index, value in enumerate(values):
             if value is not None and not value.is_missing:
                 self.level(value, node, (*steps, index))
-            elif self.strict:
+            elif self.reject_conflicts:
                 raise self.conflict("an element is missing", (*steps, index))
             else:
                 self.builder.append(None)

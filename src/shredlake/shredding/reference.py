@@ -58,18 +58,20 @@ def shred_value(variant: Variant, node: Node, *, exact_types: bool = False) -> S
     return work.group(node, 0, len(variant.value), ())
 
 
-def reconstruct(metadata: bytes, shredded: Shredded, node: Node, *, strict: bool = False) -> Variant | None:
+def reconstruct(
+    metadata: bytes, shredded: Shredded, node: Node, *, reject_conflicts: bool = False
+) -> Variant | None:
     """Puts the parts of a value together again; None where it is missing.
 
     Default reading fails on contradictions and takes what the specification prefers where it prefers
-    something; `strict` reading fails on everything that writers must not produce.
+    something; `reject_conflicts` makes everything that writers must not produce an error.
 
     >>> from shredlake.shredding.schema import ShreddingSchema
     >>> node = ShreddingSchema.parse("struct<id bigint>").root
     >>> reconstruct(b"\\x01\\x01\\x00\\x02id", Shredded(None, {"id": Shredded(None, 5)}), node)
     Variant({"id":5})
     """
-    work = _Reconstruction(Dictionary(metadata), strict)
+    work = _Reconstruction(Dictionary(metadata), reject_conflicts)
     if not work.group(shredded, node, Group.COLUMN, ()):
         return None
     return work.builder.build()
@@ -205,11 +207,11 @@ def encode_object(fields: list[tuple[int, bytes]]) -> bytes:
 class _Reconstruction:
     """Builds one value from its shredded parts."""
 
-    def __init__(self, dictionary: Dictionary, strict: bool) -> None:
+    def __init__(self, dictionary: Dictionary, reject_conflicts: bool) -> None:
         self.dictionary = dictionary
-        self.strict = strict
+        self.reject_conflicts = reject_conflicts
         self.builder = VariantBuilder()
-        self.names = set(dictionary.names()) if strict else set()
+        self.names = set(dictionary.names()) if reject_conflicts else set()
 
     def group(self, shredded: Shredded, node: Node, place: Group, steps: Steps) -> bool:
         """Appends the value of a group; False if it is missing and may be."""
@@ -236,9 +238,9 @@ class _Reconstruction:
         # Readers may assume that what `typed_value` can hold is not in `value`: an object where fields are
         # shredded, an array where elements are. Default reading takes the value as it is.
         kind = value[0] & 0b11
-        if self.strict and isinstance(node, Object) and kind == OBJECT:
+        if self.reject_conflicts and isinstance(node, Object) and kind == OBJECT:
             raise self.conflict("value holds an object, typed_value is null though it shreds objects", steps)
-        if self.strict and isinstance(node, Array) and kind == ARRAY:
+        if self.reject_conflicts and isinstance(node, Array) and kind == ARRAY:
             raise self.conflict("value holds an array, typed_value is null though it shreds arrays", steps)
         self.builder.append_variant(variant)
 
@@ -250,7 +252,7 @@ class _Reconstruction:
             return
         # Writers must not fill both parts of anything but an object. Of a field, `typed_value` must be used
         # if one goes on at all; of the column or an element nothing is said, so it can't be read.
-        if self.strict or CONFLICT_IS_AN_ERROR[place]:
+        if self.reject_conflicts or CONFLICT_IS_AN_ERROR[place]:
             problem = "a non-object value" if isinstance(node, Object) else f"a value ({variant})"
             raise self.conflict(f"conflict: {problem} beside a typed_value", steps)
         self.typed(typed, None, node, steps)
@@ -283,13 +285,13 @@ class _Reconstruction:
             shredded = typed.get(name)
             if shredded is None:
                 # A field group must be required; where a writer made it optional, null means missing.
-                if self.strict:
+                if self.reject_conflicts:
                     raise self.conflict("the field's group itself is null", (*steps, name))
                 continue
             if shredded.meaning is Meaning.MISSING:
                 # Both parts null: the field does not exist in the object.
                 continue
-            if self.strict and name not in self.names:
+            if self.reject_conflicts and name not in self.names:
                 raise self.conflict("the field's name is not in the metadata", (*steps, name))
             self.builder.key(name)
             self.group(shredded, node, Group.FIELD, (*steps, name))
@@ -299,7 +301,7 @@ class _Reconstruction:
             # say the field is missing.
             if name not in shredded_names:
                 self.builder.key(name).append_variant(field)
-            elif self.strict:
+            elif self.reject_conflicts:
                 raise self.conflict("the field is shredded and in value as well", (*steps, name))
         self.builder.end()
 

@@ -85,7 +85,7 @@ def test_the_first_example(value: Any, top: Any, in_b: Any, in_a: str | None, in
     assert python(b.untyped if b else None) == in_b
     assert filled(fields.get("a")) == in_a
     assert filled((b.object or {}).get("c") if b else None) == in_c
-    assert reconstruct_draft(shredded, OBJECT, strict=True) == Variant.of(value)
+    assert reconstruct_draft(shredded, OBJECT, reject_conflicts=True) == Variant.of(value)
 
 
 def test_the_first_example_in_a_file(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_several_alternatives_at_one_level() -> None:
     assert [value.untyped is None for value in shredded] == [False, True, True, False, False]
     array = draft_array(shredded, node)
     assert draft_schema(array.type) == node
-    assert rows(from_draft(array, strict=True)) == rows(column_of(values))
+    assert rows(from_draft(array, reject_conflicts=True)) == rows(column_of(values))
     assert str(ShreddingSchema(todays_node(node))) == "struct<a bigint>"
 
 
@@ -318,9 +318,9 @@ def test_columns_and_reference_agree(case: Any) -> None:
     node = draft_node(schema)
     array = to_draft(column(variants), node)
     assert array.type == draft_type(node)
-    by_reference = [reconstruct_draft(row, node, strict=True) for row in draft_rows(array, node)]
+    by_reference = [reconstruct_draft(row, node, reject_conflicts=True) for row in draft_rows(array, node)]
     assert by_reference == variants
-    today = from_draft(array, strict=True)
+    today = from_draft(array, reject_conflicts=True)
     assert rows(today) == variants
     assert unshred(today, strict=True) is not None
 

@@ -55,7 +55,7 @@ cdef class Unshredder:
     cdef Unshredding work
     cdef uint8_t behind[APART]
 
-    def __cinit__(self, plan, columns, ColumnTree tree, bint strict):
+    def __cinit__(self, plan, columns, ColumnTree tree, bint reject_conflicts):
         cdef list nodes = plan.shapes, fields = plan.fields, name_starts = plan.name_starts
         cdef bytes names = plan.all_names
         cdef const ArrowArray* column = &tree.array
@@ -65,7 +65,7 @@ cdef class Unshredder:
         cdef Fields* all = &self.work.fields
         cdef Node* node
         memset(&self.work, 0, sizeof(Unshredding))
-        self.work.strict = strict
+        self.work.reject_conflicts = reject_conflicts
         self.work.count = <int> len(nodes)
         self.work.nodes = <Node*> aligned_alloc(64, <size_t> len(nodes) * sizeof(Node))
         if self.work.nodes == NULL:
@@ -179,7 +179,7 @@ cdef class Unshredder:
         return 0, row, to_arrow(&offsets), to_arrow(&self.work.out)
 
 
-def unshred(piece, plan, bint strict, int64_t first_row):
+def unshred(piece, plan, bint reject_conflicts, int64_t first_row):
     """The unshredded column of a shredded one: several arrays where one would exceed 2 GiB."""
     validity = validity_of(piece)
     metadata = metadata_of(piece, first_row)
@@ -188,17 +188,17 @@ def unshred(piece, plan, bint strict, int64_t first_row):
     valid = (0, 0) if validity is None else (address(validity.buffers()[1]), validity.offset)
     arrays, row, extended = [], 0, False
     while row < len(piece) or not arrays:
-        unshredder = Unshredder(plan, columns, tree, strict)
+        unshredder = Unshredder(plan, columns, tree, reject_conflicts)
         code, stop, offsets, data = unshredder.run(valid, bytes_part(metadata), row, len(piece), largest_array())
         if code == NO_MEMORY:
             raise MemoryError
-        if code == NAMELESS and not strict and not extended:
+        if code == NAMELESS and not reject_conflicts and not extended:
             metadata = extend_metadata(metadata, plan.names)
             arrays, row, extended = [], 0, True
             continue
         if code != OK:
             checked(piece)      # the reference reads with Arrow, which looks at no offset
-            explain_reconstruction(piece.slice(stop, 1), plan.root, strict, first_row + stop)
+            explain_reconstruction(piece.slice(stop, 1), plan.root, reject_conflicts, first_row + stop)
         rows = stop - row
         bits = validity_of(piece.slice(row, rows))
         bitmap = None if bits is None else bits.buffers()[1]

@@ -78,7 +78,7 @@ cdef struct Rest:
 cdef struct Unshredding:
     Node* nodes
     int count
-    bint strict
+    bint reject_conflicts
     Fields fields
     Names names
     LookupCache lookups

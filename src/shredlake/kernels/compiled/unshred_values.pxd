@@ -341,7 +341,7 @@ cdef inline int list_fields(
         while next < rest_count and rest[next].place <= 2 * (field - node.first_field) + 1:
             if rest[next].place & 1:
                 # A shredded field in `value`: the columns count, also when they say that it is missing.
-                if work.strict:
+                if work.reject_conflicts:
                     return CONFLICT
             else:
                 entry.source = ~<int32_t> (rest_at + next)
@@ -375,7 +375,7 @@ cdef inline int put_object(Unshredding* work, Node* node, int64_t row, const Sli
     cdef uint8_t* end
     if row >> 6 != work.fields.blocks[node.shape]:
         look_ahead(work, node, row >> 6)
-    if work.strict:
+    if work.reject_conflicts:
         for field in range(node.first_field, node.first_field + node.field_count):
             if not is_there(&work.nodes[work.fields.nodes[field]], row):
                 return CONFLICT
@@ -457,7 +457,7 @@ cdef inline int put_present(
             return MALFORMED
         basic = value.data[0] & 3
         if not typed_there:
-            if work.strict and (
+            if work.reject_conflicts and (
                 (node.kind == FIELDS and basic == OBJECT) or (node.kind == ELEMENTS and basic == VARIANT_ARRAY)
             ):
                 return CONFLICT
@@ -466,7 +466,7 @@ cdef inline int put_present(
             return WRITTEN
         if node.kind == FIELDS and basic == OBJECT:
             residual = &value
-        elif work.strict or place != FIELD:
+        elif work.reject_conflicts or place != FIELD:
             return CONFLICT
     elif not typed_there:
         return MISSING

@@ -14,14 +14,16 @@ from shredlake.shredding.reference import reconstruct
 from shredlake.variant import Variant
 
 
-def unshred(piece: pa.StructArray, plan: Plan, strict: bool, first_row: int) -> list[pa.StructArray]:
+def unshred(
+    piece: pa.StructArray, plan: Plan, reject_conflicts: bool, first_row: int
+) -> list[pa.StructArray]:
     """The unshredded column of a shredded one."""
     validity = validity_of(checked(piece))
     try:
         rows = to_shredded(part(piece, "value"), part(piece, "typed_value"), plan.root)
     except MalformedVariant:
         for row in range(len(piece)):
-            check_row(piece.slice(row, 1), plan.root, strict, first_row + row)
+            check_row(piece.slice(row, 1), plan.root, reject_conflicts, first_row + row)
         raise
     metadata = [row or b"" for row in metadata_of(piece, first_row).to_pylist()]
     values: list[bytes | None] = []
@@ -30,7 +32,9 @@ def unshred(piece: pa.StructArray, plan: Plan, strict: bool, first_row: int) -> 
             values.append(None)
             continue
         try:
-            variant = reconstruct(metadata[row], shredded, plan.root, strict=strict) or Variant.of(None)
+            variant = reconstruct(
+                metadata[row], shredded, plan.root, reject_conflicts=reject_conflicts
+            ) or Variant.of(None)
         except ShredlakeError as error:
             raise in_row(error, first_row + row) from None
         metadata[row] = variant.metadata

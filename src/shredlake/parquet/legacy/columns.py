@@ -51,7 +51,9 @@ def to_draft(column: pa.StructArray, node: DraftNode) -> pa.StructArray:
     return draft_array(rows, node)
 
 
-def from_draft(column: pa.StructArray, *, strict: bool = False, first_row: int = 0) -> pa.StructArray:
+def from_draft(
+    column: pa.StructArray, *, reject_conflicts: bool = False, first_row: int = 0
+) -> pa.StructArray:
     """A draft column in today's layout, shredded as it was; `first_row` is for messages.
 
     >>> from shredlake.shredding.legacy import draft_node
@@ -66,7 +68,7 @@ def from_draft(column: pa.StructArray, *, strict: bool = False, first_row: int =
     if not odd.any():
         return move.result()
     indices = np.flatnonzero(odd)
-    slow = _by_reference(column.take(pa.array(indices)), node, strict, first_row + indices)
+    slow = _by_reference(column.take(pa.array(indices)), node, reject_conflicts, first_row + indices)
     order = np.arange(len(column))
     order[indices] = len(column) + np.arange(len(indices))
     return pa.concat_arrays([move.result(), slow]).take(pa.array(order))
@@ -86,11 +88,13 @@ def variant_array(rows: Sequence[Variant | None]) -> pa.StructArray:
     )
 
 
-def _by_reference(column: pa.StructArray, node: DraftNode, strict: bool, rows: np.ndarray) -> pa.StructArray:
+def _by_reference(
+    column: pa.StructArray, node: DraftNode, reject_conflicts: bool, rows: np.ndarray
+) -> pa.StructArray:
     found = []
     for row, value in zip(rows, draft_rows(column, node), strict=True):
         try:
-            found.append(reconstruct_draft(value, node, strict=strict))
+            found.append(reconstruct_draft(value, node, reject_conflicts=reject_conflicts))
         except (ShreddingConflict, MalformedVariant) as error:
             raise in_row(error, row) from error
     return kernels.shred(variant_array(found), ShreddingSchema(todays_node(node)))

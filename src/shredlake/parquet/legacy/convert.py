@@ -136,12 +136,16 @@ def _columns(source: Source, schema: pa.Schema) -> dict[Names, DraftNode]:
 
 
 def _todays(
-    columns: Mapping[Names, DraftNode], strict: bool = False, first_row: int = 0, *, unshredded: bool = False
+    columns: Mapping[Names, DraftNode],
+    reject_conflicts: bool = False,
+    first_row: int = 0,
+    *,
+    unshredded: bool = False,
 ) -> dict[Names, Replacement]:
     """Draft columns as today's, shredded as they were or not at all."""
 
     def make(array: pa.Array) -> pa.Array:
-        shredded = from_draft(array, strict=strict, first_row=first_row)
+        shredded = from_draft(array, reject_conflicts=reject_conflicts, first_row=first_row)
         return kernels.unshred(shredded) if unshredded else shredded
 
     def type_of(node: DraftNode) -> pa.DataType:

@@ -29,11 +29,11 @@ def draft_columns(schema_elements: bytes, arrow: pa.Schema) -> frozenset[Names]:
     return frozenset(find_types(arrow, is_draft))
 
 
-def to_current_layout(column: pa.StructArray, *, strict: bool) -> pa.StructArray:
+def to_current_layout(column: pa.StructArray, *, reject_conflicts: bool) -> pa.StructArray:
     """A draft column in today's layout, shredded as it was.
 
     >>> level = pa.struct([("untyped_value", pa.binary()), ("typed_value", pa.int64())])
-    >>> to_current_layout(pa.array([{"typed_value": 5}], level), strict=False).type.names
+    >>> to_current_layout(pa.array([{"typed_value": 5}], level), reject_conflicts=False).type.names
     ['metadata', 'value', 'typed_value']
     """
-    return from_draft(column, strict=strict)
+    return from_draft(column, reject_conflicts=reject_conflicts)

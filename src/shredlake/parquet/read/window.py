@@ -119,10 +119,10 @@ class Window:
     def _can_wait(self, later: Sequence[Bound]) -> bool:
         """Whether the rows that failed may take part in later conditions: these must not raise errors."""
         nodes = [node for bound in later for node in (*bound.references, *walk(bound.expr))]
-        strict = self.task.options.raises or any(
+        may_raise = self.task.options.raises or any(
             isinstance(node, Get | Cast) and node.strict for node in nodes
         )
-        return bool(later) and not strict
+        return bool(later) and not may_raise
 
     def batch(self) -> pa.RecordBatch:
         """What is to come out, for the rows that are left."""
@@ -252,7 +252,7 @@ class Window:
     def _in_current_layout(self, column: pa.Array, place: Names) -> pa.Array:
         """A Variant column in today's layout, whichever the file has."""
         draft = place in self.task.file.columns.drafts
-        return to_current_layout(column, strict=self.task.reject_conflicts) if draft else column
+        return to_current_layout(column, reject_conflicts=self.task.reject_conflicts) if draft else column
 
     def _found(self, place: Names) -> pa.Array:
         """A column, or a field of structs; null where a struct around it is."""
