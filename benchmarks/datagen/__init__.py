@@ -4,7 +4,7 @@
 >>> len(lines), lines == list(generate("relational", 3, seed=1))
 (3, True)
 
-The streams are made by `shredlake.cli.demo_data`, which has the shape that the demo needs (`bluesky`).
+The streams are made by `shredlake.cli.verbs.demo_data`, which has the shape that the demo needs (`bluesky`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from datagen.forge import github
 from datagen.records import logs, map_by_id, nasty, relational, telemetry
-from shredlake.cli.demo_data import Shape, bluesky, lines, write_lines
+from shredlake.cli.verbs.demo_data import Shape, bluesky, lines, write_lines
 
 SHAPES: dict[str, Shape] = {
     "bluesky": bluesky,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from random import Random
 
-from shredlake.cli.demo_data import json_bool, quoted, sentence, skewed, vocabulary
+from shredlake.cli.verbs.demo_data import json_bool, quoted, sentence, skewed, vocabulary
 
 FORGE_START = datetime(2024, 1, 15, tzinfo=UTC)
 EVENTS = {

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from functools import cache
 from random import Random
 
-from shredlake.cli.demo_data import START_US, quoted, sentence, skewed, stamp
+from shredlake.cli.verbs.demo_data import START_US, quoted, sentence, skewed, stamp
 
 SERVICES = ["gateway", "checkout", "search", "profile", "billing", "mailer", "images", "auth"]
 METHODS = ["GET", "GET", "GET", "POST", "PUT", "DELETE"]

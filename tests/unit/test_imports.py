@@ -43,13 +43,13 @@ def test_the_root_of_the_command_line_loads_no_verb(argument: str) -> None:
     modules = imported(f"sys.argv = ['shredlake', '{argument}']; from shredlake.__main__ import main; main()")
     assert "shredlake.cli.app" in modules
     assert not packages(modules) & HEAVY
-    assert not modules & {f"shredlake.cli.{verb}" for verb in VERBS}
+    assert not modules & {f"shredlake.cli.verbs.{verb}" for verb in VERBS}
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_summaries_are_those_of_the_verbs(verb: str) -> None:
     function, summary = VERBS[verb]
-    text = inspect.getdoc(getattr(import_module(f"shredlake.cli.{verb}"), function))
+    text = inspect.getdoc(getattr(import_module(f"shredlake.cli.verbs.{verb}"), function))
     assert text is not None
     assert text.splitlines()[0] == summary
 

@@ -54,7 +54,7 @@ class Verbs(failures.Interruptible):
 def load(verb: str) -> Any:
     """Imports a verb and returns its command."""
     name, _ = VERBS[verb]
-    function = getattr(import_module(f"shredlake.cli.{verb}"), name)
+    function = getattr(import_module(f"shredlake.cli.verbs.{verb}"), name)
     interrupts.raise_exception()
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(verb)(function)

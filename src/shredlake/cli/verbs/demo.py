@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from shredlake.cli.demo_data import bluesky, write_lines
 from shredlake.cli.terminal import screen
+from shredlake.cli.verbs.demo_data import bluesky, write_lines
 from shredlake.delta.table import Table
 from shredlake.errors import MissingDependency
 from shredlake.jobs.engine import LocalEngine

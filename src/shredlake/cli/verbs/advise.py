@@ -10,10 +10,10 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
-from shredlake.cli.advise_data import Data, Sample, open_data
 from shredlake.cli.inputs import seekable
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
+from shredlake.cli.verbs.advise_data import Data, Sample, open_data
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
 from shredlake.kernels.profile import merge_profiles, profile_bytes
