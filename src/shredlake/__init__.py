@@ -40,6 +40,9 @@ if TYPE_CHECKING:
         VersionNotFound,
         WrongType,
     )
+    from shredlake.jobs.optimize import OptimizeReport
+    from shredlake.jobs.report import IngestReport
+    from shredlake.jobs.verbs import ingest, migrate_draft, optimize
     from shredlake.kernels import (
         from_arrow,
         from_json,
@@ -106,6 +109,7 @@ __all__ = [
     "FileReport",
     "Float32",
     "InferredSchema",
+    "IngestReport",
     "Int8",
     "Int16",
     "Int32",
@@ -121,6 +125,7 @@ __all__ = [
     "NoSuchElement",
     "NotATable",
     "NotJson",
+    "OptimizeReport",
     "ParquetWriter",
     "Path",
     "PipelineError",
@@ -155,9 +160,12 @@ __all__ = [
     "from_json",
     "get",
     "infer_schema",
+    "ingest",
     "inspect",
     "is_variant",
     "merge_profiles",
+    "migrate_draft",
+    "optimize",
     "profile",
     "profile_bytes",
     "read_draft",
@@ -187,6 +195,9 @@ _MODULES = {
         "ShreddingConflict ShredlakeError StoreRefused TableError TableExists TooManyRejects "
         "UnsupportedExpression UnsupportedFeature VerificationFailed VersionNotFound WrongType"
     ),
+    "shredlake.jobs.optimize": "OptimizeReport",
+    "shredlake.jobs.report": "IngestReport",
+    "shredlake.jobs.verbs": "ingest migrate_draft optimize",
     "shredlake.kernels": (
         "from_arrow from_json get infer_schema is_variant merge_profiles profile profile_bytes reshred "
         "shred shredded_type shredding_schema to_json to_python unshred validate variant"

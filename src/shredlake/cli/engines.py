@@ -9,7 +9,7 @@ from typing import Literal
 
 import typer
 
-from shredlake.jobs.engine import Engine, LocalEngine
+from shredlake.jobs.engine import LocalEngine
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.session import session
 
@@ -28,7 +28,7 @@ REMOTE = typer.Option(None, "--remote", help="A Spark Connect server, e.g. sc://
 @contextmanager
 def running(
     name: EngineName, size: int, master: str | None = None, remote: str | None = None
-) -> Iterator[Engine]:
+) -> Iterator[LocalEngine | SparkEngine]:
     """Yields the engine for an input of this size. A Spark session started for it is stopped at the end."""
     asked = master is not None or remote is not None or "PYSPARK_GATEWAY_PORT" in os.environ
     if name == "local" or (name == "auto" and not asked and size < LARGE_INPUT):

@@ -43,6 +43,7 @@ from shredlake.errors import (
     NotJson,
     PipelineError,
     TooManyRejects,
+    UnsupportedExpression,
     VerificationFailed,
 )
 from shredlake.expr import join_name
@@ -164,25 +165,55 @@ def at_least_one(**options: int | None) -> None:
             raise PipelineError(f"{name}={value!r} must be at least 1")
 
 
-def ingest_text(
-    engine: Engine, source: str | Iterable[str], table: str, options: IngestOptions
-) -> IngestReport:
-    """Runs an ingest of text files on an engine.
+def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] = ()) -> Snapshot:
+    """Opens the table, or plans one, and evaluates all of the job's and the table's expressions on no rows.
 
-    Raises `UnsupportedExpression`, before any work is done, where only Spark SQL can evaluate what is
-    computed or what the table demands of its rows.
+    `others` are the source's columns beside the documents. Raises `UnsupportedExpression` if only Spark SQL
+    can evaluate one of the expressions.
+    """
+    storage = Storage(table, dict(options.storage_options))
+    snapshot = open_or_plan(storage, options, [*others, *computed_fields(options.column, options.computed)])
+    computed = not_kept(snapshot, options.computed)
+    job = WriteJob(options.file_job(snapshot), options.column, storage, computed, options.parsing)
+    nothing = pa.table({job.column: pa.array([], variant())})
+    for item in others:
+        nothing = nothing.append_column(item, pa.array([], item.type))
+    ordered(with_computed(job, nothing), job.files.sort_by)
+    return snapshot
+
+
+def opened_without_spark(
+    table: str, options: IngestOptions, others: Sequence[pa.Field] = ()
+) -> Snapshot | None:
+    """The same, or None if only Spark SQL can evaluate the expressions of the job or the table."""
+    try:
+        return open_checked(table, options, others)
+    except UnsupportedExpression:
+        return None
+
+
+def ingest_text(
+    engine: Engine,
+    source: str | Iterable[str],
+    table: str,
+    options: IngestOptions,
+    opened: Snapshot | None = None,
+) -> IngestReport:
+    """Runs an ingest of text files on an engine; `opened` is the table if `opened_without_spark` opened it.
+
+    Raises `UnsupportedExpression`, before any work is done, if only Spark SQL can evaluate an expression of
+    the job or the table.
     """
     found = find_files(source, options.storage_options)
     with spooled(found, here=engine.in_process) as files:
-        return _ingest_files(engine, files, table, options)
+        return _ingest_files(engine, files, options, opened or open_checked(table, options))
 
 
 def _ingest_files(
-    engine: Engine, found: Sequence[SourceFile], table: str, options: IngestOptions
+    engine: Engine, found: Sequence[SourceFile], options: IngestOptions, snapshot: Snapshot
 ) -> IngestReport:
     started = time.monotonic()
-    storage = Storage(table, dict(options.storage_options))
-    snapshot = open_or_plan(storage, options, computed_fields(options.column, options.computed))
+    storage = snapshot.storage
     claim = claim_text(snapshot, found, options)
     if (done := already_done(snapshot, claim)) is not None:
         return done
@@ -195,7 +226,6 @@ def _ingest_files(
         not_kept(snapshot, options.computed),
         options.parsing,
     )
-    try_out(job)
     total = sum(file.size for file in files)
     size = options.task_bytes or task_size(total, engine.parallelism)
     splits = cut(files, size)
@@ -256,12 +286,6 @@ def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:
     """The same job, its files shredded by a layout."""
     spec = replace(job.files.spec, shredding=dict(layout))
     return replace(job, files=replace(job.files, spec=spec))
-
-
-def try_out(job: WriteJob) -> None:
-    """Evaluates everything on no rows: what can't be evaluated here is known before any work is done."""
-    nothing = pa.table({job.column: pa.array([], variant())})
-    ordered(with_computed(job, nothing), job.files.sort_by)
 
 
 def task_size(total: int, parallelism: int) -> int:

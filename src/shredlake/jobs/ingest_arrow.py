@@ -9,16 +9,14 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.storage.storage import Storage
 from shredlake.errors import InvalidSchema, PipelineError
-from shredlake.jobs.computed import computed_fields, not_kept
+from shredlake.jobs.computed import not_kept
 from shredlake.jobs.ingest import (
     IngestOptions,
     already_done,
     finish,
     layout_of_documents,
-    open_or_plan,
-    try_out,
+    open_checked,
     with_layout,
 )
 from shredlake.jobs.key_paths import PathWatch
@@ -63,15 +61,13 @@ def ingest_batches(
             "that name too: choose another one"
         )
     claim = claim_job(options.transaction or job_mark(options.job_id))
-    storage = Storage(table, dict(options.storage_options))
-    others = [item for item in schema if item.name != document]
-    snapshot = open_or_plan(storage, options, [*others, *computed_fields(options.column, options.computed)])
+    snapshot = open_checked(table, options, [item for item in schema if item.name != document])
+    storage = snapshot.storage
     if (done := already_done(snapshot, claim)) is not None:
         return done
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     files = options.file_job(snapshot)
     job = WriteJob(files, options.column, places[1], not_kept(snapshot, options.computed), options.parsing)
-    try_out(job)
     rows = iter(batches)
     first: list[pa.RecordBatch] = []
 

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SparkEngine:
     """Runs each task as a Spark task; only the number of the task and its result pass through the JVM."""
 
-    in_process = False
+    in_process: Literal[False] = False
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark

@@ -31,8 +31,10 @@ from shredlake.jobs.ingest import (
     already_done,
     claim_text,
     finish,
+    ingest_text,
     layout_of_documents,
     open_or_plan,
+    opened_without_spark,
     sample,
     task_size,
     with_layout,
@@ -93,6 +95,16 @@ def ingest_frame(
         lambda: _sampled(parsed),
         lambda results: LineNumbers([]),
     )
+
+
+def ingest_files(
+    engine: SparkEngine, source: Sequence[str], table: str, options: IngestOptions
+) -> IngestReport:
+    """Runs an ingest of text files, through Spark SQL if rows need its functions or a global sort."""
+    opened = None if options.range_partition else opened_without_spark(table, options)
+    if opened is None:
+        return ingest_text_by_sql(engine.spark, source, table, options)
+    return ingest_text(engine, source, table, options, opened)
 
 
 def ingest_text_by_sql(

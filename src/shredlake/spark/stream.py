@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shredlake.delta.storage.storage import Storage
-from shredlake.errors import CommitConflict, UnsupportedExpression
-from shredlake.jobs.ingest import IngestOptions, at_least_one, ingest_text
+from shredlake.errors import CommitConflict
+from shredlake.jobs.ingest import IngestOptions, at_least_one
 from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.sources import HADOOP_SCHEMES
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
+from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,11 +119,7 @@ def _ingest_files(batch: DataFrame, table: str, options: IngestOptions, writers:
     paths = [local_or_url(row["path"]) for row in batch.collect()]
     if not paths:
         return None
-    engine = _Bounded(batch.sparkSession, writers)
-    if not options.range_partition:
-        with suppress(UnsupportedExpression):  # then Spark SQL evaluates it
-            return ingest_text(engine, paths, table, options)
-    return ingest_text_by_sql(batch.sparkSession, paths, table, options)
+    return ingest_files(_Bounded(batch.sparkSession, writers), paths, table, options)
 
 
 class _Bounded(SparkEngine):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from shredlake.errors import PipelineError, UnsupportedExpression
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest import Shredding
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
+from shredlake.jobs.parse_task import FILE_BYTES
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
+from shredlake.jobs.verbs import Address, IngestArguments, addresses, as_tuple, ingest_options
+from shredlake.parquet.write.writer import WriteOptions
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest_frame import ingest_frame, ingest_text_by_sql
+from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 from shredlake.spark.session import fit
 from shredlake.spark.stream import StreamOptions, start_stream
 
@@ -23,24 +23,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-Address = str | os.PathLike[str]
-
 
 def ingest(
     spark: SparkSession,
-    source: str | Iterable[str] | DataFrame,
+    source: Address | Iterable[Address] | DataFrame,
     table: Address,
     *,
     document: str | None = None,
-    **options: Any,
+    **options: Unpack[IngestArguments],
 ) -> IngestReport:
-    """JSON into a shredded Delta table: NDJSON files, JSON arrays, or a DataFrame.
+    """Ingests JSON into a shredded Delta table: NDJSON files, JSON arrays, or a DataFrame.
 
-    `source` is a path, a glob, a directory, a list of these, or a DataFrame whose column `document` holds
-    text, Variants or structs. The options are the fields of `IngestOptions`: `column`, `shredding`,
-    `rejects`, `max_rejects`, `sort_by`, `partition_by`, `computed`, `job_id` and more. Bad documents go to
-    the rejects table; rows in = rows written + rejects, checked before the one commit that makes the job
-    visible.
+    `source` is a path, a glob, a folder, a list of these, or a DataFrame whose column `document` holds
+    text, Variants or structs. The options are the fields of `IngestOptions`. Invalid documents go to the
+    rejects table; documents = rows + rejects, checked before the one commit that makes the job visible.
 
     >>> import pathlib, tempfile
     >>> from shredlake.spark import session
@@ -54,24 +50,7 @@ def ingest(
     chosen = ingest_options(options)
     if hasattr(source, "mapInArrow"):
         return ingest_frame(source, os.fspath(table), chosen, document)
-    if not chosen.range_partition:
-        with suppress(UnsupportedExpression):  # then Spark SQL evaluates it
-            return ingest_text(SparkEngine(spark), source, os.fspath(table), chosen)
-    return ingest_text_by_sql(spark, source, os.fspath(table), chosen)
-
-
-def ingest_options(given: Mapping[str, Any]) -> IngestOptions:
-    """Options by name, with a helpful word for one that does not exist."""
-    known = {field.name for field in fields(IngestOptions)}
-    unknown = sorted(set(given) - known)
-    if unknown:
-        raise PipelineError(f"ingest has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}")
-    tuples = {name: _tuple(given[name]) for name in ("sort_by", "partition_by") if name in given}
-    return IngestOptions(**{**given, **tuples})
-
-
-def _tuple(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    return ingest_files(SparkEngine(spark), addresses(source), os.fspath(table), chosen)
 
 
 def stream(
@@ -86,14 +65,14 @@ def stream(
     compact_every: int | None = None,
     trigger: Mapping[str, Any] | None = None,
     on_batch: Callable[[IngestReport], None] | None = None,
-    **options: Any,
+    **options: Unpack[IngestArguments],
 ) -> StreamingQuery:
-    """A stream of JSON into a shredded table, exactly once over restarts from the same checkpoint.
+    """Streams JSON into a shredded table, exactly once across restarts from the same checkpoint.
 
-    `source` is a folder of text files to watch, or any streaming DataFrame (Kafka's, say) whose column
-    `document` holds the JSON. `writers` bounds the files that a batch adds, and `compact_every` says after
-    how many batches small files are put together. `trigger` goes to Spark (`{"processingTime": "1 minute"}`);
-    without it, all that is there is taken and the stream ends. Other options are those of `ingest`.
+    `source` is a folder of text files to watch, or a streaming DataFrame, such as Kafka's, whose column
+    `document` holds the JSON. `writers` limits the files that a batch adds. After every `compact_every`
+    batches, small files are compacted. `trigger` goes to Spark (`{"processingTime": "1 minute"}`); without
+    it, the stream ingests what is there and ends. The other options are those of `ingest`.
 
     >>> import pathlib, tempfile
     >>> from shredlake import Table
@@ -117,13 +96,18 @@ def optimize(
     *,
     where: str | None = None,
     sort_by: str | Sequence[str] = (),
-    shredding: Any = "infer",
-    **options: Any,
+    column: str | None = None,
+    shredding: Shredding = "infer",
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    writing: WriteOptions | None = None,
+    show_progress: bool = False,
 ) -> OptimizeReport:
     """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
 
-    Files that `where` rules out are left alone. With `sort_by` rows are sorted over all files, so that the
-    files hardly overlap on the key. Counts and checksums are compared before anything is committed.
+    Files that `where` rules out are left alone. With `sort_by`, rows are sorted over all files, so that
+    files barely overlap on the key. `shredding` is for `column`, or for all Variant columns. Counts and
+    checksums are compared before the commit.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
     >>> from shredlake.spark import session
@@ -136,18 +120,33 @@ def optimize(
     (2, 1, 2)
     """
     fit(spark)
-    keys = _tuple(sort_by)
     return optimize_table(
-        SparkEngine(spark), os.fspath(table), where=where, sort_by=keys, shredding=shredding, **options
+        SparkEngine(spark),
+        os.fspath(table),
+        where=where,
+        sort_by=as_tuple(sort_by),
+        column=column,
+        shredding=shredding,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
+        writing=writing,
+        show_progress=show_progress,
     )
 
 
 def migrate_draft(
-    spark: SparkSession, source: str | Iterable[str], table: Address, **options: Any
+    spark: SparkSession,
+    source: Address | Iterable[Address],
+    table: Address,
+    *,
+    strict: bool = False,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
 ) -> IngestReport:
-    """Parquet files in the older draft layout into a table, value for value, shredded as they were.
+    """Migrates Parquet files in the older draft layout into a table, shredded as they were.
 
-    Values are compared by checksum before the commit. Running it again changes nothing.
+    Values are compared by checksum before the commit. Files that the table already has are skipped.
 
     >>> import pathlib, tempfile, pyarrow as pa, shredlake as sl
     >>> from shredlake.parquet.legacy.convert import write_draft
@@ -159,11 +158,28 @@ def migrate_draft(
     'struct<id bigint>'
     """
     fit(spark)
-    return migrate_files(SparkEngine(spark), source, os.fspath(table), **options)
+    return migrate_files(
+        SparkEngine(spark),
+        addresses(source),
+        os.fspath(table),
+        strict=strict,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
+        show_progress=show_progress,
+    )
 
 
-def unshred(spark: SparkSession, table: Address, target: Address, **options: Any) -> IngestReport:
-    """A copy of a table whose files are not shredded, for engines that can't read those that are.
+def unshred(
+    spark: SparkSession,
+    table: Address,
+    target: Address,
+    *,
+    version: int | None = None,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+) -> IngestReport:
+    """Copies a table to one whose files are not shredded, for engines that cannot read shredded files.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
     >>> from shredlake.spark import session
@@ -175,4 +191,12 @@ def unshred(spark: SparkSession, table: Address, target: Address, **options: Any
     1
     """
     fit(spark)
-    return unshred_table(SparkEngine(spark), os.fspath(table), os.fspath(target), **options)
+    return unshred_table(
+        SparkEngine(spark),
+        os.fspath(table),
+        os.fspath(target),
+        version=version,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
+        show_progress=show_progress,
+    )

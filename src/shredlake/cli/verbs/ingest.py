@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -15,16 +15,16 @@ from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table, seekable, table_to_write
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import screen
-from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
-from shredlake.jobs.ingest import LARGEST_SORT, IngestOptions, ingest_text
+from shredlake.errors import InvalidFile, PipelineError
+from shredlake.jobs.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_without_spark
 from shredlake.jobs.ingest_arrow import ingest_batches
 from shredlake.jobs.parse_task import Parsing
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.sources import find_files
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.spark.engine import SparkEngine
+from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 from shredlake.spark.query.api import read
-from shredlake.spark.verbs import ingest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,16 +97,11 @@ def ingest_source(
         force=force,
         show_progress=sys.stderr.isatty(),
     )
-    cluster = Cluster(engine, master, remote)
     with seekable(sources) as files:
         size = sum(file.size for file in find_files(files)) if format_ == "json" else 0
         job = Job(files, format_, from_, table, options)
-        try:
-            report = _run(job, cluster, size)
-        except UnsupportedExpression:
-            if engine == "local":
-                raise
-            report = _run(job, replace(cluster, engine="spark"), size)
+        chosen = "spark" if engine == "auto" and _needs_spark(job, size) else engine
+        report = _run(job, Cluster(chosen, master, remote), size)
     screen().print(report.grid())
 
 
@@ -132,9 +127,8 @@ class Cluster:
 
 
 def _run(job: Job, cluster: Cluster, size: int) -> IngestReport:
-    engine = _fitting(cluster.engine, job.format, size, job.options)
-    with running(engine, size, cluster.master, cluster.remote) as chosen:
-        if isinstance(chosen, SparkEngine):
+    with running(cluster.engine, size, cluster.master, cluster.remote) as chosen:
+        if chosen.in_process is False:
             return _on_spark(chosen, job)
         if job.format == "json":
             return ingest_text(chosen, job.sources, job.table, job.options)
@@ -142,10 +136,16 @@ def _run(job: Job, cluster: Cluster, size: int) -> IngestReport:
         return ingest_batches(batches, schema, job.document or job.options.column, job.table, job.options)
 
 
-def _fitting(engine: EngineName, kind: Format, size: int, options: IngestOptions) -> EngineName:
-    """With `auto`, chooses Spark if one process could not sort all rows."""
-    beyond = kind != "json" or size > LARGEST_SORT
-    return "spark" if engine == "auto" and options.range_partition and beyond else engine
+def _needs_spark(job: Job, size: int) -> bool:
+    """Whether one process could not sort all rows, or only Spark SQL can evaluate an expression."""
+    if job.options.range_partition and (job.format != "json" or size > LARGEST_SORT):
+        return True
+    if job.format == "json":
+        return opened_without_spark(job.table, job.options) is None
+    _, schema = _batches(job.format, job.sources)
+    document = job.document or job.options.column
+    others = [item for item in schema if item.name != document]
+    return document in schema.names and opened_without_spark(job.table, job.options, others) is None
 
 
 def computed_column(text: str) -> tuple[str, str]:
@@ -178,15 +178,14 @@ def rejects_limit(text: str) -> int | float:
 
 
 def _on_spark(engine: SparkEngine, job: Job) -> IngestReport:
-    given: dict[str, Any] = dict(job.options.__dict__)
     if job.format == "json":
-        return ingest(engine.spark, job.sources, job.table, **given)
+        return ingest_files(engine, job.sources, job.table, job.options)
     frame: DataFrame
     if job.format == "delta":
         frame = read(engine.spark, _single(job.sources))
     else:
         frame = engine.spark.read.format(job.format).option("header", "true").load(job.sources)
-    return ingest(engine.spark, frame, job.table, document=job.document, **given)
+    return ingest_frame(frame, job.table, job.options, job.document)
 
 
 def _batches(kind: Format, sources: list[str]) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:

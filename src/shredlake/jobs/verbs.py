@@ -1,0 +1,170 @@
+"""The pipeline without Spark: `ingest`, `optimize` and `migrate_draft` on threads of this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from shredlake.errors import PipelineError
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.ingest import IngestOptions, Shredding, ingest_text
+from shredlake.jobs.ingest_arrow import ingest_batches
+from shredlake.jobs.migrate import migrate_files
+from shredlake.jobs.optimize import OptimizeReport, optimize_table
+from shredlake.jobs.parse_task import FILE_BYTES, Parsing
+from shredlake.jobs.report import IngestReport
+from shredlake.parquet.write.writer import WriteOptions
+
+Address = str | os.PathLike[str]
+
+
+class IngestArguments(TypedDict, total=False):
+    """The keyword arguments of every `ingest`; see `IngestOptions` for what they mean."""
+
+    column: str
+    shredding: Shredding
+    computed: Mapping[str, str]
+    partition_by: str | Sequence[str]
+    sort_by: str | Sequence[str]
+    range_partition: bool
+    rejects: str | None
+    max_rejects: int | float | None
+    job_id: str | None
+    task_bytes: int | None
+    file_bytes: int
+    parsing: Parsing
+    properties: Mapping[str, str]
+    force: bool
+    storage_options: Mapping[str, str]
+    writing: WriteOptions | None
+    show_progress: bool
+
+
+def ingest_options(given: IngestArguments) -> IngestOptions:
+    """Builds options from keyword arguments; an unknown one raises with the list of those that exist."""
+    known = set(IngestArguments.__annotations__) & {field.name for field in fields(IngestOptions)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise PipelineError(f"ingest has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}")
+    arguments: dict[str, Any] = dict(given)
+    for name in ("sort_by", "partition_by"):
+        if name in arguments:
+            arguments[name] = as_tuple(arguments[name])
+    return IngestOptions(**arguments)
+
+
+def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
+    """One text or several, as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def ingest(
+    source: Address | Iterable[Address] | pa.Table | pa.RecordBatchReader,
+    table: Address,
+    *,
+    document: str | None = None,
+    threads: int | None = None,
+    **options: Unpack[IngestArguments],
+) -> IngestReport:
+    """Ingests JSON into a shredded Delta table, on threads of this process.
+
+    `source` is a path, a glob, a folder or a list of these, whose files hold NDJSON or JSON arrays; or Arrow
+    data whose column `document` holds text, Variants or structs. The table is created if it does not exist.
+    Invalid documents go to the rejects table; documents = rows + rejects, checked before the one commit. A
+    file that the table already has is skipped. The options are the fields of `IngestOptions`.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.ndjson").write_text('{"id": 1}\\n{"id": 2}\\n{"id":\\n')
+    >>> report = ingest(folder / "a.ndjson", folder / "table", sort_by="v:id::bigint")
+    >>> report.documents, report.rows, report.rejects, report.layout
+    (3, 2, 1, 'struct<id bigint>')
+    """
+    chosen = ingest_options(options)
+    if isinstance(source, (pa.Table, pa.RecordBatchReader)):
+        batches = source.to_batches() if isinstance(source, pa.Table) else source
+        return ingest_batches(batches, source.schema, document or chosen.column, os.fspath(table), chosen)
+    return ingest_text(LocalEngine(threads), addresses(source), os.fspath(table), chosen)
+
+
+def addresses(source: Address | Iterable[Address]) -> list[str]:
+    """One address or several, as text."""
+    return [os.fspath(one) for one in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+
+
+def optimize(
+    table: Address,
+    *,
+    where: str | None = None,
+    sort_by: str | Sequence[str] = (),
+    column: str | None = None,
+    shredding: Shredding = "infer",
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    writing: WriteOptions | None = None,
+    show_progress: bool = False,
+    threads: int | None = None,
+) -> OptimizeReport:
+    """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
+
+    Files that `where` rules out are left alone. With `sort_by`, rows are sorted over all files, so that files
+    barely overlap on the key; the sort spills to temporary files and takes bounded memory. `shredding` is for
+    `column`, or for all Variant columns. Counts and checksums are compared before the commit.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> folder = tempfile.mkdtemp()
+    >>> table = sl.Table.create(folder, pa.schema([("v", sl.variant())]))
+    >>> for text in ('{"id": 2}', '{"id": 1}'):
+    ...     _ = table.append(pa.table({"v": sl.from_json([text])}))
+    >>> report = optimize(folder, sort_by="v:id::bigint")
+    >>> report.files_before, report.files_after, report.rows
+    (2, 1, 2)
+    """
+    return optimize_table(
+        LocalEngine(threads),
+        os.fspath(table),
+        where=where,
+        sort_by=as_tuple(sort_by),
+        column=column,
+        shredding=shredding,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
+        writing=writing,
+        show_progress=show_progress,
+    )
+
+
+def migrate_draft(
+    source: Address | Iterable[Address],
+    table: Address,
+    *,
+    strict: bool = False,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+    threads: int | None = None,
+) -> IngestReport:
+    """Migrates Parquet files in the older draft layout into a table, shredded as they were.
+
+    Values are compared by checksum before the commit. Files that the table already has are skipped.
+
+    >>> import pathlib, tempfile, pyarrow as pa, shredlake as sl
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> data = pa.table({"v": sl.from_json(['{"id": 1}'])})
+    >>> sl.write_draft(data, folder / "draft.parquet", {"v": "struct<id bigint>"})
+    >>> migrate_draft(folder / "draft.parquet", folder / "table").layout
+    'struct<id bigint>'
+    """
+    return migrate_files(
+        LocalEngine(threads),
+        addresses(source),
+        os.fspath(table),
+        strict=strict,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
+        show_progress=show_progress,
+    )
