@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shredlake.jobs.ingest import Shredding
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.parse_task import FILE_BYTES
@@ -14,6 +13,7 @@ from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
 from shredlake.jobs.verbs import Address, IngestArguments, addresses, as_tuple, ingest_options
 from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.request import Shredding
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 from shredlake.spark.session import fit
