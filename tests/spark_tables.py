@@ -13,7 +13,8 @@ import pytest
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, rows_of
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.write.transaction import Operation, commit
+from shredlake.delta.write.commit import commit
+from shredlake.delta.write.transaction import Operation
 from shredlake.spark.query import aggregate
 from shredlake.spark.query import pushdown as by_workers
 

@@ -19,7 +19,7 @@ import pytest
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered
 from shredlake.delta.storage.storage import Storage
-from shredlake.delta.write.mutate import append
+from shredlake.delta.write.append import append
 
 pytest.importorskip("moto", reason="moto is not installed: pip install 'shredlake[dev]'")
 

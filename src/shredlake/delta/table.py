@@ -12,18 +12,22 @@ import pyarrow as pa
 
 from shredlake.delta.log import history as history_
 from shredlake.delta.log.listing import as_version, version_at
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot
-from shredlake.delta.protocol.actions import Protocol
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.protocol.actions import Protocol, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import CHECK_PREFIX
 from shredlake.delta.read.changes import changes
 from shredlake.delta.read.scan import TableScan, check_rows
 from shredlake.delta.storage.storage import Storage, normalized_uri
-from shredlake.delta.write import alter, mutate
+from shredlake.delta.write import alter
+from shredlake.delta.write.append import append
 from shredlake.delta.write.checkpoint import write_checkpoint
+from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import create, planned
+from shredlake.delta.write.delete import delete
+from shredlake.delta.write.overwrite import overwrite
 from shredlake.delta.write.restore import restore
-from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation, commit
+from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation
 from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
@@ -226,7 +230,7 @@ class Table:
         *,
         shredding: Shredding = "infer",
         options: WriteOptions | None = None,
-        transaction: tuple[str, int] | None = None,
+        transaction: TransactionId | None = None,
     ) -> int:
         """Adds rows and returns the new version.
 
@@ -247,9 +251,7 @@ class Table:
         3
         """
         return self._moved(
-            mutate.append(
-                self._writable(), data, shredding=shredding, options=options, transaction=transaction
-            )
+            append(self._writable(), data, shredding=shredding, options=options, transaction=transaction)
         )
 
     def overwrite(
@@ -272,10 +274,9 @@ class Table:
         >>> sorted(t.scan(["v:a::int AS a"]).to_arrow().column("a").to_pylist())
         [10, 21]
         """
-        self._writable()
         return self._moved(
-            mutate.overwrite(
-                self._storage,
+            overwrite(
+                self._writable(),
                 data,
                 where=where,
                 by_partition=partitions,
@@ -292,8 +293,7 @@ class Table:
         >>> t.delete("v:a::bigint = 10"), t.scan().count()
         (2, 1)
         """
-        self._writable()
-        return self._moved(mutate.delete(self._storage, where))
+        return self._moved(delete(self._writable(), where))
 
     def add_column(self, *fields: pa.Field) -> int:
         """Adds columns at the end; rows that are there read as null in them.
@@ -411,7 +411,7 @@ class Table:
                 f"{self.uri} is open at version {self.version}, which may lie in the past; open it without a "
                 "version to write"
             )
-        return load_snapshot(self._storage)
+        return newest(self.snapshot)
 
     def _moved(self, version: int) -> int:
         """After a commit: moves on to what it wrote. It stands, so a failure waits for the next read."""

@@ -33,10 +33,11 @@ from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.layout import choose
 from shredlake.delta.write.spec import file_spec
-from shredlake.delta.write.transaction import Operation, commit
+from shredlake.delta.write.transaction import Operation
 from shredlake.errors import (
     CommitConflict,
     InvalidSchema,

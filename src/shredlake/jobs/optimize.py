@@ -36,9 +36,10 @@ from shredlake.delta.schema.variants import VariantPlace, variants_at
 from shredlake.delta.stats.skipping import prune
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.commit import commit
 from shredlake.delta.write.layout import choose
 from shredlake.delta.write.spec import file_spec
-from shredlake.delta.write.transaction import Operation, Reads, commit
+from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted

@@ -22,10 +22,11 @@ from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import load_snapshot
 from shredlake.delta.protocol.actions import Action, Transaction
 from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.append import write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import create, planned
-from shredlake.delta.write.mutate import write_rows
-from shredlake.delta.write.transaction import Operation, commit
+from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict, PipelineError, TableExists
 from shredlake.jobs.once import Claim, Mark, has
 from shredlake.jobs.sources import Split, place

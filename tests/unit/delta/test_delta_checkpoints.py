@@ -213,7 +213,7 @@ def test_a_failing_checkpoint_does_not_fail_the_commit(
     def fail(*_: object) -> None:
         raise kind("disk full")
 
-    monkeypatch.setattr("shredlake.delta.write.checkpoint.write_checkpoint", fail)
+    monkeypatch.setattr("shredlake.delta.write.commit.write_checkpoint", fail)
     with warnings.catch_warnings(), caplog.at_level("WARNING", logger="shredlake"):
         warnings.simplefilter("error")
         assert table.append(numbered(0, 1)) == 1

@@ -19,10 +19,11 @@ from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, DomainMetadata, Remove, Transaction, dumps
 from shredlake.delta.storage.storage import Storage
-from shredlake.delta.write import mutate
+from shredlake.delta.write import commit as committing
 from shredlake.delta.write import transaction as commits
+from shredlake.delta.write.commit import commit
 from shredlake.delta.write.restore import restore
-from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads, commit
+from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads, add_version
 
 WRITE = Operation("TEST")
 
@@ -173,7 +174,7 @@ def test_attempts_are_bounded(table: sl.Table, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(
         sl.CommitConflict, match=r"gave up after 3 attempts .* Nothing was changed: try again"
     ):
-        commit(table.snapshot, [add("ours")], WRITE, max_attempts=3)
+        add_version(table.snapshot, [add("ours")], WRITE, max_attempts=3)
 
 
 def test_a_lost_answer_is_not_a_conflict(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,13 +229,13 @@ def test_a_disk_that_fails_while_committing(
 
 
 def test_an_interrupt_leaves_the_files_to_vacuum(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = mutate.commit
+    real = committing.add_version
 
     def interrupted(*arguments: Any) -> int:
         real(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mutate, "commit", interrupted)
+    monkeypatch.setattr(committing, "add_version", interrupted)
     with pytest.raises(KeyboardInterrupt):
         table.append(numbered(20, 22))
     assert ids(table) == list(range(22))
@@ -286,16 +287,16 @@ def test_plans_are_made_a_few_times_only(
     before = {path.name for path in tmp_path.glob("part-*.parquet")}
     with pytest.raises(sl.CommitConflict, match="added rows that this operation would have had to read"):
         table.delete("id = 5")
-    assert len(plans) == mutate.MAX_PLANS
+    assert len(plans) == committing.MAX_PLANS
     left = {path.name for path in tmp_path.glob("part-*.parquet")} - before
-    assert len(left) == mutate.MAX_PLANS, "only what the other writer committed is left"
+    assert len(left) == committing.MAX_PLANS, "only what the other writer committed is left"
 
 
 def meanwhile(
     monkeypatch: pytest.MonkeyPatch, table: sl.Table, other: Callable[[], object], always: bool = False
 ) -> list[int]:
     """Lets another writer commit between a plan and its commit; returns a list that grows by each plan."""
-    real = mutate.commit
+    real = committing.add_version
     plans: list[int] = []
 
     def slow(snapshot: Snapshot, *arguments: Any, **named: Any) -> int:
@@ -308,7 +309,7 @@ def meanwhile(
             slow.busy = False  # type: ignore[attr-defined]
         return real(snapshot, *arguments, **named)
 
-    monkeypatch.setattr(mutate, "commit", slow)
+    monkeypatch.setattr(committing, "add_version", slow)
     return plans
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from shredlake.delta.protocol.action_types import problem_of
 from shredlake.delta.storage.addresses import log_key
@@ -293,9 +293,13 @@ class ChangeFile:
         } | _without_none({"tags": tags})
 
 
+TransactionId: TypeAlias = tuple[str, int]
+"""An application's id and its own number of a transaction: the key that makes a write happen once."""
+
+
 @dataclass(frozen=True)
 class Transaction:
-    """How far an application has come: the latest version per application id counts."""
+    """The latest transaction of an application that the table has recorded."""
 
     app_id: str
     version: int

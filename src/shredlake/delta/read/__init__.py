@@ -1,1 +1,10 @@
-"""Reading a table: scans, data files, deletion vectors, changes."""
+"""Reading a table.
+
+In reading order:
+
+- `scan`: `TableScan`, a query over one version.
+- `bind`: a query in the names of one file.
+- `data_file`: one file, as the table sees it; `deletion_vectors`: its deleted rows.
+- `conform`, `convert`: columns in the types of the table.
+- `changes`: the change data feed.
+"""

@@ -1,1 +1,9 @@
-"""The one door to storage: local files, object stores, addresses, secrets."""
+"""Access to storage; it knows nothing of Delta.
+
+In reading order:
+
+- `addresses`: paths and URLs, and how the log spells them.
+- `secrets`: keeps credentials out of messages.
+- `storage`: `Storage`, the one way to read, write and list.
+- `local_files`, `store_files`: the local disk and object stores behind it.
+"""

@@ -21,15 +21,13 @@ import pyarrow.compute as pc
 from shredlake.delta.log.checkpoint_read import Mask
 from shredlake.delta.log.files import FILE_SCHEMA, STRING_MAP
 from shredlake.delta.log.listing import LAST_CHECKPOINT, LOG, SIDECARS
-from shredlake.delta.log.snapshot import TOMBSTONE_SCHEMA, Snapshot, actions_of, load_snapshot
+from shredlake.delta.log.snapshot import TOMBSTONE_SCHEMA, Snapshot, actions_of
 from shredlake.delta.protocol.actions import Action, dumps
-from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.schema import partitions
 from shredlake.delta.schema.types import Struct, arrow_type
 from shredlake.delta.stats.columns import JsonPiece, ParsedPiece, Piece
 from shredlake.delta.stats.parsed import StatsColumns, shredding_of
 from shredlake.delta.stats.text import texts_of
-from shredlake.delta.storage.storage import Storage
 from shredlake.parquet.write.writer import ParquetWriter, WriteOptions
 
 ROWS_PER_GROUP = 1 << 16
@@ -291,9 +289,3 @@ def _mapped(raw: Any, kind: pa.DataType) -> Any:
     if pa.types.is_struct(kind):
         return {item.name: _mapped(raw.get(item.name), item.type) for item in kind}
     return raw
-
-
-def checkpoint_if_due(storage: Storage, properties: TableProperties, version: int) -> None:
-    """Writes a checkpoint of a version just committed, if the table's interval says so."""
-    if version > 0 and version % properties.checkpoint_interval == 0:
-        write_checkpoint(load_snapshot(storage, version))

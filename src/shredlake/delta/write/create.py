@@ -28,10 +28,11 @@ from shredlake.delta.schema.types import (
     walk,
 )
 from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.commit import commit
 from shredlake.delta.write.constraints import check_definitions, check_generated
 from shredlake.delta.write.folder import others_files
 from shredlake.delta.write.layout import check_pins
-from shredlake.delta.write.transaction import Operation, commit
+from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict, InvalidSchema, TableError, TableExists
 
 # Readers and writers of any age know these two.

@@ -1,8 +1,8 @@
-"""Taking rows out of files: which files hold them, what stays, what goes.
+"""Deleting rows.
 
-Files are never changed: one that holds both kinds of rows is replaced by one without the deleted, one that
-holds nothing else is removed, one that holds none is left alone. With the change data feed on, the deleted
-rows are written apart as well.
+Files are never changed. A file with some deleted rows is replaced by one without them, a file with only
+deleted rows is removed, and all other files stay. If the change data feed is on, the deleted rows also go to
+change files.
 """
 
 from __future__ import annotations
@@ -18,21 +18,54 @@ import pyarrow.compute as pc
 from shredlake.delta.log.files import Files, as_adds, file_rows
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Action, Add, ChangeFile
-from shredlake.delta.read.bind import canonical
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.read.bind import canonical, condition
 from shredlake.delta.read.data_file import partition_values, read_rows
 from shredlake.delta.schema.change_feed import CHANGE_DIRECTORY, CHANGE_TYPE, change_schema, check_feed
 from shredlake.delta.stats.skipping import prune
+from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.commit import commit, retry_on_conflict
 from shredlake.delta.write.data_files import FileSpec, write_files
 from shredlake.delta.write.layout import Layout, layout_like
 from shredlake.delta.write.spec import file_spec
-from shredlake.delta.write.transaction import Reads
+from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.expr import Column, Expr, references
+from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
+
+
+def delete(snapshot: Snapshot, where: str | Expr | None) -> int:
+    """Deletes the rows for which `where` is true, or all rows, and returns the version."""
+    read_condition(where)  # refuses a text that does not parse before any work
+    storage = snapshot.storage
+
+    def plan(snapshot: Snapshot) -> int:
+        require_writable(snapshot.protocol, storage.uri)
+        predicate = condition(where, snapshot.schema)
+        written: list[Action] = []
+        with removed_unless_committed(storage, written):
+            outcome = delete_rows(snapshot, predicate, written)
+            if not written:
+                return snapshot.version
+            operation = Operation(
+                "DELETE",
+                {"predicate": [] if where is None else [str(where)]},
+                {
+                    "numRemovedFiles": outcome.removed_files,
+                    "numAddedFiles": outcome.added_files,
+                    "numDeletedRows": outcome.deleted_rows,
+                    "numCopiedRows": outcome.copied_rows,
+                    "numAddedChangeFiles": sum(isinstance(action, ChangeFile) for action in written),
+                },
+            )
+            return commit(snapshot, written, operation, outcome.reads(snapshot, predicate))
+
+    return retry_on_conflict(snapshot, plan)
 
 
 @dataclass
 class Rewrite:
-    """The outcome: actions, what was read, what was counted."""
+    """The result of a deletion: its actions, the files that it read, and its counts."""
 
     actions: list[Action]
     files_read: list[Add] = field(default_factory=list)
@@ -42,7 +75,7 @@ class Rewrite:
     added_files: int = 0
 
     def reads(self, snapshot: Snapshot, predicate: Expr | None) -> Reads:
-        """What another commit must not have touched."""
+        """What other commits must not have changed meanwhile."""
         return Reads(
             files=frozenset(add.key for add in self.files_read),
             affected_by=lambda added: may_hold(snapshot, predicate, added),
@@ -50,7 +83,7 @@ class Rewrite:
 
 
 def may_hold(snapshot: Snapshot, predicate: Expr | None, added: Sequence[Add]) -> bool:
-    """Whether files that others added may hold rows that a predicate keeps."""
+    """Whether files that other commits added may hold rows for which a predicate is true."""
     rows = file_rows([add.to_json() for add in added])
     with_added = Snapshot(
         storage=snapshot.storage,
@@ -69,7 +102,7 @@ def may_hold(snapshot: Snapshot, predicate: Expr | None, added: Sequence[Add]) -
 def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action]) -> Rewrite:
     """Plans and writes the removal of all rows for which the predicate is true.
 
-    `actions` grows file by file: whoever gives up halfway knows what was written.
+    `actions` gets the action of each file as soon as it is written, so that a failure can be cleaned up.
     """
     predicate = None if predicate is None else canonical(predicate, snapshot.schema)
     verdict = prune(snapshot, predicate)
@@ -92,11 +125,11 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action
             if feed:
                 result.actions.extend(write_changes(snapshot, add, rows.filter(gone), "delete"))
             result.deleted_rows += count
-    tells_all = feed and result.added_files > 0
+    writes_changes = feed and result.added_files > 0
     for add, count in whole:
         _remove(result, add)
-        if tells_all:
-            # Readers take change files alone where there are any, so these must tell all of it.
+        if writes_changes:
+            # If a version has change files, readers use only those: they must hold every deleted row.
             rows = read_rows(snapshot, add)
             result.actions.extend(write_changes(snapshot, add, rows, "delete"))
             count = rows.num_rows
@@ -105,7 +138,7 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action
 
 
 def _always_true(snapshot: Snapshot, predicate: Expr, add: Add) -> bool:
-    """Whether a predicate on partition columns alone takes the whole file."""
+    """Whether a predicate that reads only partition columns is true for the whole file."""
     columns = {name.casefold() for name in snapshot.metadata.partition_columns}
     used = references(predicate)
     if not used or not all(isinstance(ref, Column) and ref.name.casefold() in columns for ref in used):
@@ -116,7 +149,7 @@ def _always_true(snapshot: Snapshot, predicate: Expr, add: Add) -> bool:
 
 
 def num_records(add: Add) -> int:
-    """Live rows of a file by its statistics, 0 where they do not say."""
+    """The live rows of a file by its statistics; 0 if they do not say."""
     try:
         total = int(json.loads(add.stats or "{}").get("numRecords", 0))
     except ValueError:
@@ -130,7 +163,7 @@ def _remove(result: Rewrite, add: Add) -> None:
 
 
 def _replace(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table) -> None:
-    """A new file with what stays of an old one, laid out as that was."""
+    """Writes a new file with the rows that are left of an old one, shredded like the old one."""
     spec = file_spec(snapshot, layout_like(snapshot, add, rows))
     for written in write_files(spec, rows):
         result.actions.append(written)
@@ -139,7 +172,7 @@ def _replace(result: Rewrite, snapshot: Snapshot, add: Add, rows: pa.Table) -> N
 
 
 def change_spec(snapshot: Snapshot, layout: Layout) -> FileSpec:
-    """Change files have the table's columns and one that says what happened."""
+    """How change files are written: the table's columns and the type of the change."""
     check_feed(snapshot.schema, snapshot.settings)
     spec = file_spec(snapshot, layout)
     return replace(spec, schema=change_schema(snapshot.schema), directory=CHANGE_DIRECTORY, prefix="cdc")

@@ -18,7 +18,8 @@ from shredlake.delta.read.deletion_vectors import vector_path
 from shredlake.delta.schema.column_mapping import MAX_ID
 from shredlake.delta.stats.text import with_stats
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
-from shredlake.delta.write.transaction import Operation, Reads, commit
+from shredlake.delta.write.commit import commit
+from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.errors import TableError
 
 

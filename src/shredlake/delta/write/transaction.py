@@ -1,4 +1,4 @@
-"""Commits: put-if-absent, and what to do when someone else was first.
+"""Adding a version to the log: put if absent, and what happens if another writer was first.
 
 A writer reads a snapshot, plans, writes its data files, and tries to create the next commit. If that version
 exists already, the commits in between are checked against what this one read and wrote: if both can stand,
@@ -15,7 +15,6 @@ it tries the version after them, otherwise it is a `CommitConflict`.
 from __future__ import annotations
 
 import json
-import logging
 import random
 import time
 import uuid
@@ -42,14 +41,11 @@ from shredlake.delta.protocol.actions import (
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.storage.storage import Storage
-from shredlake.delta.write.checkpoint import checkpoint_if_due
 from shredlake.errors import CommitConflict, CommitUncertain, FileMissing, StoreRefused, TableError
 
 MAX_ATTEMPTS = 50
 READ_BACK_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds between looks at a commit whose answer was lost."""
-
-_log = logging.getLogger(__name__)
 
 FileKey = tuple[str, str | None]
 
@@ -78,7 +74,7 @@ class Operation:
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
-def commit(
+def add_version(
     snapshot: Snapshot,
     actions: Sequence[Action],
     operation: Operation,
@@ -91,11 +87,11 @@ def commit(
     `snapshot` is what the actions were planned on; a table that is only planned comes into being. Raises
     `CommitConflict` where another commit since then can't stand beside this one, and after `max_attempts`
     lost races; `CommitUncertain` where the store does not tell whether the commit stands. Any other error
-    means that it does not. Once it stands nothing is raised: a checkpoint that is due and fails is logged.
+    means that it does not. See `commit`, which also does what follows a commit.
 
     >>> from shredlake.delta.example import example_table
-    >>> snapshot = example_table("commit").snapshot
-    >>> commit(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version
+    >>> snapshot = example_table("add-version").snapshot
+    >>> add_version(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version
     (2, 1)
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
@@ -114,7 +110,6 @@ def commit(
             in_commit_time=_in_commit_time(snapshot, actions, version),
         )
         if _stands(snapshot.storage, version, dumps([info, *actions])):
-            _checkpoint(snapshot, actions, version)
             return version
         for winner in _versions_from(snapshot.storage, version):
             path = commit_path(winner)
@@ -186,15 +181,6 @@ def _uncertain(storage: Storage, version: int, problem: Exception) -> CommitUnce
     )
 
 
-def _checkpoint(snapshot: Snapshot, actions: Sequence[Action], version: int) -> None:
-    """A checkpoint where one is due. The commit stands whether this succeeds or not."""
-    try:
-        checkpoint_if_due(snapshot.storage, _properties_after(snapshot, actions), version)
-    except Exception as error:
-        place = snapshot.storage.uri
-        _log.warning("%s: version %d is committed, but its checkpoint failed: %s", place, version, error)
-
-
 def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action], reads: Reads) -> None:
     """Refuses where a commit that came first and ours can't both stand.
 
@@ -216,8 +202,7 @@ def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action
         if isinstance(action, Remove) and (reads.removals or action.key in touched):
             raise CommitConflict(
                 f"version {version}, committed meanwhile, removed {action.path}, which this operation read "
-                "or "
-                "rewrites; open the table again and retry"
+                "or rewrites; open the table again and retry"
             )
     added = [action for action in theirs if isinstance(action, Add) and action.data_change]
     if added and reads.affected_by is not None and reads.affected_by(added):
@@ -244,9 +229,8 @@ def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
     for action in actions:
         if isinstance(action, Remove) and action.data_change:
             raise TableError(
-                f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed from "
-                "it. "
-                "Set the property to false first"
+                f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed "
+                "from it. Set the property to false first"
             )
 
 
@@ -280,14 +264,15 @@ def commit_info(
     return CommitInfo(fields)
 
 
-def _properties_after(snapshot: Snapshot, actions: Sequence[Action]) -> TableProperties:
+def properties_after(snapshot: Snapshot, actions: Sequence[Action]) -> TableProperties:
+    """The properties of the table once the actions are committed."""
     metadata = next((action for action in actions if isinstance(action, Metadata)), snapshot.metadata)
     return TableProperties(metadata.configuration)
 
 
 def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int) -> int | None:
     """The time that this commit must carry: later than the one before, whatever the clock says."""
-    if not _properties_after(snapshot, actions).commit_times:
+    if not properties_after(snapshot, actions).commit_times:
         return None
     previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
     now = int(time.time() * 1000)

@@ -1,0 +1,111 @@
+"""Appending: rows are completed, checked, written to files and committed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from shredlake.delta.log.snapshot import Snapshot, newest
+from shredlake.delta.protocol.actions import Action, Add, Transaction, TransactionId
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.schema.types import Struct
+from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.commit import commit
+from shredlake.delta.write.constraints import Constraints, complete
+from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, write_files
+from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
+from shredlake.delta.write.spec import file_spec
+from shredlake.delta.write.transaction import NOTHING, Operation
+from shredlake.errors import CommitConflict
+from shredlake.parquet.given import given_tables
+from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.request import Shredding
+
+
+def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
+    """The rows that a caller gives, as tables of bounded size."""
+    variants = [item.name for item in schema.fields if item.type == "variant"]
+    return given_tables(data, variants, DEFAULT_FILE_BYTES)
+
+
+def write_rows(
+    snapshot: Snapshot,
+    data: Any,
+    shredding: Shredding,
+    options: WriteOptions | None,
+    written: list[Action],
+    check: Callable[[pa.Table, int], None] | None = None,
+) -> int:
+    """Completes, checks and writes rows, and returns how many there are.
+
+    `written` gets the action of each file as soon as it is written, so that a failed write can be cleaned up.
+    """
+    constraints = Constraints.of(snapshot.schema, snapshot.properties)
+    asked_for(snapshot, shredding)
+    layout: Layout | None = None
+    rows = 0
+    for table in tables_of(data, snapshot.schema):
+        full = complete(table, snapshot.schema, snapshot.metadata.partition_columns, first_row=rows)
+        constraints.enforce(full, rows)
+        if check is not None:
+            check(full, rows)
+        if full.num_rows == 0:
+            continue
+        if layout is None:
+            layout = choose(snapshot, shredding, of_rows(full))
+        written.extend(write_files(file_spec(snapshot, layout, options), full))
+        rows += full.num_rows
+    return rows
+
+
+def append(
+    snapshot: Snapshot,
+    data: Any,
+    *,
+    shredding: Shredding = "infer",
+    options: WriteOptions | None = None,
+    transaction: TransactionId | None = None,
+) -> int:
+    """Adds rows and returns the new version.
+
+    With `transaction=(application, number)` the rows are added once: if the table has recorded that number of
+    the application, or a later one, nothing happens and the current version is returned.
+    """
+    require_writable(snapshot.protocol, snapshot.storage.uri)
+    if transaction is not None and _is_done(snapshot, transaction):
+        return snapshot.version
+    written: list[Action] = []
+    try:
+        with removed_unless_committed(snapshot.storage, written):
+            rows = write_rows(snapshot, data, shredding, options, written)
+            operation = Operation(
+                "WRITE",
+                {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
+                write_metrics(written, numOutputRows=rows),
+            )
+            return commit(snapshot, [*_transactions(transaction), *written], operation, NOTHING)
+    except CommitConflict:
+        latest = newest(snapshot)
+        if transaction is not None and _is_done(latest, transaction):
+            return latest.version  # another writer committed the same rows first
+        raise
+
+
+def _is_done(snapshot: Snapshot, transaction: TransactionId) -> bool:
+    seen = snapshot.transactions.get(transaction[0])
+    return seen is not None and seen.version >= transaction[1]
+
+
+def _transactions(transaction: TransactionId | None) -> list[Action]:
+    if transaction is None:
+        return []
+    return [Transaction(transaction[0], transaction[1], int(time.time() * 1000))]
+
+
+def write_metrics(written: Sequence[Action], **more: int) -> dict[str, Any]:
+    """Metrics of a write, named as other writers name them."""
+    adds = [action for action in written if isinstance(action, Add)]
+    return {"numFiles": len(adds), **more, "numOutputBytes": sum(add.size for add in adds)}

@@ -1,0 +1,58 @@
+"""Committing: a version is added to the log, then a checkpoint is written if one is due."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.protocol.actions import Action
+from shredlake.delta.write.checkpoint import write_checkpoint
+from shredlake.delta.write.transaction import NOTHING, Operation, Reads, add_version, properties_after
+from shredlake.errors import CommitConflict
+
+MAX_PLANS = 5
+"""How often an operation is planned before a conflict is raised."""
+
+_log = logging.getLogger(__name__)
+
+
+def commit(
+    snapshot: Snapshot, actions: Sequence[Action], operation: Operation, reads: Reads = NOTHING
+) -> int:
+    """Adds a version to the table, does what follows a commit, and returns the version's number.
+
+    Raises what `add_version` raises, in particular `CommitConflict`. Nothing is raised once the version is
+    in the log: a checkpoint that fails is logged.
+
+    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.delta.protocol.actions import Transaction
+    >>> snapshot = example_table("commit").snapshot
+    >>> commit(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version
+    (2, 1)
+    """
+    version = add_version(snapshot, actions, operation, reads)
+    interval = properties_after(snapshot, actions).checkpoint_interval
+    if version > 0 and version % interval == 0:
+        _checkpoint(snapshot, version)
+    return version
+
+
+def _checkpoint(snapshot: Snapshot, version: int) -> None:
+    try:
+        write_checkpoint(load_snapshot(snapshot.storage, version))
+    except Exception as error:
+        place = snapshot.storage.uri
+        _log.warning("%s: version %d is committed, but its checkpoint failed: %s", place, version, error)
+
+
+def retry_on_conflict(snapshot: Snapshot, plan: Callable[[Snapshot], int]) -> int:
+    """Runs a plan that commits; after a conflict, runs it again on the latest snapshot, a few times."""
+    for attempt in range(MAX_PLANS):
+        try:
+            return plan(snapshot)
+        except CommitConflict:
+            if attempt == MAX_PLANS - 1:
+                raise
+            snapshot = newest(snapshot)
+    raise AssertionError("unreachable")

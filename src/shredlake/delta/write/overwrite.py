@@ -1,0 +1,125 @@
+"""Overwriting: new rows take the place of all rows, of those that match a predicate, or of partitions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.files import as_adds, file_rows
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Remove
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.read.bind import condition
+from shredlake.delta.read.data_file import read_rows
+from shredlake.delta.schema import partitions
+from shredlake.delta.write.append import tables_of, write_metrics, write_rows
+from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.commit import commit, retry_on_conflict
+from shredlake.delta.write.delete import delete_rows, write_changes
+from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads
+from shredlake.errors import ConstraintViolation, InvalidSchema
+from shredlake.expr import Expr
+from shredlake.expr.arguments import read_condition
+from shredlake.expr.evaluate import matching
+from shredlake.parquet.write.writer import WriteOptions
+from shredlake.shredding.request import Shredding
+
+
+def overwrite(
+    snapshot: Snapshot,
+    data: Any,
+    *,
+    where: str | Expr | None = None,
+    by_partition: bool = False,
+    shredding: Shredding = "infer",
+    options: WriteOptions | None = None,
+) -> int:
+    """Replaces all rows, those for which `where` is true, or the partitions that occur in the new rows."""
+    if where is not None and by_partition:
+        raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
+    read_condition(where)  # refuses a text that does not parse before any work
+    tables = list(tables_of(data, snapshot.schema))  # a plan may run several times
+    storage = snapshot.storage
+
+    def plan(snapshot: Snapshot) -> int:
+        require_writable(snapshot.protocol, storage.uri)
+        predicate = condition(where, snapshot.schema)
+        written: list[Action] = []
+        with removed_unless_committed(storage, written):
+            check = None if predicate is None else _matches(predicate)
+            rows = write_rows(snapshot, tables, shredding, options, written, check)
+            new = [action for action in written if isinstance(action, Add)]
+            parameters: dict[str, Any] = {"mode": "Overwrite"}
+            if predicate is not None:
+                parameters["predicate"] = str(where)
+                gone, reads = _replaced_rows(snapshot, predicate, new, written)
+            elif by_partition:
+                parameters["partitionOverwriteMode"] = "dynamic"
+                gone, reads = _replaced_partitions(snapshot, new)
+                written.extend(gone)
+            else:
+                gone, reads = _everything(snapshot), WHOLE_TABLE
+                written.extend(gone)
+            parameters["partitionBy"] = list(snapshot.metadata.partition_columns)
+            metrics = write_metrics(written, numOutputRows=rows, numRemovedFiles=len(gone))
+            return commit(snapshot, written, Operation("WRITE", parameters, metrics), reads)
+
+    return retry_on_conflict(snapshot, plan)
+
+
+def _matches(predicate: Expr) -> Callable[[pa.Table, int], None]:
+    """A check that every new row satisfies the predicate."""
+
+    def check(table: pa.Table, first_row: int) -> None:
+        held = matching(predicate, table)
+        row = pc.index(held, False).as_py()
+        if row >= 0:
+            raise ConstraintViolation(
+                f"row {first_row + row} does not match the predicate of the overwrite. Every new row must "
+                "satisfy the overwrite's `where`"
+            )
+
+    return check
+
+
+def _replaced_rows(
+    snapshot: Snapshot, predicate: Expr, new: Sequence[Add], written: list[Action]
+) -> tuple[list[Remove], Reads]:
+    outcome = delete_rows(snapshot, predicate, written)
+    if any(isinstance(action, ChangeFile) for action in written):
+        # If a version has change files, readers use only those: they must hold the inserted rows too.
+        for add in new:
+            written.extend(write_changes(snapshot, add, read_rows(snapshot, add), "insert"))
+    removed = [action for action in written if isinstance(action, Remove)]
+    return removed, outcome.reads(snapshot, predicate)
+
+
+def _replaced_partitions(snapshot: Snapshot, new: Sequence[Add]) -> tuple[list[Remove], Reads]:
+    if not snapshot.metadata.partition_columns:
+        raise InvalidSchema("overwrite(partitions=True) needs a partitioned table; this one is not")
+    fields = [item for item in snapshot.schema if item.name in snapshot.metadata.partition_columns]
+
+    def of(adds: Sequence[Add]) -> Any:
+        rows = file_rows([add.to_json() for add in adds])
+        return partitions.identities(rows.column("partitionValues"), fields)
+
+    wanted = pc.unique(of(new))
+
+    def concerns(adds: Sequence[Add]) -> bool:
+        return bool(pc.any(pc.is_in(of(adds), value_set=wanted)).as_py())
+
+    all_files = partitions.identities(snapshot.files.column("partitionValues"), fields)
+    keep = pc.is_in(all_files, value_set=wanted).to_numpy(zero_copy_only=False)
+    gone = as_adds(snapshot.files.table(keep=keep))
+    now = int(time.time() * 1000)
+    reads = Reads(files=frozenset(add.key for add in gone), affected_by=concerns)
+    return [add.removal(now) for add in gone], reads
+
+
+def _everything(snapshot: Snapshot) -> list[Remove]:
+    now = int(time.time() * 1000)
+    return [add.removal(now) for add in as_adds(snapshot.files.table())]
