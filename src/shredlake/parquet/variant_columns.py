@@ -266,6 +266,26 @@ def layout_json(columns: Mapping[str, ColumnLayout]) -> str:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
+LAYOUT_VERSION: Final = 1
+
+
+def is_known_layout(text: str) -> bool:
+    """Whether this version of shredlake understands a description of a file's layout.
+
+    Version 1 names none. A later one adds `"version": n`; columns are objects, so no column's name collides.
+
+    >>> is_known_layout('{"v":{"shredding":"bigint","residual":[]}}'), is_known_layout('{"version":2}')
+    (True, False)
+    """
+    if '"version"' not in text:
+        return True
+    try:
+        version = json.loads(text).get("version", LAYOUT_VERSION)
+    except (ValueError, AttributeError):
+        return True  # not a description at all: whoever parses it says so
+    return not isinstance(version, int) or version == LAYOUT_VERSION
+
+
 def parse_layout_json(text: str) -> dict[str, ColumnLayout]:
     """The inverse of `layout_json`.
 

@@ -56,8 +56,14 @@ def encode(profile: Profile) -> bytes:
 def decode(data: bytes) -> Profile:
     """The profile behind the bytes; a ValueError where they are not one."""
     reader = _Reader(data)
-    if reader.take(4) != MAGIC:
-        raise ValueError("these bytes are not a profile: they come from another version, or are cut off")
+    magic = reader.take(4)
+    if magic[:3] == MAGIC[:3] and magic != MAGIC:
+        raise ValueError(
+            f"this profile has the format {magic.decode('ascii', 'replace')}, written by another version of "
+            f"shredlake; this version reads {MAGIC.decode()}"
+        )
+    if magic != MAGIC:
+        raise ValueError("these bytes are not a profile")
     rows, nulls, metadata_bytes, missed, count = (reader.number() for _ in range(5))
     stored = [reader.path() for _ in range(count)]
     # Children come after their parents: going backwards, a node's own children are complete.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from shredlake.caches import LruCache
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
+from shredlake.delta.protocol.layout_tag import layout_text
 from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.jobs.engine import LocalEngine
@@ -42,10 +42,7 @@ class FileLayouts:
         uri = self._snapshot.storage.uri
         # Size and time tell the files of a table that was made again, by others under the same names.
         keys = [(uri, add.path, add.size, add.modification_time) for add in adds]
-        texts = [
-            (add.tags or {}).get(LAYOUT_TAG) or _remembered.find(key)
-            for key, add in zip(keys, adds, strict=True)
-        ]
+        texts = [layout_text(add) or _remembered.find(key) for key, add in zip(keys, adds, strict=True)]
         unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
         found: dict[tuple[str, str, int, int], str] = {}
         if unknown:
