@@ -107,7 +107,7 @@ def _split(data: bytes) -> Variant:
 def _split_reversed(data: bytes) -> Variant:
     """Value, then metadata, as in the protocol's example."""
     for start in range(1, len(data) - 2):
-        if _metadata_size(data[start:], strict=False) != len(data) - start:
+        if _metadata_size(data[start:], required=False) != len(data) - start:
             continue
         try:
             found = Variant(data[start:], data[:start])
@@ -118,8 +118,8 @@ def _split_reversed(data: bytes) -> Variant:
     raise MalformedVariant(f"{len(data)} bytes of z85 are neither metadata and value nor the reverse")
 
 
-def _metadata_size(data: bytes, *, strict: bool = True) -> int:
-    """Bytes of the dictionary at the start of `data`; -1, or an error where strict, if there is none.
+def _metadata_size(data: bytes, *, required: bool = True) -> int:
+    """Bytes of the dictionary at the start of `data`; -1, or an error where it is required, if there is none.
 
     Header `oo0sVVVV`: offset size less one, sorted, version 1. Then the number of keys, one offset more than
     keys, and the keys' bytes.
@@ -133,7 +133,7 @@ def _metadata_size(data: bytes, *, strict: bool = True) -> int:
             size = end + int.from_bytes(data[end - width : end], "little")
             if size <= len(data):
                 return size
-    if strict:
+    if required:
         raise MalformedVariant("the statistics do not start with a Variant's metadata", part="metadata")
     return -1
 
