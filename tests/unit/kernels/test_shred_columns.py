@@ -475,7 +475,7 @@ def test_errors_name_row_and_path() -> None:
     [
         (b"", b"\x00", "metadata is empty"),
         (b"\x02\x00\x00", b"\x00", "version 2"),
-        (b"\x01\x00\x00", b"", "no bytes"),
+        (b"\x01\x00\x00", b"", "the value is empty"),
         (b"\x01\x00\x00", b"\x02\x01\x00\x00\x01\x00", "field id 0 in a dictionary of 0 names"),
         (b"\x01\x01\x00\x01a", b"\x02\x02\x00\x00\x00\x01\x02\x00\x00", "two fields named 'a'"),
         (b"\x01\x01\x00\x01a", b"\x02\x01\x00\x00\x09\x0c\x01", "the values end"),

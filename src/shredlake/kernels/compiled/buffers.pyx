@@ -118,7 +118,7 @@ cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil:
 
 
 cdef uint8_t* drop_size(int spared) noexcept nogil:
-    """The blocks of one size that nobody asked for since the hand was there last, or none."""
+    """The blocks of one size that were not requested since the last look, or none."""
     global hand, kept_bytes
     cdef uint8_t* found = NULL
     cdef int step

@@ -131,7 +131,7 @@ cdef int hash_value(
 
 
 def checksum(metadata, value, validity):
-    """(sum over the rows, the first row that is no Variant or the number of rows); NULL rows add nothing."""
+    """Return (sum over the rows, the first row that is not a Variant or the number of rows); NULL rows add 0."""
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t row = 0, rows = column.value.length, budget
     cdef uint64_t total = 0, one = 0

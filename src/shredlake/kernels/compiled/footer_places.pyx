@@ -1,4 +1,4 @@
-"""Where things are in a Parquet footer: one walk over Thrift's compact protocol, nothing kept.
+"""Finds the positions of the parts of a Parquet footer: one walk over Thrift's compact protocol.
 
     struct   field*  00
     field    dddd tttt [zigzag id, if dddd = 0]  payload     dddd: step from the last field's number
@@ -88,7 +88,7 @@ cdef inline uint64_t list_header(Cursor* at, int* kind) noexcept nogil:
 
 
 cdef void skip(Cursor* at, int kind, int depth) noexcept nogil:
-    """Passes over a value; a boolean field has none, its header says it all."""
+    """Skips a value; a boolean field has none, because its header holds it."""
     cdef int64_t number = 0
     cdef int inner = 0, other = 0
     cdef uint64_t count
@@ -146,7 +146,7 @@ cdef object columns(Cursor* at):
 def footer_places(bytes raw):
     """(position of each field's value, rows of each row group, positions of each row group's column chunks).
 
-    None where the bytes are no footer.
+    None if the bytes are not a footer.
     """
     cdef Cursor at
     cdef int64_t number = 0, inner_number, rows

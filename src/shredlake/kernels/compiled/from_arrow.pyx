@@ -1,4 +1,4 @@
-"""Arrow columns to Variants: per row, down the tree of arrow_nodes.py (assemble.pxd puts it together)."""
+"""Converts Arrow columns to Variants: each row down the tree of arrow/nodes.py (assemble.pxd writes the bytes)."""
 
 import os
 
@@ -128,7 +128,7 @@ cdef struct Writer:
 # ---------------------------------------------------------------- keys
 
 cdef uint32_t key_place(Writer* w, uint32_t parent, Slice text) noexcept nogil:
-    """The place of a key under a parent, or NOWHERE if memory is out."""
+    """The place of a key under a parent, or NOWHERE if out of memory."""
     cdef uint32_t name
     if reserve_total(&w.scratch, text.size + KEY_PADDING) != OK:
         return NOWHERE
@@ -416,7 +416,7 @@ cdef int put_row(Writer* w, int64_t row) noexcept nogil:
 def encode(node, int64_t from_row, variant_type):
     """(Variant column, row, full) of a tree: the rows from `from_row` to before `row`.
 
-    If rows are left, the column would exceed 2 GiB with the next (`full`), or that row has no Variant.
+    If rows are left, the next one would exceed 2 GiB (`full`), or can't be a Variant.
     """
     cdef int64_t length = len(node.array), row = from_row
     cdef Writer w

@@ -1,7 +1,7 @@
 """Follows a path in every row of a column of Variants and casts what it finds, straight into Arrow buffers.
 
     metadata, value ──▶ step, step, ... ──▶ cast ──▶ values, validity      rows that found and cast
-                                              └────▶ deferred              rows for the table in cast.py
+                                              └────▶ deferred              rows for casts/table.py
 
 Rows resemble each other: each step remembers at which place in the object it found its name last, and looks
 there first. Only if another name stands there are the object's names searched. A name that a row's dictionary
@@ -457,10 +457,10 @@ cdef object finish(Job* job, type_):
 
 
 def extract(metadata, value, validity, steps, target, options, int64_t first_row):
-    """What the steps lead to in each row, cast to a scalar (None: the Variant's bytes), and the rows left over.
+    """Return the value at the steps in each row, cast to a scalar (None: the Variant's bytes), and the deferred rows.
 
-    `validity` (booleans from bit 0, or None) says which rows are there at all. Rows left over are those that
-    only the table in cast.py can cast and, if the options say so, those that do not cast.
+    `validity` (booleans from bit 0, or None) says which rows exist. Deferred rows are those that
+    only casts/table.py can cast and, if the options say so, those that do not cast.
     """
     cdef Job job
     cdef int64_t stopped, count = len(value)
@@ -520,7 +520,7 @@ def extract(metadata, value, validity, steps, target, options, int64_t first_row
 
 
 cdef explain(metadata, value, steps, int64_t stopped, int64_t first_row):
-    """Raises what is wrong with the row: the reference says it better."""
+    """Raise the error of a row; the reference explains it."""
     from shredlake.kernels.fallback.get import check_row
 
     check_row(metadata[stopped].as_py(), value[stopped].as_py(), steps, first_row + stopped)

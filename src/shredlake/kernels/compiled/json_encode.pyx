@@ -1,4 +1,4 @@
-"""JSON text to Variants, one row after the other, without a tree in between (assemble.pxd puts it together).
+"""Converts JSON text to Variants, row by row and without an intermediate tree (assemble.pxd writes the bytes).
 
 The bytes equal Spark's parse_json. A row either becomes a Variant or leaves nothing behind but an entry in the
 list of rejects.
@@ -270,7 +270,7 @@ cdef const uint8_t* read_value(Encoder* e, const uint8_t* p) noexcept nogil:
 # ---------------------------------------------------------------- rows
 
 cdef int prepare(Encoder* e, const uint8_t* data, int64_t size) noexcept nogil:
-    """All the room that a row of this size can need, so that nothing below has to ask."""
+    """Reserves all the memory that a row of this size can need, so that no later step has to."""
     cdef Assembler* to = &e.to
     cdef int64_t depth = e.max_depth if e.max_depth < size else size
     cdef int64_t values = size // 2 + depth + 1     # a value takes 2 characters with its comma or bracket
@@ -350,7 +350,7 @@ def encode(
 ):
     """(Variant column, rejects) of an array of string, large_string, binary or large_binary.
 
-    `rejects` lists (row, InvalidJson) of the rows that are null because their text is no JSON; with
+    `rejects` lists (row, InvalidJson) of the rows that are null because their text is not JSON; with
     `stop_at_first` the first such row ends the work and the column is None.
     """
     cdef bint wide = array.type in (pa.large_string(), pa.large_binary())

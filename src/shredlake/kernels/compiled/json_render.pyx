@@ -1,4 +1,4 @@
-"""Variants to JSON text. The rendered names of a dictionary are kept while rows share it, so that most keys are
+"""Converts Variants to JSON text. The rendered names of a dictionary are kept while rows share it, so that most keys are
 one copy of `"name":`.
 """
 
@@ -120,7 +120,7 @@ cdef int render_name(Renderer* r, int64_t id) noexcept nogil:
 
 
 cdef inline void copy_in_steps(uint8_t* out, const uint8_t* source, int64_t size) noexcept nogil:
-    """Copies 16 bytes at a time, up to 15 too many: for short names faster than asking how many there are."""
+    """Copies 16 bytes at a time, up to 15 too many: faster for short names than an exact copy."""
     cdef int64_t copied = 0
     while copied < size:
         memcpy(out + copied, source + copied, 16)
@@ -222,8 +222,8 @@ cdef from_bit_0(booleans):
 def render(metadata, value, validity, int64_t from_row):
     """(texts, row, full) of two binary arrays: a string array of the rows from `from_row` to before `row`.
 
-    If rows are left, the texts would exceed 2 GiB with the next (`full`), or it can't be rendered as it is: it is
-    malformed, or lists the fields of an object in another order than that of their names.
+    If rows are left, the next one would exceed 2 GiB (`full`), or can't be rendered: it is malformed, or lists the
+    fields of an object out of the order of their names.
     """
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t length = column.value.length, row = from_row, before

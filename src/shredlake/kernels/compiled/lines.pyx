@@ -1,4 +1,4 @@
-"""Where one JSON document ends and the next begins: in lines, in one big array, or one behind the other.
+"""Splits text into JSON documents: lines, the elements of one big array, or documents in a row.
 
 Lines stay where they are: an Arrow array whose offsets are the positions behind each newline needs no copy,
 and the newline at the end of every row is white space to a JSON parser.
@@ -46,8 +46,8 @@ def array_elements(buffer, bint final):
     """(data, offsets, element starts as int64 positions, elements, bytes taken, closed) of a JSON array's inside.
 
     The text starts behind the opening bracket, or behind the comma after an element. Only brackets, quotes and
-    commas are understood here: what lies between two commas is one element, and whether it is JSON is for the
-    parser to say. `closed` tells that the array's own bracket was met.
+    commas are understood here: the text between two commas is one element, and the parser checks whether it
+    is JSON. `closed` is true if the array's own closing bracket was found.
     """
     cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size

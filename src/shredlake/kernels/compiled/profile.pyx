@@ -1,4 +1,4 @@
-"""What paths a Variant column holds: one pass, bounded memory, results as bytes that merge.
+"""Profiles the paths of a Variant column: one pass, bounded memory, and results as bytes that can be merged.
 
 A row is walked from its root. The child for the next field is guessed before it is looked up: rows resemble
 each other, so the field that followed the last time mostly follows again, and one comparison of names settles

@@ -52,7 +52,15 @@ from shredlake.kernels.compiled.shred_columns cimport (
     release_exported,
     release_tree,
 )
-from shredlake.kernels.compiled.shred_scalars cimport RESIDUAL, TYPED, begin_bytes, end_bytes, put_bytes, reach, shred_scalar
+from shredlake.kernels.compiled.shred_scalars cimport (
+    RESIDUAL,
+    TYPED,
+    begin_bytes,
+    end_bytes,
+    put_bytes,
+    reach,
+    shred_scalar,
+)
 from shredlake.kernels.compiled.shredded cimport ELEMENTS, FIELDS, LARGEST, SCALAR, TOO_LARGE, extent
 
 from shredlake.kernels.compiled.variant cimport (
@@ -283,12 +291,12 @@ cdef int shred_array(Shredding* work, int index, int64_t row, const uint8_t* p, 
 
 
 cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Puts the value at p into the two columns of a node; how deep this recurses is up to the schema."""
+    """Puts the value at p into the two columns of a node; the schema bounds the recursion."""
     cdef Node* node = &work.nodes[index]
     cdef int64_t size
     cdef int code = RESIDUAL
     if p >= end or row < node.typed.filled or row < node.value.filled:
-        return MALFORMED    # no bytes, or a field that is there twice
+        return MALFORMED    # no bytes, or a repeated field
     if node.kind == SCALAR:
         code = shred_scalar(node, row, p, end, work.exact_types)
     elif node.kind == FIELDS and p[0] & 3 == OBJECT:

@@ -1,4 +1,4 @@
-"""The columns that shredding fills, and how they become Arrow's: one tree of arrays, handed over in one call.
+"""The columns that shredding fills, and their export to Arrow as one tree of arrays in one call.
 
 Arrow's C data interface takes a tree of structs. Making it here, without Python, lets threads work side by side
 however many columns a schema has. All columns of a piece live as long as any of them does.
@@ -165,7 +165,7 @@ cdef inline void release_exported(Exported* tree) noexcept nogil:
 
 
 cdef inline void release_tree(ArrowArray* root) noexcept nogil:
-    """What Arrow calls in the end, on any thread."""
+    """The release callback that Arrow calls, on any thread."""
     root.release = NULL
     release_exported(<Exported*> root.private_data)
 

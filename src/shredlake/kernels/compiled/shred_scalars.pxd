@@ -1,4 +1,4 @@
-"""Scalars that shredding puts into the columns of a node: values addressed by row, and the casts that lose nothing."""
+"""Writes scalars into the columns of a node by row, with the casts between exact numbers that lose nothing."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-"""Variants to Python objects: the same as Variant.to_python(), for whole columns."""
+"""Converts whole columns of Variants to Python objects, as Variant.to_python() does."""
 
 import os
 
@@ -59,7 +59,7 @@ cdef uint64_t SEED = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
 
 class NotAVariant(Exception):
-    """Raised here and caught by the caller, who asks the reference what is wrong with the row."""
+    """A row that is not a Variant; the caller lets the reference explain it."""
 
 
 cdef class Names:
@@ -175,7 +175,7 @@ cdef object python_value(Walk* walk, Names names, Slice value):
 
 
 def to_python(metadata, value, validity):
-    """(objects, row): the rows before `row`, which is the first that is no Variant, or the number of rows."""
+    """Return (objects, row): the rows before `row`, the first that is not a Variant, or the number of rows."""
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t row
     cdef Walk walk

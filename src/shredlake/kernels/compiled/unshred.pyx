@@ -1,4 +1,4 @@
-"""Puts shredded Variants together again: from the buffers of the columns straight to value bytes."""
+"""Reconstructs shredded Variants: from the buffers of the columns straight to value bytes."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
@@ -35,7 +35,7 @@ cdef extern from "<stdlib.h>" nogil:
 
 
 cdef class ColumnTree:
-    """A column as Arrow hands it to others, without its type: naming a thousand columns takes longer."""
+    """A column as an Arrow C data interface array, without its type: exporting a thousand names takes longer."""
 
     cdef ArrowArray array
 
@@ -49,7 +49,7 @@ cdef class ColumnTree:
 
 
 cdef class Unshredder:
-    """The state of putting one contiguous column together."""
+    """The state of reconstructing one contiguous column."""
 
     cdef uint8_t before[APART]
     cdef Unshredding work
@@ -197,7 +197,7 @@ def unshred(piece, plan, bint reject_conflicts, int64_t first_row):
             arrays, row, extended = [], 0, True
             continue
         if code != OK:
-            checked(piece)      # the reference reads with Arrow, which looks at no offset
+            checked(piece)      # the reference reads with Arrow, which does not check offsets
             explain_reconstruction(piece.slice(stop, 1), plan.root, reject_conflicts, first_row + stop)
         rows = stop - row
         bits = validity_of(piece.slice(row, rows))

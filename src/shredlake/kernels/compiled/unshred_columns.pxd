@@ -120,7 +120,7 @@ cdef inline uint64_t bits_at(const uint8_t* bitmap, int64_t index, int64_t count
 
 
 cdef inline void look_ahead(Unshredding* work, Node* node, int64_t block) noexcept nogil:
-    """Gathers which fields are there in the 64 rows of a block."""
+    """Gathers which fields are present in the 64 rows of a block."""
     cdef int64_t first = block << 6, count = node.rows - first
     cdef int32_t field
     cdef const Node* child
@@ -162,7 +162,7 @@ cdef inline int value_at(const Part* part, int64_t row, Slice* out) noexcept nog
 # ---------------------------------------------------------------- locating the buffers
 
 cdef inline int64_t values_in(const ArrowArray* column, int64_t start, int64_t rows) noexcept nogil:
-    """How many of so many rows have a value; what Arrow counted is of the whole column, of which this is a part."""
+    """The number of rows that have a value; Arrow's null count is of the whole column, these rows are a part of it."""
     cdef const uint8_t* valid = <const uint8_t*> column.buffers[0]
     cdef int64_t row = 0, here, found = 0
     if column.null_count == column.length:
@@ -179,7 +179,7 @@ cdef inline int64_t values_in(const ArrowArray* column, int64_t start, int64_t r
 cdef inline bint find_part(
     Unshredding* work, const ArrowArray* column, int64_t start, int64_t rows, Part* part, int width, bint is_bytes
 ) noexcept nogil:
-    """Where a column lies; false, and nothing, if it holds nothing but nulls. `start` is its parent's."""
+    """Locates the buffers of a column; false if all rows are null. `start` is its parent's."""
     cdef int64_t count, size
     start += column.offset
     count = values_in(column, start, rows)
@@ -201,7 +201,7 @@ cdef inline bint find_part(
 cdef inline void find_columns(
     Unshredding* work, const int32_t* places, int index, const ArrowArray* group, int64_t start, int64_t rows
 ) noexcept nogil:
-    """Where the columns of a node and of all below it lie. `start` is the place of row 0 in the group."""
+    """Locates the columns of a node and of all nodes below it. `start` is the position of row 0 in the group."""
     cdef Node* node = &work.nodes[index]
     cdef const ArrowArray* typed
     cdef int32_t field, child

@@ -1,4 +1,4 @@
-"""Variant values written from the columns of a shredded one: scalars, arrays, objects, and the groups that hold them.
+"""Writes Variant values from shredded columns: scalars, arrays, objects, and the groups that hold them.
 
 An object is written before its head is known: room is left for the head that the last object of the same
 node had, the fields follow, and they move only if the guess was wrong.
@@ -251,8 +251,8 @@ cdef inline int32_t place_of(const Unshredding* work, const Node* node, const Sl
 
 
 cdef inline int find_places(Unshredding* work, const Node* node, const ObjectView* view, Shape* shape) noexcept nogil:
-    """Finds the places of a residual object's fields by their names, and remembers them for objects that have the
-    same ones. Fields that are not in order are put in order, and not remembered."""
+    """Finds the places of a residual object's fields by their names, and caches them for objects that have the
+    same fields. Fields that are out of order are sorted, and not cached."""
     cdef Rest* rest = work.rest + work.rest_used
     cdef int32_t* moved
     cdef int64_t index
@@ -447,7 +447,7 @@ cdef inline int put_group(Unshredding* work, int index, int64_t row, int place) 
 cdef inline int put_present(
     Unshredding* work, int index, int64_t row, int place, bint value_there, bint typed_there
 ) noexcept nogil:
-    """Appends the value of a group whose parts are there as said. See shredding/null_table.py for the table."""
+    """Appends the value of a group whose parts are present as given. See shredding/null_table.py for the table."""
     cdef Node* node = &work.nodes[index]
     cdef Slice value
     cdef const Slice* residual = NULL

@@ -1,6 +1,6 @@
 """Full validation of whole columns: the checks of variant/validate.py, row by row.
 
-The kernel only finds the rows that fail; what is wrong with them, and where, the reference says.
+The kernel only finds the rows that fail; the reference explains what is wrong with them.
 """
 
 import os
