@@ -86,7 +86,7 @@ class Table:
         force: bool = False,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Makes an empty table. A folder that holds other files is refused unless `force` is set.
+        """Creates an empty table. A folder that holds other files is refused unless `force` is set.
 
         Protocol and features follow from the schema and the properties. Column metadata of Arrow fields
         (`delta.generationExpression`, `CURRENT_DEFAULT`, `delta.invariants`) goes into the table.
@@ -111,7 +111,7 @@ class Table:
 
     @classmethod
     def _at(cls, storage: Storage) -> Table:
-        """A table that was just committed: what is in its log is read when it can be."""
+        """A table whose first version was just committed."""
         table = cls.__new__(cls)
         table._storage = storage
         table._travelled = False
@@ -129,7 +129,7 @@ class Table:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The version that is open, with everything the log says of it."""
+        """The open version, as the log describes it."""
         if self._loaded is None:
             self._loaded = load_snapshot(self._storage)
         return self._loaded
@@ -166,7 +166,7 @@ class Table:
         return self.snapshot.files.table()
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """What was done to the table, the newest first.
+        """The operations on the table, newest first.
 
         >>> from shredlake.delta.example import example_table
         >>> [(entry["version"], entry["operation"]) for entry in example_table("history").history()]
@@ -175,7 +175,7 @@ class Table:
         return list(history_.history(self.snapshot, limit))
 
     def refresh(self) -> Table:
-        """Moves on to the latest version.
+        """Moves to the latest version.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("refresh")
@@ -263,8 +263,8 @@ class Table:
         shredding: Shredding = "infer",
         options: WriteOptions | None = None,
     ) -> int:
-        """Replaces all rows; with `where` only those it keeps, with `partitions=True` only the partitions
-        that occur in `data`. Returns the new version.
+        """Replaces all rows; with `where` only the rows for which it is true, with `partitions=True` only the
+        partitions that occur in `data`. Returns the new version.
 
         >>> import shredlake as sl
         >>> from shredlake.delta.example import example_table
@@ -286,7 +286,7 @@ class Table:
         )
 
     def delete(self, where: str | Expr | None = None) -> int:
-        """Removes the rows for which `where` is true, all rows without one. Returns the new version.
+        """Deletes the rows for which `where` is true, by default all rows. Returns the new version.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("delete")
@@ -296,7 +296,7 @@ class Table:
         return self._moved(delete(self._writable(), where))
 
     def add_column(self, *fields: pa.Field) -> int:
-        """Adds columns at the end; rows that are there read as null in them.
+        """Adds columns at the end; they are null in existing rows.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("columns")
@@ -375,7 +375,7 @@ class Table:
         ).files
 
     def restore(self, version: int | None = None, timestamp: datetime | str | int | None = None) -> int:
-        """Makes an older version the newest, as a new commit; returns its number.
+        """Restores an older version as a new commit; returns its number.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("restore")
@@ -414,7 +414,7 @@ class Table:
         return newest(self.snapshot)
 
     def _moved(self, version: int) -> int:
-        """After a commit: moves on to what it wrote. It stands, so a failure waits for the next read."""
+        """Moves to the version just committed. If it can't be read now, the next access reads it."""
         self._loaded = None
         try:
             self._loaded = load_snapshot(self._storage)

@@ -99,7 +99,7 @@ class CheckpointPart:
         return _descend_type(self.file.schema_arrow, column.split(".", 1))
 
     def is_all_null(self, leaf: str) -> bool:
-        """Whether a leaf column holds no value, as the statistics of all its chunks say."""
+        """Whether a leaf column is all null by the statistics of its chunks."""
         if leaf not in self.leaves:
             return True
         schema, metadata = self.file.schema, self.file.metadata
@@ -128,7 +128,7 @@ class CheckpointPart:
         return int(sum(mask.sum() for mask in self.add_masks))
 
     def read_adds(self, column: str, keep: Mask | None = None) -> pa.ChunkedArray | None:
-        """One field of the `add` actions (`path`, `stats_parsed.minValues.id`), or None where there is none.
+        """One field of the `add` actions (`path`, `stats_parsed.minValues.id`), or None if the file lacks it.
 
         With `keep`, a mask over this part's adds, only those rows, and only the row groups they lie in.
         Whole columns of statistics are kept: the next query will want them too.
@@ -142,7 +142,7 @@ class CheckpointPart:
         return found
 
     def read_columns(self, columns: Sequence[str], keep: Mask | None = None) -> list[pa.ChunkedArray | None]:
-        """Several fields of the `add` actions in one go; None for those that the file lacks."""
+        """Several fields of the `add` actions in one pass; None for fields that the file lacks."""
         present = [column for column in columns if self.has(f"add.{column}")]
         chunks: dict[str, list[pa.Array]] = {column: [] for column in present}
         start = 0
@@ -171,7 +171,7 @@ class CheckpointPart:
         ]
 
     def read_tombstones(self, columns: Sequence[str]) -> pa.Table:
-        """Fields of the `remove` actions; those that the file lacks are null."""
+        """Fields of the `remove` actions; fields that the file lacks are null."""
         present = [name for name in columns if self.has(f"remove.{name}")]
         pieces = []
         masks = self._masks("remove", "remove.path")
@@ -200,7 +200,7 @@ class CheckpointPart:
                         yield name, {key: value for key, value in row.items() if value is not None}
 
     def _groups(self, names: Sequence[str]) -> list[int]:
-        """Row groups that may hold one of the actions: those whose statistics do not say all null."""
+        """Row groups that may hold one of the actions: their statistics do not rule it out."""
         metadata = self.file.metadata
         wanted = []
         for group in range(metadata.num_row_groups):
@@ -219,7 +219,7 @@ def _descend(rows: pa.ChunkedArray, dotted: str) -> pa.ChunkedArray:
 
 
 def _narrowed(chunks: list[pa.Array], whole: pa.DataType | None) -> pa.DataType | None:
-    """The type of what was read, which may be narrower than the file's."""
+    """The type of the columns that were read; it may have fewer fields than the file's."""
     return chunks[0].type if chunks else whole
 
 
@@ -233,7 +233,7 @@ def _all_null(column: Any) -> bool:
 
 
 def _steps(kind: pa.DataType, dotted: str) -> list[str]:
-    """Splits a dotted name by what the type holds: names may contain dots themselves."""
+    """Splits a dotted name by the fields of the type, since names may contain dots."""
     steps = []
     while dotted:
         fitting = [item.name for item in kind if dotted == item.name or dotted.startswith(f"{item.name}.")]

@@ -123,7 +123,7 @@ class Files:
         return self._columns([name], keep)[0]
 
     def table(self, names: Sequence[str] = tuple(FILE_SCHEMA.names), keep: Mask | None = None) -> pa.Table:
-        """Fields of the live files, those at the places in `keep` where given."""
+        """Fields of the live files, or of those at the places in `keep`."""
         mask = keep if self.live is None else self.live if keep is None else keep & self.live
         fields = [FILE_SCHEMA.field(name) for name in names]
         return pa.Table.from_arrays(self._columns(names, mask), schema=pa.schema(fields))
@@ -151,7 +151,7 @@ class Files:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Other writers' spelling of the same type: large strings, reordered or missing struct fields."""
+    """Casts columns of other writers: large strings, reordered or missing struct fields."""
     if column.type == kind:
         return column
     if pa.types.is_struct(kind):

@@ -46,5 +46,5 @@ def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, 
 
 
 def _object(found: Any) -> dict[str, Any]:
-    """What writers say about themselves is free-form: anything but an object is left out."""
+    """The fields of a commitInfo. They are free-form: anything but an object is left out."""
     return found if isinstance(found, dict) else {}

@@ -91,7 +91,7 @@ class Listing:
 
 
 def classify(entries: Iterable[Entry]) -> Listing:
-    """Sorts log files by what their names say; anything else is ignored."""
+    """Sorts the files of the log by their names; other files are ignored."""
     commits: dict[int, Entry] = {}
     compactions: list[Commit] = []
     whole: dict[int, list[Checkpoint]] = {}
@@ -113,7 +113,7 @@ def classify(entries: Iterable[Entry]) -> Listing:
         if sorted(present) == list(range(1, count + 1)):
             files = tuple(present[number] for number in range(1, count + 1))
             whole.setdefault(version, []).append(Checkpoint(version, files))
-    # Several checkpoints of one version say the same; v2 ones in Parquet are the cheapest to read in part.
+    # All checkpoints of a version are equivalent; v2 in Parquet is the cheapest to read in part.
     best = {version: max(found, key=_preference) for version, found in whole.items()}
     return Listing(commits, tuple(compactions), best)
 
@@ -129,7 +129,7 @@ def list_log(storage: Storage, start: int = 0) -> Listing:
 
 
 def last_checkpoint_version(storage: Storage) -> int | None:
-    """The version that `_last_checkpoint` points at: a hint, so one that can't be read is not an error."""
+    """The version in `_last_checkpoint`. It is only a hint: a file that can't be read is not an error."""
     try:
         version = json.loads(storage.get(LAST_CHECKPOINT))["version"]
     except (TableError, ValueError, LookupError, TypeError, RecursionError):
@@ -139,7 +139,7 @@ def last_checkpoint_version(storage: Storage) -> int | None:
 
 
 def find_segment(storage: Storage, version: int | None = None) -> LogSegment:
-    """The files that make up a version, the latest where none is named."""
+    """The files that make up a version, by default the latest."""
     hint = last_checkpoint_version(storage)
     if hint is not None and (version is None or version >= hint):
         listing = list_log(storage, hint)
@@ -149,7 +149,7 @@ def find_segment(storage: Storage, version: int | None = None) -> LogSegment:
 
 
 def segment_of(storage: Storage, listing: Listing, version: int | None) -> LogSegment:
-    """Chooses checkpoint and commits for a version out of what the log holds."""
+    """Chooses the checkpoint and the commits of a version from the files of the log."""
     latest = listing.latest
     if latest is None:
         raise NotATable(f"{storage.uri} is not a Delta table: {_instead_of_a_table(storage)}")
@@ -258,7 +258,7 @@ def as_version(version: Any) -> int:
 
 
 def milliseconds(timestamp: datetime | str | int) -> int:
-    """A point in time as milliseconds since 1970; text is ISO 8601, and UTC where it names no zone.
+    """A point in time as milliseconds since 1970; text is ISO 8601, by default in UTC.
 
     >>> milliseconds("1970-01-01T00:00:01")
     1000

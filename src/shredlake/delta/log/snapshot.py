@@ -118,7 +118,7 @@ class Snapshot:
         return tuple(logical.get(name, name) for name in physical)
 
     def tombstones(self) -> pa.Table:
-        """Files removed and not yet forgotten: recent ones, and those that the checkpoint keeps."""
+        """Files that were removed: by recent commits, and those that the checkpoint still lists."""
         pieces = [self.recent_tombstones]
         for part in self.files.parts:
             with part.reading():
@@ -203,7 +203,7 @@ class _Replay:
 
 
 def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
-    """Replays the log up to a version, the latest where none is named.
+    """Replays the log up to a version, by default the latest.
 
     >>> from shredlake.delta.example import example_table
     >>> snapshot = load_snapshot(Storage(example_table("snapshot").uri))
@@ -214,7 +214,7 @@ def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
 
 
 def newest(snapshot: Snapshot) -> Snapshot:
-    """The latest version of a table that was opened before: the same object as long as its log is the same.
+    """The latest snapshot of a table: the given object itself if the log has not changed.
 
     >>> from shredlake.delta.example import example_table
     >>> table = example_table("newest")

@@ -15,7 +15,7 @@ LONG: Final = 1 << 63
 
 @dataclass(frozen=True)
 class Kind:
-    """What a value may be, and how a message calls that."""
+    """The type of a value, and its name in messages."""
 
     name: str
     fits: Callable[[Any], bool]
@@ -119,7 +119,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def problem_of(name: str, fields: Any) -> str | None:
-    """What is wrong with an action, or None.
+    """Describes the problem of an action; None if it has none.
 
     >>> problem_of("txn", {"appId": "a", "version": "7"})
     "the field version of a txn action must be an integer of 64 bits, not '7'"

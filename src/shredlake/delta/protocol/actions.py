@@ -1,4 +1,4 @@
-"""What a commit is made of: the actions of the Delta protocol, as facts that go to JSON and back.
+"""The actions of the Delta protocol, which commits are made of, to and from JSON.
 
 Files in a snapshot are never objects but rows of an Arrow table (see `files.py`); `Add` and `Remove` exist
 for the handful of files that one commit touches. Fields that we do not know are kept where a rewrite of the
@@ -365,7 +365,7 @@ _NAME_OF = {kind: name for name, kind in _BY_NAME.items()}
 
 
 COUNT_TAG = "shredlake.actions"
-"""The tag of a commitInfo that says how many actions the commit has."""
+"""The tag of a commitInfo that holds the number of actions in the commit."""
 
 _CUT_SHORT = (
     "The machine or the copy stopped while the file was written. If it is the newest commit and its writer "
@@ -426,7 +426,7 @@ def _parsed_line(line: bytes, where: str) -> Json:
 
 
 def _count_tag(info: Json) -> int | None:
-    """How many actions a commit of ours has, which shows one that lost its end."""
+    """The number of actions that a commit of ours recorded, to detect a truncated one."""
     tags = info.get("tags")
     text = tags.get(COUNT_TAG) if isinstance(tags, dict) else None
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 10 else None

@@ -1,4 +1,4 @@
-"""Table features: each a row that says who needs it, what it builds on, what turns it on, what we can do.
+"""Table features, one row each: who needs it, what it requires, what turns it on, what shredlake supports.
 
 A table of protocol version 3/7 lists its features by name; older versions imply a fixed set. A client may
 read a table only if it knows all of its reader features, and write it only if it knows all of both.
@@ -69,9 +69,6 @@ FEATURES: dict[str, Feature] = {
         Feature("catalogManaged", reader=True, read=False, write=False),
     )
 }
-
-# The preview names stand for the same formats.
-PREVIEWS = {"variantType-preview": "variantType", "variantShredding-preview": "variantShredding"}
 
 
 def reader_features(protocol: Protocol) -> set[str]:

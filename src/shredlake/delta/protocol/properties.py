@@ -176,7 +176,7 @@ PREFIX_LENGTH = _count(
 FILE_RETENTION = _duration(
     "delta.deletedFileRetentionDuration", "interval 1 week", "How long `vacuum` keeps removed files."
 )
-LOG_RETENTION = _duration(
+_duration(
     "delta.logRetentionDuration", "interval 30 days", "How long other engines keep the log.", used=False
 )
 COMMIT_TIMES = _flag(
@@ -274,7 +274,7 @@ class TableProperties:
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
-    """As the log has them, those that we do not know too."""
+    """The properties as the log has them, unknown ones included."""
 
     def get(self, row: Property[T]) -> T:
         """The value of a property; an odd text counts as absent, or is an error where that is not safe."""
@@ -340,7 +340,7 @@ class TableProperties:
 
     @property
     def asks_to_shred(self) -> bool:
-        """Whether the property is exactly `true`, as the protocol asks; see also `layouts.may_shred`."""
+        """Whether the property is exactly `true`, as the protocol asks; see also `write.layout.may_shred`."""
         return self.texts.get(SHREDDING.name) == "true"
 
     @property
@@ -355,7 +355,7 @@ class TableProperties:
 
     @property
     def features(self) -> set[str]:
-        """Features asked for by name, and those that other properties need."""
+        """Features that properties ask for by name."""
         return {name for name, text in self._below(FEATURE_PREFIX) if text in ("supported", "enabled")}
 
     def is_on(self, name: str) -> bool:

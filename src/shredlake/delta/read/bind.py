@@ -1,5 +1,5 @@
-"""A query in the table's words, said in a file's: physical names, partition values as constants, nulls for
-columns that came later."""
+"""Binds a query on a table to one file: physical names, partition values as constants, nulls for columns that
+the file lacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rewrite(
     change: Callable[[Column | Get], Expr],
     lift: Callable[[Expr], Expr | None] = lambda _: None,
 ) -> Expr:
-    """The expression with every reference replaced; where `lift` has an answer, that stands for a part."""
+    """The expression with every reference replaced; if `lift` returns an expression, that replaces a part."""
     lifted = lift(expr)
     if lifted is not None:
         return lifted
@@ -81,7 +81,7 @@ def canonical(expr: Expr, schema: Struct) -> Expr:
 
 
 def condition(where: str | Expr | None, schema: Struct, options: CastOptions = DEFAULT) -> Expr | None:
-    """A condition on rows of a table, in the table's words; refused unless it is boolean.
+    """A condition on rows of a table, with the names of its schema; refused unless it is boolean.
 
     >>> condition("ID > 5", Struct((Field("id", "long"),))).left
     Column(name='id')
@@ -105,7 +105,7 @@ class Binding:
     """Logical names from the root to the name that the file has for the last of them; absent: not there."""
 
     def expression(self, expr: Expr) -> Expr:
-        """The same question, asked of the file."""
+        """The expression with the names of the file."""
         return rewrite(expr, self._reference)
 
     def _reference(self, ref: Column | Get) -> Expr:

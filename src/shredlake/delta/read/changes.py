@@ -72,7 +72,7 @@ def _schema(snapshot: Snapshot) -> pa.Schema:
 
 
 def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
-    """What a version without the feed rewrote can't be told from what it changed."""
+    """Refuses versions without the feed: their rewritten rows can't be told from changed ones."""
     if not TableProperties(metadata.configuration).change_feed:
         raise TableError(
             f"{uri} has no change data feed at version {version}; set "

@@ -42,7 +42,7 @@ def conform(
 
     Columns that are not there come from `given` (defaults, generated values), else they are null. A column
     that the schema lacks, or a value that would change, is an error that says so. Rows are numbered from
-    `first_row` on; None where their numbers would tell nobody anything.
+    `first_row` on; None if the numbers would mean nothing to the caller.
 
     >>> from shredlake.delta.schema.types import Field
     >>> schema = Struct((Field("id", "long"), Field("s", "string")))

@@ -1,4 +1,4 @@
-"""Conversions that rows may go through on their way into a table: those that lose nothing.
+"""The conversions of rows on their way into a table; none of them loses anything.
 
 A value that would change is an error; whether it would is known by converting it back. What is not in the
 table below is refused for whole columns, because it needs a decision: how to read a text, or in which zone a

@@ -35,7 +35,7 @@ LARGE_FILE = 64 << 20
 
 @dataclass(frozen=True)
 class Query:
-    """What a scan wants of every file."""
+    """What a scan reads from every file."""
 
     projections: tuple[Projection, ...]
     predicate: Expr | None
@@ -101,7 +101,7 @@ class DataFile:
         return self._scan(query, runner).count()
 
     def explain(self, query: Query, runner: OrderedRunner | None = None) -> Explain:
-        """What reading costs."""
+        """What reading the file costs."""
         return self._scan(query, runner).explain()
 
     def _scan(
@@ -126,7 +126,7 @@ class DataFile:
         return Scan(plan, threads=threads, first_rows=first_rows, runner=runner)
 
     def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
-        """Types and nested names as the table has them, whatever the file says."""
+        """Casts columns to the types and nested names of the table."""
         if not query.projections:
             return batch
         columns = []
@@ -145,7 +145,7 @@ class DataFile:
         return column if column.type.equals(field.type) else column.cast(field.type)
 
     def _live(self) -> dict[OpenFile, Live] | None:
-        """Which rows are left of a file with a deletion vector."""
+        """The live rows of a file with a deletion vector."""
         if self.add.deletion_vector is None:
             return None
         deleted = self.deleted(self.add.deletion_vector)

@@ -1,4 +1,4 @@
-"""Reading a table: files pruned by the log, the rest read by the leaf.
+"""Reading a table: the log prunes files; only the columns that a query needs are read from the rest.
 
 ```
 all files ─ partition values ─▶ ─ column and Variant statistics ─▶ files ─ row groups, pages ─▶ rows
@@ -34,13 +34,13 @@ from shredlake.parquet.read.ordered import OrderedRunner
 
 T = TypeVar("T")
 
-# Files made into objects at a time: a scan of a million files stays small.
+# Files that become Python objects at once, so that a scan of a million files needs little memory.
 BATCH_OF_FILES = 512
 
-# Rows of the first batch for someone who reads along.
+# Rows of the first batch of a stream.
 FIRST_ROWS = 1024
 
-# Of an action, what reading its file takes: statistics stay where they are.
+# The fields of an action that reading its file needs; statistics are not among them.
 NEEDED_TO_READ = ("path", "partitionValues", "size", "deletionVector")
 
 
@@ -50,7 +50,7 @@ ROWS_PER_BYTE = 1000.0
 
 @dataclass(frozen=True)
 class TableExplain:
-    """What a scan of a table read, of how much, and what spared the rest.
+    """What a scan of a table read, of how much, and why it skipped the rest.
 
     >>> print(TableExplain(1, 12, 10, 1, 2, 16, 3, 96, 40_000, 10_000_000, 80_000_000, ("v",), 17))
     17 rows of 1 of 12 files
@@ -138,7 +138,7 @@ class TableScan:
 
     @property
     def schema(self) -> pa.Schema:
-        """What comes out."""
+        """The columns and types of the result."""
         return self.query.schema
 
     def _projections(
@@ -186,9 +186,9 @@ class TableScan:
         return list(batches) if runner is None else batches
 
     def stream(self, first_rows: int = FIRST_ROWS) -> Iterator[pa.RecordBatch]:
-        """The rows for someone who reads along: the first ones soon, then more and more at a time.
+        """The rows as a stream: a small first batch soon, then larger and larger ones.
 
-        Little more is read than what is taken, and little is held: one file after another, window by window.
+        Files are read one after another, and little further than the consumer has come.
 
         >>> from shredlake.delta.example import example_table
         >>> next(example_table("stream").scan(["id"]).stream(first_rows=1)).to_pylist()
@@ -222,7 +222,7 @@ class TableScan:
         return sum(self._per_file(lambda file, runner: file.count(self.query, runner)))
 
     def _recorded_rows(self) -> int | None:
-        """The sum of the files' own counts, if all of them have one that can be."""
+        """The sum of the recorded counts, if every file has a plausible one."""
         counts = FileStatistics.of(self.snapshot).row_counts
         files = self.snapshot.files
         if files.live is not None:
@@ -236,7 +236,7 @@ class TableScan:
         return int((pc.sum(counts).as_py() or 0) - (pc.sum(deleted).as_py() or 0))
 
     def explain(self) -> TableExplain:
-        """Runs the scan and tells what it read, of how much."""
+        """Runs the scan and reports what it read, of how much."""
         found = list(self._per_file(lambda file, runner: (file.explain(self.query, runner), file.add.size)))
         reports = [report for report, _ in found]
         sizes = self.snapshot.files.table(["size"]).column(0)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from shredlake.delta.schema.types import DeltaType, Field, Struct, arrow_type
 from shredlake.errors import CorruptLog, InvalidSchema
 
-# What a file name may not hold on some system, beside control characters; percent-escaped in directories.
+# Characters that some file systems forbid in names, besides control characters; percent-escaped in folders.
 _UNSAFE = set("\"#%'*/:=?\\\x7f{}[]^ ")
 _DEFAULT_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
@@ -104,7 +104,7 @@ def identities(maps: pa.Array | pa.ChunkedArray, fields: Sequence[Field]) -> Any
 
 
 def _delimited(texts: Any) -> Any:
-    """Texts that say how long they are, so that no two rows of them look alike once joined; nulls too."""
+    """Texts prefixed with their length, so that joined rows differ whenever the parts differ; nulls too."""
     lengths = pc.cast(pc.binary_length(texts), pa.string())
     return pc.fill_null(pc.binary_join_element_wise(lengths, texts, ":"), "null,")
 

@@ -1,4 +1,4 @@
-"""A table's schema: Spark's JSON form, the same as facts, and as Arrow.
+"""A table's schema: Spark's JSON form, as Python objects, and as Arrow types.
 
 ```
 {"name": "raw", "type": "variant", "nullable": true, "metadata": {}}
@@ -60,7 +60,7 @@ class Struct:
         return iter(self.fields)
 
     def get(self, name: str) -> Field | None:
-        """The field of that name; case matters only where nothing matches exactly."""
+        """The field of that name. An exact match wins over one that differs in case."""
         exact = self._exact.get(name)
         return exact if exact is not None else self._folded.get(name.casefold())
 
@@ -118,7 +118,7 @@ _ARROW_OF: dict[str, pa.DataType] = {
     "void": pa.null(),
 }
 
-# Arrow's spellings of the same thing; anything else is looked up in the table above, reversed.
+# Further Arrow types of the same meaning; all others are looked up in the table above, reversed.
 _SAME_AS: list[tuple[Callable[[pa.DataType], bool], str]] = [
     (pa.types.is_large_string, "string"),
     (pa.types.is_string_view, "string"),
@@ -200,7 +200,7 @@ def _column_name(name: Any) -> str:
 
 
 def _column_metadata(metadata: Any, column: str) -> dict[str, Any]:
-    """What a column's metadata says about its physical form must have the right types."""
+    """Checks the types of the metadata that describe a column's physical form."""
     if metadata is None:
         return {}
     expected = {COLUMN_ID: COUNT, PHYSICAL_NAME: NAME, "delta.typeChanges": OBJECTS}

@@ -78,7 +78,7 @@ class Leaf:
 
 
 def leaf_columns(schema: Struct, partition_columns: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Columns and fields of structs, down to what is no struct; partition columns have no statistics."""
+    """Columns and fields of structs that are not structs themselves; partition columns have no statistics."""
 
     def visit(field: Field, names: tuple[str, ...], physical: tuple[str, ...]) -> Iterator[Leaf]:
         names, physical = (*names, field.name), (*physical, field.physical_name)
@@ -198,7 +198,7 @@ def truncated_maximum(text: str, length: int) -> str | None:
     """
     if len(text) <= length:
         return text
-    # The character after the prefix must be smaller than the one we append; go on where it is not.
+    # The character after the prefix must be smaller than the appended one; if not, take a longer prefix.
     for end in range(length, min(len(text), 2 * length)):
         if text[end] < "\x7f":
             return text[:end] + "\x7f"
@@ -208,7 +208,7 @@ def truncated_maximum(text: str, length: int) -> str | None:
 
 
 def json_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> Any:
-    """The minimum or maximum of an ordinary column in its JSON form, None where it has none."""
+    """The minimum or maximum of an ordinary column as JSON; None if it has none."""
     if scalar is None or not scalar.is_valid:
         return None
     kind = scalar.type

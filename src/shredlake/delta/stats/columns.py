@@ -215,7 +215,7 @@ def _stored_texts(part: CheckpointPart, keep: Mask) -> pa.Array:
 
 
 def _without_nan(values: pa.Array) -> pa.Array:
-    """Bounds with NaN as unknown: Spark writes it where it is the greatest value."""
+    """Bounds with NaN as unknown: Spark writes NaN as a maximum."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)

@@ -152,7 +152,7 @@ def shredding_of(pieces: Iterable[Piece], leaves: Sequence[Leaf]) -> dict[Leaf, 
 def _count_types(piece: Piece, leaf: Leaf, kinds: dict[str, Counter[Scalar]]) -> None:
     known = piece.layout("minValues", leaf) if isinstance(piece, ParsedPiece) else None
     if known is not None and isinstance(known.root, Object):
-        # An older checkpoint that is shredded says what occurs without being read.
+        # The schema of an older, shredded checkpoint shows which paths occur; its rows need not be read.
         for path, node in known.root.fields:
             if isinstance(node, Scalar):
                 kinds.setdefault(path, Counter())[node] += piece.count
@@ -199,7 +199,7 @@ def _scalars(values: pa.StructArray) -> Counter[Scalar]:
 
 
 def _common(kinds: Counter[Scalar]) -> Scalar:
-    """The most frequent type; decimals of several scales become the one that holds them all."""
+    """The most frequent type; decimals of several scales become one decimal that holds them all."""
     winner = kinds.most_common(1)[0][0]
     if winner.scale is None:
         return winner

@@ -91,7 +91,7 @@ def ranges(snapshot: Snapshot) -> Iterator[Ranges]:
 
 def _found(snapshot: Snapshot, name: str, bounds: list[Bounds]) -> Iterator[Ranges]:
     live = snapshot.files.live
-    # Types of the same path come in a settled order, whichever is more frequent.
+    # The types of a path have a fixed order, whatever their frequency.
     for found in sorted(bounds, key=lambda one: str(one.minimum.type)):
         table = pa.table({"minimum": found.minimum, "maximum": found.maximum})
         if live is not None:

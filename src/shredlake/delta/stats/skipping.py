@@ -96,12 +96,12 @@ class FileStatistics:
 
     @staticmethod
     def of(snapshot: Snapshot) -> FileStatistics:
-        """The statistics of a version; of a table that is not large, the same again for the next query."""
+        """The statistics of a version; cached for the next query unless the table is large."""
         found = _remembered.find(snapshot.storage)
         if found is not None and found.snapshot is snapshot:
             return found
         found = FileStatistics(snapshot, list(pieces_of(snapshot.files)))
-        # What one object holds does not change; another one of the same version may hold fewer files.
+        # By identity: a snapshot never changes, but another of the same version may hold fewer files.
         return _remembered.put(snapshot.storage, found) if snapshot.files.places <= FEW_FILES else found
 
     @property
@@ -186,7 +186,7 @@ class FileStatistics:
         return answers
 
     def _trusted(self, found: pa.Array) -> pa.Array:
-        """Null counts: where rows were deleted since, only none and all still say something."""
+        """Null counts. For files with deleted rows, only "none" and "all" still hold."""
         deleted = self._has_vector
         if deleted is None:
             return found
@@ -202,7 +202,7 @@ class FileStatistics:
         return pc.is_valid(files.column("deletionVector")).combine_chunks()
 
     def _may_be_nan(self, maximum: pa.Array) -> pa.Array | None:
-        """Our own files have no maximum where there is a NaN; other writers may have passed over it."""
+        """Whether a file may hold NaN. Our own files then have no maximum; other writers may ignore NaN."""
         if not pa.types.is_floating(maximum.type):
             return None
         return pc.invert(pc.and_(self._written_by_us, pc.is_valid(maximum)))
@@ -216,7 +216,7 @@ class FileStatistics:
     # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
 
     def _partition_bounds(self, leaf: Leaf) -> Bounds:
-        """All rows of a file share the value, so one stands for all of them."""
+        """Bounds of one row per file: all rows of a file share the value."""
         values = self._partition_values(leaf)
         one = pa.array(np.ones(self.length, dtype=np.int64))
         return Bounds(values, values, pc.cast(pc.is_null(values), pa.int64()), one)
@@ -277,7 +277,7 @@ def _joined(arrays: list[pa.Array]) -> pa.Array:
 
 
 def _unbroken(maxima: pa.Array) -> pa.Array:
-    """Maxima without those that another writer may have cut through the middle of a character.
+    """Maxima, except those that another writer may have truncated in the middle of a character.
 
     Delta cuts by UTF-16 units and appends U+10FFFF; half a character becomes a question mark: too small.
     """
@@ -399,7 +399,7 @@ def prune(snapshot: Snapshot, predicate: Expr | None, options: CastOptions = DEF
 
 
 def _together(parts: Iterable[Expr]) -> Iterator[Expr]:
-    """Parts that read the same as one: each judgement asks for the statistics of all that it reads."""
+    """Joins conjuncts that read the same columns, so that their statistics are looked up once."""
     found: dict[frozenset[Column | Get], list[Expr]] = {}
     for part in parts:
         found.setdefault(frozenset(references(part)), []).append(part)

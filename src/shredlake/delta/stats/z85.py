@@ -43,7 +43,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """The bytes of a z85 text; a short last group of n characters stands for n - 1 bytes.
+    """The bytes of a z85 text; a short last group of n characters encodes n - 1 bytes.
 
     >>> decode("HelloWorld").hex()
     '864fd26fb559f75b'
@@ -51,7 +51,9 @@ def decode(text: str) -> bytes:
     raw = text.encode("latin-1", errors="replace")
     short = -len(raw) % 5
     if short == 4:
-        raise MalformedVariant(f"z85 text of {len(text)} characters: a last group of one says nothing")
+        raise MalformedVariant(
+            f"z85 text of {len(text)} characters: a last group of one character encodes no byte"
+        )
     # The digit 84 rounds a short group up, so that its leading bytes come out whole.
     digits = _DIGIT[np.frombuffer(raw + b"#" * short, dtype=np.uint8)]
     if (digits == _BAD).any():

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute, locate
 
 _ODD: Final = r"^/|/\.?/|^\.?/|:"
-"""What a path has that is not in normal form, or may not be."""
+"""Matches paths that may not be in normal form."""
 _odd = re.compile(_ODD)
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 

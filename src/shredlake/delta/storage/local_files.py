@@ -157,7 +157,7 @@ def _create_in_place(path: str, data: bytes) -> None:
 
 
 def make_directories(path: str | Path) -> None:
-    """Makes a directory and those above it, each synced into the one that holds it."""
+    """Makes a directory and its parents, each synced into its parent."""
     missing = []
     current = os.path.abspath(path)
     while not os.path.isdir(current):

@@ -40,7 +40,7 @@ _REFUSALS = (
 )
 """Answers after which it is certain that nothing was written."""
 
-# What a URI path may hold unescaped (RFC 2396), less the comma: Hadoop's own writers escape nothing else.
+# Characters that a URI path may hold unescaped (RFC 2396), except the comma, as in Hadoop's writers.
 _UNESCAPED = "/!'()*=$&+:@,;~"
 
 
@@ -75,7 +75,7 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
 
 
 def decode_path(path: str) -> str:
-    """The key that a path of the log stands for; a path that climbs out of the table is refused.
+    """The key of a path in the log; a path that leads out of the table is refused.
 
     >>> decode_path("date=2017-12-10/./part%20one.parquet")
     'date=2017-12-10/part one.parquet'
@@ -154,11 +154,11 @@ class Storage:
 
     @property
     def store(self) -> Any:
-        """The obstore handle of a directory that is not local, opened in the same way."""
+        """The obstore handle of a directory that is not local."""
         return cast(StoreFiles, self.files).store
 
     def list(self, prefix: str = "", start_after: str | None = None) -> list[Entry]:
-        """Every object below `prefix`, sorted by key; only those after `start_after` where given."""
+        """Every object below `prefix`, sorted by key; with `start_after` only those after it."""
         return sorted(self.entries(prefix, start_after), key=lambda entry: entry.path)
 
     def entries(self, prefix: str = "", start_after: str | None = None) -> Iterator[Entry]:
@@ -167,7 +167,7 @@ class Storage:
             yield from self.files.entries(prefix, start_after)
 
     def get(self, path: str) -> bytes:
-        """The whole object. `FileMissing`, a FileNotFoundError, where there is none."""
+        """The whole object. Raises `FileMissing`, a FileNotFoundError, if there is none."""
         with self.doing("read", path):
             return self.files.get(path)
 
@@ -177,12 +177,12 @@ class Storage:
             return self.files.get_range(path, start, length)
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes an object, replacing what was there: whole or not at all."""
+        """Writes an object atomically and replaces the one that was there."""
         with self.doing("written", path):
             self.files.put(path, data)
 
     def create(self, path: str, data: bytes) -> None:
-        """Writes an object that is not there yet, atomically and durably. FileExistsError where it is."""
+        """Creates an object, atomically and durably. Raises FileExistsError if it exists."""
         with self.doing("written", path):
             self.files.create(path, data)
 
@@ -193,7 +193,7 @@ class Storage:
                 self.files.delete(path)
 
     def head(self, path: str) -> Entry | None:
-        """What is stored at a key, or None."""
+        """The object stored at a key, or None."""
         with self.doing("read", path):
             return self.files.head(path)
 
@@ -242,7 +242,7 @@ class Storage:
             raise StoreRefused(self._message(where, verb, error)) from None
 
     def _message(self, where: str, verb: str, error: BaseException) -> str:
-        """Store errors come with pages of debug text; the first line says it."""
+        """The first line of a store's error; the rest is pages of debug text."""
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         line = reason.strip().partition("\n")[0]
         return without_secrets(f"{where} could not be {verb}: {line}", self.options)

@@ -42,7 +42,7 @@ def removed_unless_committed(storage: Storage, written: Sequence[Action]) -> Ite
 
 
 def remove_quietly(storage: Storage, keys: Sequence[str]) -> None:
-    """Removes files that no commit has; one that can't be removed is left to vacuum."""
+    """Removes files of a failed write; vacuum removes those that can't be removed now."""
     for key in keys:
         try:
             storage.delete([key])

@@ -71,12 +71,11 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
         if GENERATED in item.metadata and item.type == "variant":
             raise InvalidSchema(
                 f"column {name} is generated and of type variant; a generated column may read a variant but "
-                "can't "
-                "be one. Give it the type of a path of the variant"
+                "can't be one. Give it the type of a path of the variant"
             )
     check_feed(schema, TableProperties(properties))
     for check in checks_of(schema, properties):
-        with suppress(UnsupportedExpression):  # Spark will know it; our own writes will say that they do not
+        with suppress(UnsupportedExpression):  # Spark may know it; our own writes will refuse it
             _parsed_check(check, schema)
 
 
@@ -84,7 +83,7 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
 
 
 def check_generated(schema: Struct) -> None:
-    """Refuses expressions of generated columns that read what is not there, or another generated column.
+    """Refuses generated columns whose expression reads a missing column or another generated one.
 
     >>> made = {GENERATED: "nope + 1"}
     >>> check_generated(Struct((Field("id", "long"), Field("n", "long", metadata=made))))
@@ -99,7 +98,7 @@ def check_generated(schema: Struct) -> None:
     rows = arrow_schema(Struct(tuple(plain))).empty_table()
     for item in schema.fields:
         if GENERATED in item.metadata:
-            with suppress(UnsupportedExpression):  # Spark will know it
+            with suppress(UnsupportedExpression):  # Spark may know it
                 _generated(item, rows)
 
 
@@ -250,7 +249,7 @@ class Constraints:
     def enforce(self, table: pa.Table, first_row: int | None = 0) -> None:
         """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one.
 
-        Rows are numbered from `first_row` on; None where their numbers would tell nobody anything.
+        Rows are numbered from `first_row` on; None if the numbers would mean nothing to the caller.
 
         >>> from shredlake.delta.schema.types import Field
         >>> constraints = Constraints.of(Struct((Field("id", "long", nullable=False),)), {})
@@ -299,7 +298,7 @@ def _first_null(
 
 
 def _children(column: pa.Array, kind: DeltaType) -> Iterator[tuple[Field, pa.Array, Any]]:
-    """What a column of structs, lists or maps holds, and which of its rows each value belongs to."""
+    """The children of a column of structs, lists or maps, each with the row that a value belongs to."""
     match kind:
         case Struct():
             for child in kind.fields:

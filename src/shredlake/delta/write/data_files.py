@@ -35,7 +35,7 @@ DEFAULT_FILE_BYTES = 1 << 29
 
 @dataclass(frozen=True)
 class FileSpec:
-    """What all files of one write have in common."""
+    """The settings that all files of one write share."""
 
     storage: Storage
     schema: Struct
@@ -44,7 +44,7 @@ class FileSpec:
     shredding: Mapping[str, str] = field(default_factory=dict)
     """DDL per Variant column, by dotted physical name; a column without one is not shredded."""
     may_shred: bool = False
-    """Whether the table lets writers shred; where it does not, `shredding` says nothing."""
+    """Whether the table allows shredding; if not, `shredding` has no effect."""
     stats: StatsPolicy = field(default_factory=StatsPolicy)
     variant_bounds: bool = False
     """Whether statistics may hold bounds of Variants: where the table has the shredding feature."""
@@ -112,11 +112,11 @@ class DataFileWriter:
             )
 
     def _writing(self) -> AbstractContextManager[None]:
-        """A full disk or a store that fails is an error of the table."""
+        """Turns errors of the disk or the store into errors of the table."""
         return self.spec.storage.doing("written", self.path)
 
     def write(self, data: pa.Table | pa.RecordBatch) -> None:
-        """Takes rows."""
+        """Writes rows."""
         table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
         table = physical(table, self.spec.data_schema)
         for names in self._nulls:
@@ -130,7 +130,7 @@ class DataFileWriter:
         return self._writer.measured
 
     def close(self) -> Add:
-        """Finishes the file and returns its action. If that fails there is no file."""
+        """Finishes the file and returns its action. If that fails, no file is left."""
         try:
             with self._writing():
                 facts = self._writer.close()
@@ -159,7 +159,7 @@ class DataFileWriter:
         )
 
     def abort(self) -> None:
-        """Gives the file up."""
+        """Discards the file."""
         self._writer.abort()
 
     def __enter__(self) -> DataFileWriter:
@@ -189,7 +189,7 @@ def _physical(schema: Struct, name: str) -> str:
 
 
 def _suffix(options: WriteOptions) -> str:
-    """Readers do not care, people do: `zstd.parquet`."""
+    """Names the codec in the file name, for people: `zstd.parquet`."""
     known = ("zstd", "snappy", "gzip")
     return f"{options.compression}." if options.compression in known else ""
 

@@ -15,7 +15,7 @@ from shredlake.errors import TableError
 
 
 class Kind(Enum):
-    """What a file in a table's folder is, by its name."""
+    """The kind of a file in a table's folder, by its name."""
 
     DATA = "data file"
     VECTOR = "deletion vector"
@@ -39,7 +39,7 @@ _RULES: Final = (
     (re.compile(rf"(?:.*/)?deletion_vector_{_UUID}\.bin"), Kind.VECTOR),
     (re.compile(r".*\.parquet"), Kind.DATA),
 )
-"""The first pattern that fits the whole key says what the file is."""
+"""The first pattern that matches the whole key decides the kind of the file."""
 
 _OUR_OWN: Final = re.compile(rf"(?:.*/)?(?:part|cdc)-{_UUID}\.c\d+\.[^/]*parquet|(?:.*/)?deletion_vector_.*")
 
@@ -59,7 +59,7 @@ def kind_of(key: str) -> Kind:
 
 
 def checked_file(key: str) -> str:
-    """The file that a checksum file of Hadoop (`.name.crc`) belongs to; the file itself where it is another.
+    """The file that a checksum file of Hadoop (`.name.crc`) belongs to; any other file itself.
 
     >>> checked_file("d/.x.parquet.crc"), checked_file("d/x.parquet")
     ('d/x.parquet', 'd/x.parquet')

@@ -58,7 +58,7 @@ def restore(current: Snapshot, target: Snapshot) -> int:
             "removedFilesSize": pc.sum(gone.column("size")).as_py() or 0,
         },
     )
-    # Whatever came or went meanwhile would stand beside the restored version, or be missing from it.
+    # Any file added or removed meanwhile would make the result differ from the restored version.
     return commit(current, actions, operation, Reads(affected_by=bool, removals=True))
 
 

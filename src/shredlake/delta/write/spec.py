@@ -1,4 +1,4 @@
-"""From a snapshot to the facts that its files are written by."""
+"""How the files of a table are written, from its snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEVELLED = ("gzip", "brotli")
 def file_spec(
     snapshot: Snapshot, shredding: Mapping[str, str], options: WriteOptions | None = None
 ) -> FileSpec:
-    """What the files of one write to a table have in common."""
+    """The settings that the files of one write share."""
     check_writable_types(snapshot)
     places = {place.physical for place in variant_places(snapshot.schema)}  # others were dropped since
     return FileSpec(
@@ -47,7 +47,7 @@ def write_options(snapshot: Snapshot, options: WriteOptions | None) -> WriteOpti
 
 
 def check_writable_types(snapshot: Snapshot) -> None:
-    """Void columns are never written; inside lists and maps there is no way to leave them out.
+    """Refuses tables whose files can't be written: void columns are left out, but not inside lists and maps.
 
     A file needs a column, or it would hold no rows.
     """

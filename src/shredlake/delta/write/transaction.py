@@ -52,13 +52,13 @@ FileKey = tuple[str, str | None]
 
 @dataclass(frozen=True)
 class Reads:
-    """What a plan depends on: single files, and which added files would have changed it."""
+    """What a plan depends on: the files it read, and which added files would have changed it."""
 
     files: frozenset[FileKey] = frozenset()
     affected_by: Callable[[Sequence[Add]], bool] | None = None
     """Whether rows added meanwhile matter; None if no added row can."""
     removals: bool = False
-    """Whether the removal of any file matters, also of one that was not read."""
+    """Whether the removal of any file matters, even of one that was not read."""
 
 
 NOTHING = Reads()
@@ -67,7 +67,7 @@ WHOLE_TABLE = Reads(affected_by=bool)
 
 @dataclass(frozen=True)
 class Operation:
-    """What `history()` shows of a commit."""
+    """The operation of a commit, as `history()` shows it."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -84,10 +84,10 @@ def add_version(
 ) -> int:
     """Adds a version to the table and returns its number.
 
-    `snapshot` is what the actions were planned on; a table that is only planned comes into being. Raises
-    `CommitConflict` where another commit since then can't stand beside this one, and after `max_attempts`
-    lost races; `CommitUncertain` where the store does not tell whether the commit stands. Any other error
-    means that it does not. See `commit`, which also does what follows a commit.
+    `snapshot` is what the actions were planned on; a table that is only planned is created. Raises
+    `CommitConflict` if another commit since then conflicts with this one, and after `max_attempts` lost
+    races; `CommitUncertain` if the store does not tell whether the version was added. Any other error
+    means that it was not. See `commit`, which also does what follows a commit.
 
     >>> from shredlake.delta.example import example_table
     >>> snapshot = example_table("add-version").snapshot
@@ -123,10 +123,10 @@ def add_version(
 
 
 def _stands(storage: Storage, version: int, data: bytes) -> bool:
-    """Whether the commit is in the log after this attempt; `CommitUncertain` where nobody can tell.
+    """Whether the commit is in the log after this attempt; `CommitUncertain` if that can't be known.
 
-    A store may take a commit and fail before it says so. What is in the log then decides: our bytes, which
-    hold an id of their own, somebody else's, or nothing.
+    A store may write a commit and fail before it answers. The log then decides: it holds our bytes, which
+    contain a unique id, those of another writer, or nothing.
     """
     path = commit_path(version)
     try:
@@ -144,7 +144,7 @@ def _stands(storage: Storage, version: int, data: bytes) -> bool:
     if found == data:
         return True
     if problem is None or (found is not None and not data.startswith(found)):
-        return False  # somebody else has the version
+        return False  # another writer has the version
     if found is None and storage.is_local:
         raise problem
     raise _uncertain(storage, version, problem) from problem
@@ -160,7 +160,7 @@ def try_commit(storage: Storage, version: int, data: bytes) -> bool:
 
 
 def _read_back(storage: Storage, path: str) -> bytes | None:
-    """What is in the log, None for nothing. A store that is away for a moment is asked again."""
+    """The bytes in the log, or None. A store that fails is asked again for a few seconds."""
     for wait in READ_BACK_WAITS:
         try:
             return storage.get(path)
@@ -182,7 +182,7 @@ def _uncertain(storage: Storage, version: int, problem: Exception) -> CommitUnce
 
 
 def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action], reads: Reads) -> None:
-    """Refuses where a commit that came first and ours can't both stand.
+    """Raises `CommitConflict` if a commit that came first conflicts with ours.
 
     >>> theirs = ours = [Transaction("app", 1)]
     >>> check_conflict(theirs, 7, ours, NOTHING)
@@ -243,7 +243,7 @@ def commit_info(
     read_version: int,
     in_commit_time: int | None,
 ) -> CommitInfo:
-    """The first action of a commit: who did what, as other writers say it."""
+    """The first action of a commit: who did what, in the fields that other writers use."""
     now = int(time.time() * 1000)
     fields: dict[str, Any] = {}
     if in_commit_time is not None:
@@ -271,7 +271,7 @@ def properties_after(snapshot: Snapshot, actions: Sequence[Action]) -> TableProp
 
 
 def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int) -> int | None:
-    """The time that this commit must carry: later than the one before, whatever the clock says."""
+    """The timestamp of this commit: later than the one before, even if the clock went back."""
     if not properties_after(snapshot, actions).commit_times:
         return None
     previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
@@ -280,13 +280,13 @@ def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int)
 
 
 def is_blind_append(actions: Sequence[Action], reads: Reads) -> bool:
-    """Whether a commit only adds files and depends on none."""
+    """Whether a commit only adds files and read none."""
     only_adds = all(isinstance(action, Add | Transaction | CommitInfo) for action in actions)
     return only_adds and reads == NOTHING and any(isinstance(action, Add) for action in actions)
 
 
 def _texts(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as other writers put them: everything that is not text is JSON inside a string."""
+    """Parameters as other writers store them: everything except text is JSON inside a string."""
     return {
         key: value if value is None or isinstance(value, str) else json.dumps(value)
         for key, value in parameters.items()

@@ -33,7 +33,7 @@ WRITTEN_BY_DELTA = (Kind.DATA, Kind.VECTOR, Kind.CHANGES, Kind.TEMPORARY)
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What a vacuum did, or would do."""
+    """The result of a vacuum, or of its dry run."""
 
     files: list[str]
     """Files that are deleted, or would be."""
