@@ -50,7 +50,7 @@ class Place:
         return row, (*outer, index - pc.index(self.parents, parent).as_py())
 
     def owners(self, top: Place) -> pa.Array | None:
-        """For each entry, the entry of `top`, an outer place, that it is in; None where the two are one."""
+        """For each entry, the entry of `top`, an outer place, that it is in; None if `top` is this place."""
         if self is top or self.above is None or self.parents is None:
             return None
         outer = self.above.owners(top)
@@ -90,7 +90,7 @@ class Entries:
     group: pa.StructArray
     place: Place
     active: pa.Array
-    """Where the group means something: not below a null, nor in the fields of what is no object."""
+    """Where the group means something: neither below a null nor in the fields of a non-object."""
 
     def part(self, name: str) -> pa.Array | None:
         """`value` or `typed_value`, if it was read."""

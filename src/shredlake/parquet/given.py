@@ -1,4 +1,4 @@
-"""Rows as users give them, as Arrow tables: the one door of `append`, `overwrite` and `write_parquet`."""
+"""Converts the rows that users pass to `append`, `overwrite` and `write_parquet` into Arrow tables."""
 
 from __future__ import annotations
 

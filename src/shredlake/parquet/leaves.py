@@ -1,4 +1,4 @@
-"""What a finished file's footer says of each leaf column, as Arrow scalars.
+"""Statistics of each leaf column of a finished file, as Arrow scalars.
 
 Bounds come from the row groups' statistics, which Arrow writes exactly; a string of more than 4 kB leaves
 them out, and then they are unknown here too. Parquet's bounds pass over NaN, so whether there is one is
@@ -131,7 +131,7 @@ def _leaf(metadata: pq.FileMetaData, position: int, type_: pa.DataType, has_nan:
 
 
 def _bound(scalar: Callable[[Any], pa.Scalar], raw: Any) -> pa.Scalar | None:
-    """The bound as a value of its type; unknown where a stranger's bound is none of that type."""
+    """The bound as a value of its type; None if a foreign writer's bound is not of that type."""
     try:
         return scalar(raw)
     except (ValueError, OverflowError, decimal.DecimalException, pa.ArrowException):

@@ -133,7 +133,7 @@ def is_annotated(group: SchemaNode) -> bool:
 
 
 def has_variant_shape(group: SchemaNode) -> bool:
-    """Whether a group is a Variant by its looks: older writers do not annotate."""
+    """Whether a group has the shape of a Variant: older writers do not annotate."""
     names = [child.name for child in group.children if not child.name.startswith("_")]
     metadata, value = group.child("metadata"), group.child("value")
     return (
@@ -175,7 +175,7 @@ def variant_columns(schema: SchemaNode) -> tuple[VariantColumn, ...]:
 
 
 def variant_column(group: SchemaNode) -> VariantColumn:
-    """Reads one Variant group; a layout that the specification does not know is an InvalidSchema."""
+    """Reads one Variant group; raises InvalidSchema for a layout that the specification does not allow."""
     metadata = group.child("metadata")
     if metadata is None or not is_plain_binary(metadata):
         raise InvalidSchema(
@@ -196,7 +196,7 @@ def scalar_of(leaf: SchemaNode) -> Scalar | None:
 
 
 def list_element(typed: SchemaNode) -> SchemaNode | None:
-    """The element group of a three-level list, or None where the group is no such list."""
+    """The element group of a three-level list, or None if the group is not such a list."""
     if typed.annotation != "LIST" or len(typed.children) != 1:
         return None
     [repeated] = typed.children
@@ -249,7 +249,7 @@ class ColumnLayout:
     residual: frozenset[str]
     """Normalised paths of the levels whose `value` column holds at least one value."""
     objects: frozenset[str] | None = None
-    """Normalised paths of the objects that every row has, as objects; None where nobody counted."""
+    """Normalised paths of the objects that every row has, as objects; None if unknown."""
 
 
 def layout_json(columns: Mapping[str, ColumnLayout]) -> str:
@@ -282,7 +282,7 @@ def is_known_layout(text: str) -> bool:
     try:
         version = json.loads(text).get("version", LAYOUT_VERSION)
     except (ValueError, AttributeError):
-        return True  # not a description at all: whoever parses it says so
+        return True  # not a description at all: parsing it raises
     return not isinstance(version, int) or version == LAYOUT_VERSION
 
 

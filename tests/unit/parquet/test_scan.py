@@ -222,7 +222,7 @@ def test_mistakes_in_a_query_are_explained() -> None:
         read_parquet(file, columns=["w"])
     with pytest.raises(InvalidExpression, match="there is no column 'w'"):
         read_parquet(file, where="w:a::int = 1")
-    with pytest.raises(InvalidExpression, match="id is no Variant but int64"):
+    with pytest.raises(InvalidExpression, match="id is not a Variant but int64"):
         read_parquet(file, columns=["id:a::int"])
     with pytest.raises(InvalidExpression, match="columns holds a int"):
         read_parquet(file, columns=[1])  # type: ignore[list-item]

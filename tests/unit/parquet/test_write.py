@@ -350,7 +350,10 @@ def test_bloom_filters_on_chosen_paths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "message"),
-    [("v.id", "a Bloom filter on v.id: the file has no such leaf column"), ("v:id = 1", "is for a path")],
+    [
+        ("v.id", "no Bloom filter on v.id is possible: the file has no such leaf"),
+        ("v:id = 1", "needs a column or a path"),
+    ],
 )
 def test_a_bloom_filter_on_nothing(asked: str, message: str, tmp_path: Path) -> None:
     options = WriteOptions(bloom_filters=(asked,))

@@ -1,7 +1,7 @@
-"""What the footer says of one column in one row group: places, sizes, statistics.
+"""Column chunks: offsets, sizes and statistics of one column in one row group.
 
 A wide file has a hundred thousand column chunks and a query wants two of each row group, so the footer is
-walked once for the places of all chunks, and a chunk is parsed when somebody asks for it.
+walked once for the places of all chunks, and a chunk is parsed on demand.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ ORDER_BY_TYPE: Final = 1
 
 
 def check_values(values: int, rows: int, *, repeated: bool, place: str) -> None:
-    """Refuses a column chunk whose values do not fit its row group's rows: one each, more only in lists."""
+    """Raises if a chunk has another number of values than its row group has rows; lists may have more."""
     if values < rows or (values > rows and not repeated):
         raise InvalidFile(f"{place} has {values} values, its row group {rows} rows")
 
 
 def refuse_encrypted(chunk: Struct, place: str) -> None:
-    """Refuses a column chunk that could be read only with a key."""
+    """Raises if a column chunk is encrypted."""
     if CHUNK_CRYPTO in chunk or CHUNK_ENCRYPTED_META in chunk:
         raise InvalidFile(f"{place} is encrypted, and shredlake does not read encrypted columns")
 
 
 class Chunk:
-    """A column chunk. Its numbers are read at once, its tree (statistics, types) when somebody asks."""
+    """A column chunk. Its numbers are read at once, its tree (statistics, types) on demand."""
 
     def __init__(self, raw: bytes, place: int, numbers: tuple[int, ...]) -> None:
         self._raw = raw
@@ -108,7 +108,7 @@ class Chunk:
 
     @property
     def dictionary_size(self) -> int:
-        """The compressed bytes of its dictionary, as far as the footer tells; 0 without one."""
+        """The compressed bytes of its dictionary, according to the footer; 0 without one."""
         return max(self._data_offset - self._dictionary_offset, 0) if self._dictionary_offset > 0 else 0
 
     @property

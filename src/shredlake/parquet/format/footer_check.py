@@ -1,7 +1,7 @@
-"""Refuses a footer that contradicts itself.
+"""Rejects footers that contradict themselves.
 
 pyarrow trusts a footer: where numbers disagree, asking it for a column chunk's metadata ends the whole
-process, not the call. So a stranger's footer is compared with itself before pyarrow sees it.
+process, not the call. So every footer from outside is checked for consistency before pyarrow sees it.
 """
 
 from __future__ import annotations

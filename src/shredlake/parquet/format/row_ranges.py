@@ -1,4 +1,4 @@
-"""Which rows of a row group are wanted: a few ranges, and perhaps a mask over them.
+"""Sets of rows of a row group: ranges, with an optional mask over them.
 
 Statistics choose ranges. A predicate, evaluated over the rows of those ranges, makes the mask. Both then
 decide which pages of the other columns are worth reading.

@@ -132,7 +132,7 @@ class SchemaNode:
 
     @cached_property
     def by_name(self) -> dict[str, list[SchemaNode]]:
-        """The children of each name: one, but for odd files."""
+        """The children by name. Only malformed files have several of one name."""
         found: dict[str, list[SchemaNode]] = {}
         for child in self.children:
             found.setdefault(child.name, []).append(child)

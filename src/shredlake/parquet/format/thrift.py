@@ -1,4 +1,4 @@
-"""Thrift's compact protocol: bytes to a small tree and back, losing nothing.
+"""Thrift's compact protocol: a lossless parser and writer.
 
 Parquet's footer and page index are Thrift structs. This module knows no schema: it keeps every field with
 its number and wire type, so what it does not understand comes out again as it went in.
@@ -287,7 +287,7 @@ class Writer:
             case int():
                 self.zigzag(value)
             case _:
-                raise TypeError(f"no Thrift value: {value!r}")
+                raise TypeError(f"not a Thrift value: {value!r}")
 
     def _list(self, tree: List) -> None:
         count = len(tree.items)

@@ -1,1 +1,8 @@
-"""What is in a file, and what is wrong with it."""
+"""What is in a file, and where it breaks the specification.
+
+In reading order:
+
+- `inspect`: columns, layouts, sizes.
+- `check`: every violation. `rules`: the rules. `check_structure`: the footer. `check_rows`: the data.
+- `check_draft`: the same for the draft layout.
+"""

@@ -1,4 +1,4 @@
-"""`check`: every departure of a file's Variants from the specification, with row, path and rule.
+"""`check`: every violation of the specification in a file's Variants, with row, path and rule.
 
 A file is read a few thousand rows at a time, so one larger than memory can be checked too.
 """
@@ -26,7 +26,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 def check(
     path: Any, *, store: Any = None, limit: int | None = None, progress: Progress | None = None
 ) -> list[Violation]:
-    """The violations in a file, at most `limit` of them; an empty list means that all is well.
+    """The violations in a file, at most `limit` of them; an empty list means that the file conforms.
 
     Columns in the older draft layout are checked against that. `progress` is called with the rows done and
     the rows in all.

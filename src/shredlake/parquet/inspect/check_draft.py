@@ -1,4 +1,4 @@
-"""Departures from the draft layout, in a file that has it."""
+"""Finds violations of the older draft layout."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the rows show of departures from the specification, one batch at a time.
+"""Finds violations of the specification in the rows, one batch at a time.
 
-Each level of a Variant is checked as a whole column; only entries that a columnwise test found wanting are
-looked at one by one, to say what was found.
+Each level of a Variant is checked as a whole column; only entries that fail a
+columnwise test are looked at one by one, to describe them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PREVIEW: Final = 16
 
 @dataclass(frozen=True)
 class Residual:
-    """The entries of a level that have a `value`, those alone."""
+    """The entries of a level that have a `value`."""
 
     entries: Entries
     indices: pa.Array

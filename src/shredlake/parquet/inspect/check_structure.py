@@ -1,4 +1,4 @@
-"""What a footer alone shows of departures from the specification."""
+"""Finds violations of the specification in a file's schema."""
 
 from __future__ import annotations
 

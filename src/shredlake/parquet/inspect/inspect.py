@@ -1,8 +1,8 @@
 """`inspect`: what a file holds, path by path: types, fill, bytes, bounds.
 
-The footer answers nearly all: null counts, and the histograms of levels that today's writers keep (a list or
-an object has no column of its own that could be counted). Rows are read only where it can't: to tell Variant
-nulls from other residuals, to see which objects are partly shredded, and in files without histograms.
+The footer answers nearly everything: null counts, and the histograms of levels that today's writers keep (a
+list or an object has no column of its own that could be counted). Rows are read only where it can't: to tell
+Variant nulls from other residuals, to see which objects are partly shredded, and in files without histograms.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class _Column:
 
 
 def type_name(level: Level) -> str:
-    """A level's type in a word: the DDL of a scalar, or object, array, variant."""
+    """A level's type as one word: the DDL of a scalar, or object, array, variant."""
     match level.node:
         case Object():
             return "object"

@@ -1,4 +1,4 @@
-"""The rules that a file of Variants is checked against, and what a breach looks like."""
+"""The rules that a file of Variants is checked against, and the type of a violation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Rule:
-    """One demand of the specification."""
+    """One requirement of the specification."""
 
     id: str
     text: str

@@ -1,4 +1,4 @@
-"""Where a file goes: whole or not at all.
+"""Destinations of a written file, which appears complete or not at all.
 
 A file is first written under another name: beside the final one on a local disk, in the temporary directory
 for object stores. Only a finished file gets its name, by one rename, or one put.
@@ -31,7 +31,7 @@ class Destination(Protocol):
         """Gives the finished draft its final name."""
 
     def abort(self) -> None:
-        """Leaves nothing behind."""
+        """Removes the draft."""
 
 
 def destination(where: str | os.PathLike[str], store: Any = None) -> Destination:

@@ -1,7 +1,7 @@
-"""Where a file's bytes come from: a local path, an object store, a pyarrow file system, an open file.
+"""Sources of a file's bytes: local paths, object stores, pyarrow file systems, open files.
 
 A `Source` reads ranges and counts what it really read, so that a scan can say what it cost. Ranges that lie
-close together are fetched as one request where a request is dear.
+close together are fetched as one request where requests are expensive.
 """
 
 from __future__ import annotations
@@ -400,5 +400,5 @@ def _cut_short(name: str, offset: int, length: int, found: int) -> InvalidFile:
 
 
 def _first_line(error: Exception) -> str:
-    """Store errors come with pages of debug text; the first line says it."""
+    """The first line of a store's error; the rest is debug text."""
     return str(error).strip().partition("\n")[0]

@@ -1,1 +1,7 @@
-"""The older draft layout."""
+"""The older draft layout of shredded Variants.
+
+In reading order:
+
+- `types`: its Arrow types. `columns`: columns between the draft and today's layout.
+- `convert`: whole files.
+"""

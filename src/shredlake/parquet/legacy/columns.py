@@ -1,4 +1,4 @@
-"""Columns between the draft layout and today's.
+"""Converts columns between the draft layout and today's.
 
 Most rows go over column by column: their typed parts are the same in both layouts, and a residual differs
 only in that it carries a dictionary of its own. Today all residuals of a row share one dictionary, so a row
@@ -130,7 +130,7 @@ class _Move:
         self.parts = self.level(column, node, root, self.place, column.is_valid(), may_miss=False)
 
     def odd_rows(self) -> np.ndarray:
-        """The rows that `result` has not, or not rightly."""
+        """The rows that `result` lacks or has wrong."""
         mixed = (self.highest != EMPTY) & (self.lowest != self.highest)
         odd: np.ndarray = np.logical_or(self.odd, mixed)
         return odd
@@ -259,7 +259,7 @@ class _Move:
         np.maximum.at(self.highest, rows, numbers)
 
     def leave_overlaps(self, residual: _Residual, names: list[str], place: Place) -> None:
-        """Leaves objects to the reference that have shredded fields in their residual."""
+        """Marks objects with shredded fields in their residual as odd."""
         if not len(residual.objects):
             return
         schema = ShreddingSchema(Object(tuple((name, Untyped()) for name in names)))

@@ -1,4 +1,4 @@
-"""Files in the older draft layout: read, written, and converted to today's.
+"""Reads, writes and converts files in the older draft layout.
 
 The layout itself is in `shredding/legacy.py`; which columns of a file have it is seen from their shape.
 """
@@ -40,7 +40,7 @@ def write_draft(
     spelling: str = "untyped_value",
     store: Any = None,
 ) -> None:
-    """Writes a file in the draft layout, for readers that know no other.
+    """Writes a file in the draft layout, for readers that only know that one.
 
     `shredding` gives each Variant column, by dotted name, a draft level, or a schema of today to shred by.
 
@@ -101,7 +101,7 @@ def convert_draft(
     store: Any = None,
     progress: Progress | None = None,
 ) -> FileFacts:
-    """Writes a file in the draft layout anew in today's, value for value.
+    """Rewrites a file of the draft layout in today's layout; every value stays the same.
 
     Columns are shredded as they were, unless `shredding` says otherwise, as for `write_parquet`.
 

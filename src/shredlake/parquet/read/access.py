@@ -110,7 +110,7 @@ class FileColumns:
             if node is None or node.path in self.all_variants or node.annotation in ("LIST", "MAP"):
                 return None
             if len(node.by_name.get(part, ())) > 1:
-                raise InvalidFile(f"there are several columns named {part!r}: which is meant is not clear")
+                raise InvalidFile(f"there are several columns named {part!r}, so the name is ambiguous")
             node = node.child(part)
         return node
 
@@ -127,7 +127,7 @@ class FileColumns:
             return Access(node.path, frozenset(_columns(node)))
         if variant is None:
             raise InvalidExpression(
-                f"{'.'.join(parts)} is no Variant but {_described(node)}; a path such as "
+                f"{'.'.join(parts)} is not a Variant but {_described(node)}; a path such as "
                 f"{'.'.join(parts)}:a needs a Variant column"
             )
         return variant_access(variant, reference.path)

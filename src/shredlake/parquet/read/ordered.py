@@ -18,7 +18,7 @@ class OrderedRunner:
     """One pool of threads for the jobs of a scan.
 
     Several runs may share it, such as one over the files of a table and one over the windows of a large file.
-    Jobs must not start runs of their own: whoever takes the results does.
+    Jobs must not start runs of their own; only the reader of the results may.
 
     >>> with OrderedRunner(threads=2) as runner:
     ...     list(runner.run(lambda n=n: n * n for n in range(5)))

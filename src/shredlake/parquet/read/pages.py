@@ -1,4 +1,4 @@
-"""Reading single pages, which pyarrow does not offer: a small file in memory that holds nothing else.
+"""Reads single pages. pyarrow can't, so it gets a small file in memory that holds only these.
 
 The page index says where each page of a column lies and which rows it holds. The pages wanted are fetched
 and laid back to back behind the column's dictionary page, under a footer of our own making, and pyarrow's
@@ -280,7 +280,7 @@ def open_reader(
 def _chunk(choice: ChosenPages, position: int, size: int, repeated: bool) -> Struct:
     meta = choice.chunk.meta
     dictionary = choice.pages.dictionary
-    # Inside lists nobody knows a page's values without opening it; the chunk's are an upper bound as well.
+    # Inside lists a page must be opened to count its values; the chunk's number is an upper bound.
     values = choice.chunk.values if repeated else sum(b - a for a, b in choice.coverage)
     fields: dict[int, tuple[int, object]] = {
         number: meta.fields[number] for number in (META_TYPE, META_ENCODINGS, META_PATH, META_CODEC)

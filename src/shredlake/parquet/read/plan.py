@@ -1,4 +1,4 @@
-"""One query over many files, each with its own layout: the same slots and output types for all."""
+"""Plans one query over many files of different layouts, with the same slots and output types for all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VIEW_TYPES: Mapping[View, pa.DataType] = {"variant": variant(), "json": pa.strin
 
 @dataclass(frozen=True)
 class Plan:
-    """What to ask of each file."""
+    """The tasks of a query, one per file."""
 
     tasks: tuple[Task, ...]
     schema: pa.Schema
@@ -46,10 +46,10 @@ def make_plan(
     check: bool = False,
     output_types: Sequence[pa.DataType | None] | None = None,
 ) -> Plan:
-    """Ties a query to the files it is asked of; `live` says of some files which rows still count.
+    """Plans a query over files; `live` tells which rows of some files are not deleted.
 
     With `indexes`, texts may come out as indexes into a dictionary. With `check`, the predicate must be
-    boolean: nobody has checked it yet. `output_types` are the types of the projections, None where a
+    boolean; the caller has not checked it. `output_types` are the types of the projections, None where a
     type is not known: it is then found by evaluating the projection over no rows.
     """
     if projections is None:
@@ -172,7 +172,7 @@ def _empty(bound: Bound, slots: Mapping[Reference, str], types: Mapping[Referenc
 def _cheapest_first(
     file: OpenFile, conditions: Sequence[Bound], accesses: Mapping[Reference, Access | None]
 ) -> tuple[Bound, ...]:
-    """Conditions by the bytes of their leaves, so that the cheap ones spare the dear ones their rows."""
+    """Sorts conditions by the bytes of their leaves: cheap ones leave fewer rows for the others."""
 
     def cost(condition: Bound) -> int:
         found = [accesses[reference] for reference in condition.references]

@@ -1,4 +1,4 @@
-"""Scans: which files, row groups and pages can hold a match, read in order, a few windows ahead.
+"""Scans: finds the row groups and pages that can match and reads them in order, a few windows ahead.
 
 ```
 files ─ footers ─▶ row groups ─ statistics ─▶ segments ─ page index ─▶ windows ─ threads ─▶ batches, in order
@@ -49,8 +49,8 @@ T = TypeVar("T")
 class Scan:
     """A query over Parquet files: nothing but footers is read until rows are asked for.
 
-    Made by `scan_parquet`. `schema` is what comes out. With `first_rows` the first batches are small: about
-    so many rows come first, then more and more at a time.
+    Made by `scan_parquet`. `schema` is that of the result. With `first_rows`, the first batch has about
+    that many rows, and later ones grow.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Scan:
         return rows
 
     def explain(self) -> Explain:
-        """What the last run read, of how much; runs the scan where it has not run yet."""
+        """What the last run read, and of how much. Runs the scan if it has not run yet."""
         if self._explain is None:
             for _ in self.to_batches():
                 pass
@@ -193,7 +193,7 @@ def scan_parquet(
 ) -> Scan:
     """A lazy query over Parquet files: `to_batches()`, `to_arrow()`, `count()`, `explain()`.
 
-    Takes what `read_parquet` takes.
+    Arguments are those of `read_parquet`.
 
     >>> import io, pyarrow as pa, pyarrow.parquet as pq
     >>> file = io.BytesIO()
@@ -226,7 +226,7 @@ def scan_parquet(
 
 
 def _growing(first_rows: int | None) -> Iterator[int]:
-    """Sizes of windows: soon something, then ever more at a time; without bound where none is asked for.
+    """Growing sizes of windows; unbounded if `first_rows` is None.
 
     >>> sizes = _growing(5)
     >>> [next(sizes) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""What need not be read: row groups by the footer's statistics, rows by the page index."""
+"""Skips row groups by the footer's statistics, and rows by the page index."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def matching_rows(
 
 
 def page_columns(file: OpenFile, group: int, accesses: Accesses) -> list[int]:
-    """The columns whose page index is worth a look: those that decide, where pages can differ."""
+    """The columns whose page index can rule out rows."""
     columns = set()
     for access in accesses.values():
         if access is not None and access.leaf is not None and access.leaf.column is not None:

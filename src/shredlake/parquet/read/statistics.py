@@ -1,4 +1,4 @@
-"""Statistics as pruning wants them: of row groups, from the footer; of pages, from the page index.
+"""Statistics for pruning: of row groups, from the footer; of pages, from the page index.
 
 A bound that can't be trusted is null, which means unknown. A path's bounds are those of its typed leaf, and
 only where the leaf's own `value` is all null: a string "123" there may well match `= 123`.

@@ -1,4 +1,4 @@
-"""A file a few thousand rows at a time, raw as pyarrow sees it: for work that must not depend on its size."""
+"""Reads a file in batches of a few thousand rows, as pyarrow sees it, in memory independent of its size."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _SourceFile(io.RawIOBase):
 
 @contextmanager
 def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
-    """The source as a pyarrow file that reads its columns bit by bit."""
+    """The source as a pyarrow file that reads its columns piece by piece."""
     check_footer(source.footer(), source.name)
     try:
         file = pq.ParquetFile(

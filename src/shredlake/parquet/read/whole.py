@@ -25,7 +25,7 @@ def read_parquet(
     store: Any = None,
     checksums: bool = True,
 ) -> pa.Table:
-    """Reads Parquet files, of whatever writer and layout.
+    """Reads Parquet files of any writer and layout.
 
     `path` is a file, a directory, a glob, a URL, an open file or a list of these; with `store`, keys in an
     obstore store or paths in a pyarrow file system. `columns` and `where` are Spark SQL (`v:user.id::bigint

@@ -42,7 +42,7 @@ Live = Callable[[int, int], pa.BooleanArray]
 
 @dataclass(frozen=True)
 class Task:
-    """What every window of a file is asked."""
+    """The part of a query that all windows of a file share."""
 
     file: OpenFile
     slots: Mapping[Reference, str]
@@ -78,7 +78,7 @@ class Task:
 
 
 class Window:
-    """Some rows of one row group: what of them has been read, and what it meant."""
+    """Some rows of one row group, with the columns and values read so far."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Window:
         return bool(later) and not may_raise
 
     def batch(self) -> pa.RecordBatch:
-        """What is to come out, for the rows that are left."""
+        """The outputs, for the rows that are left."""
         self._load(reference for output in self.task.outputs for reference in output.references)
         arrays = [self._output(*one) for one in zip(self.task.outputs, self.task.schema, strict=True)]
         if not arrays:
@@ -152,13 +152,13 @@ class Window:
         return _one_array(matching(bound.expr, table, task.options))
 
     def _slots(self, bound: Bound) -> pa.Table:
-        """What an expression reads, of every row."""
+        """A table of the slots that an expression reads."""
         self._load(bound.references)
         values = {self.task.slots[reference]: self.value(reference) for reference in bound.references}
         return pa.table(values or {"rows": pa.nulls(self.rows.count)})
 
     def value(self, reference: Reference) -> pa.Array:
-        """What a reference means in each row."""
+        """The values of a reference."""
         if reference not in self._values:
             try:
                 self._values[reference] = self._computed(reference)
@@ -197,7 +197,7 @@ class Window:
         return column if only and as_it_is and column not in file.columns.repeated else None
 
     def _keep(self, mask: pa.BooleanArray, wanted: frozenset[Reference]) -> None:
-        """Drops the rows that fail, and what was read but serves nothing that is still to come."""
+        """Drops the rows that fail, and columns that nothing later needs."""
         self.rows = self.rows.masked(mask)
         self._values = {
             reference: value.filter(mask) for reference, value in self._values.items() if reference in wanted
@@ -261,7 +261,7 @@ class Window:
 
 
 def _with_metadata(column: pa.StructArray) -> pa.StructArray:
-    """A Variant column of which only some leaves were read, with a `metadata` that nobody will look at."""
+    """A Variant column of which only some leaves were read, with a placeholder for `metadata`."""
     if column.type.get_field_index("metadata") >= 0:
         return column
     metadata = pa.repeat(pa.scalar(EMPTY_METADATA, pa.binary()), len(column))
@@ -271,7 +271,7 @@ def _with_metadata(column: pa.StructArray) -> pa.StructArray:
 
 
 def rows_without_columns(count: int) -> pa.RecordBatch:
-    """A batch that has rows and nothing in them.
+    """A batch with rows but without columns.
 
     >>> rows_without_columns(3).num_rows
     3

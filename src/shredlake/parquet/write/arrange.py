@@ -1,4 +1,4 @@
-"""Arrow columns as a file wants them: every Variant, however deep, in the layout it is to be written in."""
+"""Brings every Variant of a table, however deep, to the layout in which it is written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stored_variant() -> pa.StructType:
 
 
 def arrange(table: pa.Table, plan: Plan) -> pa.Table:
-    """The table with each Variant in it brought to the layout that `plan` says."""
+    """Brings each Variant of the table to the layout that `plan` gives it."""
     return replace_columns(
         table,
         {

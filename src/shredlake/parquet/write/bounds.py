@@ -1,4 +1,4 @@
-"""A footer without the least and greatest of binary Variants: kilobytes that nobody can use.
+"""Drops min/max statistics of binary Variant columns, which readers cannot use.
 
 The format defines no order of Variants, so readers may skip nothing by the bounds of `metadata` and `value`;
 their count of nulls stays, which says whether anything is in `value` at all.

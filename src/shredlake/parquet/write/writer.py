@@ -1,4 +1,4 @@
-"""Writing Parquet files of Variants: shredded, annotated, whole or not at all.
+"""Writes Parquet files of Variants: shredded, annotated, complete or not at all.
 
 ```
 batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─ pyarrow ─▶ draft file
@@ -253,7 +253,7 @@ class ParquetWriter:
         """Finishes the file, gives it its name, and returns what is in it."""
         if self._closed:
             if not hasattr(self, "facts"):
-                raise InvalidFile(f"{self._destination.name}: the write was given up, so there is no file")
+                raise InvalidFile(f"{self._destination.name}: the write was abandoned, so there is no file")
             return self.facts
         try:
             if self._waiting or self._file is None:
@@ -271,7 +271,7 @@ class ParquetWriter:
         return self.facts
 
     def abort(self) -> None:
-        """Gives the file up: nothing stays behind."""
+        """Abandons the file and removes what was written."""
         if self._closed:
             return
         self._closed = True
@@ -339,14 +339,16 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
     for name in asked:
         if ":" not in name:
             if name not in there:
-                raise InvalidSchema(f"a Bloom filter on {name}: the file has no such leaf column")
+                raise InvalidSchema(
+                    f"no Bloom filter on {name} is possible: the file has no such leaf column"
+                )
             if pa.types.is_boolean(there[name]):
-                raise InvalidSchema(f"a Bloom filter on {name}: Parquet has none for booleans")
+                raise InvalidSchema(f"no Bloom filter on {name} is possible: Parquet has none for booleans")
             yield name
             continue
         [projection] = parse_columns([name])
         if not isinstance(projection.expr, Get):
-            raise InvalidExpression(f"a Bloom filter is for a path, such as v:user.id: found {name}")
+            raise InvalidExpression(f"a Bloom filter needs a column or a path such as v:user.id, not {name}")
         column, path = projection.expr.column, projection.expr.path
         leaf = ".".join([column, *(f"typed_value.{step}" for step in path.steps), "typed_value"])
         if leaf in there and not pa.types.is_boolean(there[leaf]):
@@ -354,7 +356,7 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
 
 
 def _annotate_file(draft: Any, groups: list[Names]) -> list[FooterCounts]:
-    """Replaces the footer of a finished file: annotated, and without bounds that serve nobody.
+    """Replaces the footer of a finished file: annotated, and without bounds that readers cannot use.
 
     Returns what it says of the file's Variants.
     """
