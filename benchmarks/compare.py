@@ -1,4 +1,4 @@
-"""What the rules of other engines would shred of some data, next to our own choice.
+"""Shows what the rules of other engines would shred, next to our own choice.
 
 python benchmarks/compare.py events.ndjson
 python benchmarks/compare.py table/ --column v
@@ -49,7 +49,7 @@ def compare(data: Data) -> list[dict[str, Any]]:
 
 
 def comparison(rules: Rules, looked_at: Profile, profile: Profile, sample: Sample) -> dict[str, Any]:
-    """What an engine's rules choose from the rows that it looks at, judged on all of the data."""
+    """The choice of an engine's rules from the rows that it profiles, evaluated on all of the data."""
     schema = infer_by(rules, looked_at)
     leaves = sum(1 for _ in schema.leaves())
     found = dict(profile.paths())
@@ -66,7 +66,7 @@ def comparison(rules: Rules, looked_at: Profile, profile: Profile, sample: Sampl
 
 
 def ours(schema: InferredSchema, profile: Profile, size: int) -> dict[str, Any]:
-    """The same figures of our own choice."""
+    """The same figures for our own choice."""
     fits = {decision.steps: decision.fits for decision in schema.decisions}
     found = dict(profile.paths())
     typed = sum(

@@ -1,4 +1,4 @@
-"""The data that tests and benchmarks run on: generated look-alikes, never downloads.
+"""Generated data sets as Arrow arrays or NDJSON files; nothing is downloaded.
 
 python benchmarks/datasets.py bluesky /tmp/bluesky.ndjson --gigabytes 1
 python benchmarks/datasets.py logs /tmp/logs.ndjson.gz --rows 100000
@@ -22,7 +22,7 @@ def column(shape: str, rows: int, seed: int = 0) -> pa.Array:
 
 
 def batches(shape: str, rows: int, seed: int = 0, batch_rows: int = 65_536) -> Iterator[pa.Array]:
-    """The same rows as a stream of arrays, for sets that do not fit in one."""
+    """The same rows as a stream of arrays, for data sets that do not fit in one."""
     lines: list[bytes] = []
     for line in generate(shape, rows, seed):
         lines.append(line[:-1])

@@ -1,11 +1,11 @@
-"""The log of a table of a million files: opened, and pruned by one path of its Variants.
+"""Opens the log of a table of a million files, and prunes it by one path of its Variants.
 
 python benchmarks/delta.py --files 1000000
 python benchmarks/delta.py --files 50000 --keep /tmp/logs
 
-The same statistics three times: in a checkpoint as typed columns with shredded Variants, in a checkpoint as
-JSON texts with z85, and, without the Variants, for deltalake. Each measurement runs in a process of its own,
-whose highest resident memory the kernel tells; times leave out the start of Python and imports.
+The same statistics exist three times: in a checkpoint as typed columns with shredded Variants, in a
+checkpoint as JSON with z85, and without Variants for deltalake. Each measurement runs in its own process, to
+get its peak resident memory; times exclude starting Python and imports.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def actions(first: int, count: int, *, variants: bool) -> pa.Table:
 
 
 def generate(folder: str, files: int) -> None:
-    """Tables whose version 0 has a checkpoint of so many files, none of which exists."""
+    """Tables whose version 0 has a checkpoint of this many files, none of which exist."""
     for variants in (True, False):
         steps = range(0, files, STEP)
         added = pa.concat_tables(
@@ -122,7 +122,7 @@ def generate(folder: str, files: int) -> None:
 
 
 def predicate(files: int) -> tuple[str, int, int]:
-    """A condition on one path that three files in the middle can hold, and its limits."""
+    """A condition on one path that three files in the middle can match, and its limits."""
     low = 1_700_000_000_000 + files // 2 * ROWS
     high = low + 3 * ROWS
     return f"v:event_ts::bigint >= {low} AND v:event_ts::bigint < {high}", low, high
@@ -170,7 +170,7 @@ def prune_kernels(folder: str, files: int) -> Callable[[], int]:
 
 
 def prune_rows(folder: str, files: int) -> Callable[[], int]:
-    """File by file: parse the JSON, decode z85, look the path up, compare."""
+    """File by file: parse the JSON, decode z85, look up the path, compare."""
     _, low, high = predicate(files)
     [checkpoint] = Path(folder, "json", "_delta_log").glob("*.checkpoint.parquet")
 
@@ -240,7 +240,7 @@ MEASURES = (open_ours, open_deltalake, open_variants, prune_typed, prune_kernels
 
 @dataclass(frozen=True)
 class Measured:
-    """The best run: its time, the process's highest memory, and what was found."""
+    """The best run: its time, the peak memory of the process, and the result."""
 
     seconds: float
     peak: int
@@ -248,7 +248,7 @@ class Measured:
 
 
 def measure(name: str, folder: Path, files: int, runs: int, cpu: bool) -> Measured:
-    """Runs a measure in a process of its own."""
+    """Runs a measurement in its own process."""
     command = [sys.executable, __file__, "--measure", name, "--keep", str(folder)]
     command += ["--files", str(files), "--runs", str(runs), *(["--cpu"] if cpu else [])]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -1,14 +1,14 @@
-"""The layouts that inference chooses, against those that Spark's and DuckDB's own writers choose.
+"""Compares inferred layouts with those that Spark's and DuckDB's own writers choose.
 
-    python benchmarks/infer.py                   all of it: many minutes, most of them Spark's and DuckDB's
+    python benchmarks/infer.py                   everything: many minutes, most of them in Spark and DuckDB
     python benchmarks/infer.py --scale 0.1 --tries 20
     python benchmarks/infer.py --only profile
 
 Layouts: for each shape of data, Spark and DuckDB write the rows with their own inference. Their layouts and
-ours are then written by one writer and read by one reader, ours, so that only the layouts differ; the sizes
-of the engines' own files (zstd) stand beside. DuckDB reads fractions as doubles: its layout gets decimals
-instead, as the data has. Bytes are those fetched, with and without the footer, which a large file reads once.
-Profile: its speed next to `from_json`, merging, memory. Stability: samples and drift.
+ours are then written and read by shredlake, so that only the layouts differ; the sizes of the engines' own
+files (zstd) are shown too. DuckDB reads fractions as doubles: its layout gets decimals instead, like the
+data. Bytes are those fetched, with and without the footer, which is read once per file.
+Profile: speed relative to `from_json`, merging, memory. Stability: samples and drift.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from timing import best_of
 
 ROWS = {"bluesky": 200_000, "github": 60_000, "logs": 200_000, "telemetry": 8_000, "map_by_id": 20_000}
 DUCKDB_SECONDS = 120
-"""DuckDB makes a column of every path it ever saw; for maps that takes longer than anyone waits."""
+"""DuckDB creates a column for every path; for maps that takes too long, so it is stopped."""
 
 PROFILED = 120_000_000
-"""Bytes of text that are profiled, or a million rows."""
+"""Bytes of text to profile, at most a million rows."""
 
 MOST_LEAVES = 5000
 """Layouts with more are not written again."""
@@ -120,7 +120,7 @@ def layouts(console: Console, shapes: list[str], scale: float, folder: str | Non
 
 
 def write_files(place: Path, shape: str, rows: int) -> tuple[dict[str, Path], dict[str, int]]:
-    """(files by our writer under each layout, sizes of the engines' own files); who gives up has none."""
+    """Files by our writer in each layout, and sizes of the engines' own files, without stopped engines."""
     text = place / f"{shape}.ndjson"
     datasets.write_ndjson(shape, text, rows)
     table = pa.table(

@@ -1,8 +1,8 @@
-"""JSON text to shredded files: shredlake beside Spark's own `parse_json` and shredded write, in one session.
+"""Compares ingest with Spark's own `parse_json` and shredded write, in one session.
 
 python benchmarks/ingest.py                         three shapes of 1 GB
 python benchmarks/ingest.py --gigabytes 0.1 --shapes bluesky
-python benchmarks/ingest.py --level 0.1,1,4         throughput over sizes, shredlake alone
+python benchmarks/ingest.py --level 0.1,1,4         throughput by size, shredlake only
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ SPARK_SHREDS = {
 """Spark's own shredded write, with the codec that shredlake uses."""
 
 WARM = 50_000_000
-"""Text for a first run of both, which is not timed: the JVM compiles what it runs often."""
+"""Size of the warm-up run of both, which is not timed: the JVM compiles code that runs often."""
 
 LEVEL_SECONDS = 15.0
-"""How long each size is ingested again and again for its throughput."""
+"""Seconds for which each size is ingested repeatedly."""
 
 
 class PeakMemory:
-    """The largest resident memory of any Python worker of this process while it is watched."""
+    """The peak resident memory of any Python worker of this process while it is observed."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -125,7 +125,7 @@ def compare(spark: SparkSession, folder: Path, shapes: list[str], size: int, gri
 
 
 def level(spark: SparkSession, folder: Path, shape: str, sizes: list[float], grid: Grid) -> None:
-    """Throughput over the size of the input: the best of as many runs as fit a time, but of two at least."""
+    """Throughput by size of the input: the best of as many runs as fit the time, at least two."""
     warm = folder / "warm.ndjson"
     write_ndjson(shape, warm, size=WARM)
     for gigabytes in sizes:

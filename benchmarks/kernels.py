@@ -1,16 +1,16 @@
-"""Kernels against DuckDB, Spark and pyspark's own decoder: one run, one table.
+"""Compares the kernels with DuckDB, Spark and PySpark's own decoder, in one run.
 
 python benchmarks/kernels.py                          # three shapes, 100 MB of JSON each
 python benchmarks/kernels.py --megabytes 20 --without-spark --shapes bluesky
 
-All engines work on one thread (our second thread has a column of its own), on data in memory, warm, best of
-several runs. Results are dropped batch by batch, as DuckDB's count() and Spark's noop sink do; only the two
-threads get the column as a whole. MB/s always counts the JSON text, whatever the operation reads or writes.
-From Spark's time the time of reading its cached input is taken off; pyspark's decoder, being slow, sees a
-sample of the rows.
+All engines use one thread (two threads have a separate column in the table), on data in memory, warm, best of
+several runs. Results are dropped batch by batch, like DuckDB's count() and Spark's noop sink do; only the
+runs on two threads get the whole column. MB/s always refers to the JSON text, whatever the operation reads or
+writes. Spark's time excludes reading its cached input. PySpark's decoder is slow and gets a sample of the
+rows.
 
-Two cores of a shared machine are not always two. One and two threads take turns with two processes that do
-half of the same work each; turns in which those did not get what two cores give do not count, while there are
+A shared machine does not always provide two cores. Runs on one and two threads therefore alternate with two
+processes that do half of the work each; rounds in which these did not get two cores are ignored, if there are
 others.
 """
 
@@ -48,7 +48,7 @@ PATHS: dict[str, tuple[str, str]] = {
     "relational": ("$.partkey", "bigint"),
     "map_by_id": ("$.shard", "bigint"),
 }
-"""What `get` looks up in each shape: path and Spark's name of the type."""
+"""The path that `get` reads in each shape, and Spark's name of its type."""
 
 ARROW_TYPES = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64()}
 DUCKDB_TYPES = {"string": "varchar", "double": "double", "bigint": "bigint"}
@@ -66,12 +66,12 @@ class Measured:
     shape: str
     speeds: dict[str, float] = field(default_factory=dict)
     machine: float | None = None
-    """What a second process gave the same work in the same moments."""
+    """Speed-up of two separate processes in the same rounds."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the ratio of two columns of one line must reach."""
+    """Target of the ratio of two columns in one line."""
 
     operation: str
     against: str
@@ -90,7 +90,7 @@ TWO_THREADS = 1.7
 
 
 def best(runs: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds of the fastest run, after one to warm up; short ones run for a second."""
+    """Seconds of the fastest run after a warm-up; short operations are repeated for a second."""
     work()
     times: list[float] = []
     while len(times) < runs or (sum(times) < 1 and len(times) < 20 * runs):
@@ -102,7 +102,7 @@ def best(runs: int, work: Callable[[], object], clock: Callable[[], float] = tim
 
 
 def texts_of(shape: str, megabytes: float) -> pa.Array:
-    """Rows of a shape, at least so many megabytes of them."""
+    """Rows of a shape, of at least this many megabytes."""
     sample = datasets.column(shape, 200)
     rows = int(200 * megabytes * 1e6 / sample.nbytes * 1.02) + 1
     return datasets.column(shape, rows)
@@ -152,7 +152,7 @@ def measure_ours(shape: str, texts: pa.Array, runs: int, clock: Callable[[], flo
 
 
 def in_turns(work: Callable[..., object], batches: list[pa.Array]) -> tuple[float, float, float]:
-    """Seconds on one thread and on two, and what a second process gave the same work in the same moments.
+    """Seconds on one thread and on two, and the speed-up of two processes in the same rounds.
 
     A neighbour may have taken the second core, or the memory's speed: turns in which two processes, which
     share nothing, did not get what two cores give are left out.
@@ -181,7 +181,7 @@ def in_turns(work: Callable[..., object], batches: list[pa.Array]) -> tuple[floa
 
 @contextmanager
 def _second_process(work: Callable[[], object]) -> Iterator[Connection]:
-    """A process that does the work once for everything that it is sent."""
+    """A process that does the work once for every message."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 
@@ -273,7 +273,7 @@ def measure_spark(shape: str, texts: pa.Array, runs: int, cpu: bool) -> dict[str
 
 
 def _java_seconds() -> float:
-    """Processor time of the JVM that Spark runs in, its compiler and collector included."""
+    """CPU time of Spark's JVM, including its compiler and garbage collector."""
     times = [
         child.cpu_times() for child in psutil.Process().children(recursive=True) if child.name() == "java"
     ]
@@ -281,7 +281,7 @@ def _java_seconds() -> float:
 
 
 def measure_pyspark(texts: pa.Array) -> dict[str, float]:
-    """pyspark's own Python decoder, on a sample."""
+    """PySpark's own decoder in Python, on a sample."""
     from pyspark.sql.types import VariantVal
 
     few = texts.slice(0, SAMPLE_ROWS)

@@ -1,8 +1,8 @@
-"""A file of 3 GB inspected, checked and filtered within 1 GB of memory.
+"""Inspects, checks and filters a file of 3 GB within 1 GB of memory.
 
 python benchmarks/memory.py --gigabytes 3
 
-Each verb runs in a process of its own, whose highest resident memory the kernel tells.
+Each verb runs in its own process, to get its peak resident memory.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write(path: str | Path, gigabytes: float) -> None:
 
 
 def run(code: str, path: Path) -> tuple[float, int]:
-    """Seconds, and the highest resident memory in bytes, of a verb in its own process."""
+    """Seconds and peak resident memory in bytes of a verb in its own process."""
     program = (
         "import json, resource, sys, time\n"
         "import shredlake as sl\n"

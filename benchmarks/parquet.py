@@ -1,9 +1,9 @@
-"""Files of shredded Variants against the alternatives: pyarrow on plain columns, DuckDB, Spark, JSON text.
+"""Compares files of shredded Variants with pyarrow on plain columns, DuckDB, Spark and JSON text.
 
 python benchmarks/parquet.py --rows 1000000
 python benchmarks/parquet.py --rows 50000 --without-spark
 
-One run, one table of ratios. Times are the best of several runs, ours and theirs in turn.
+Prints one table of ratios. Times are the best of several runs, in alternation.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ SHREDDING = {
         collection string, rkey string, cid string, record struct<`$type` string, createdAt string,
         langs array<string>, text string, subject struct<cid string, uri string>>>>""",
 }
-"""The main file's layout, the same for Spark and for us. Other shapes are shredded as `infer_schema` says."""
+"""The layout of the main file, the same for Spark and for us. Other shapes are shredded by `infer_schema`."""
 
 TEXT_CODECS = {"zstd": 3, "snappy": None}
-"""JSON text with our own codec, and as Spark and pyarrow write it unless told otherwise."""
+"""Codecs of JSON text: ours, and the default of Spark and pyarrow."""
 
 PATH, TEXT_PATH = "v:time_us::bigint", "v:commit.collection::string"
 
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the report: what we took, what the other took, and what the ratio had to be."""
+    """One line of the report: our figure, the other's figure, and the target of the ratio."""
 
     what: str
     ours: float
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def prepare(folder: Path, rows: int) -> Path:
-    """The main file, and beside it the same two paths as plain columns."""
+    """The main file, and a file with the same two paths as plain columns."""
     path = folder / f"bluesky-{rows}.parquet"
     if not path.exists():
         schema = pa.schema([("v", sl.variant())])
@@ -109,7 +109,7 @@ def plain_file(path: Path) -> Path:
 
 
 def paths(path: Path, runs: int) -> list[Result]:
-    """One shredded path: against pyarrow on a plain column, and DuckDB on the same file."""
+    """One shredded path, compared with pyarrow on a plain column and with DuckDB on the same file."""
     connection = duckdb.connect()
     connection.execute(f"SET threads = {pa.cpu_count()}")
     results = []
@@ -145,7 +145,7 @@ def selective(path: Path) -> list[Result]:
 
 
 def whole(path: Path, runs: int) -> list[Result]:
-    """Whole Variants, put together again: against DuckDB."""
+    """Whole Variants, reassembled, compared with DuckDB."""
     connection = duckdb.connect()
     connection.execute(f"SET threads = {pa.cpu_count()}")
     ours, duck = best_of(
@@ -175,7 +175,7 @@ def sizes(folder: Path, shape: str, rows: int, without_spark: bool) -> list[Resu
 
 
 def spark_size(folder: Path, shape: str, texts: pa.Array, ddl: str) -> int:
-    """The size of what Spark 4.3 makes of the same rows, shredded by the same schema into one file."""
+    """The size of the file that Spark 4.3 writes of the same rows, shredded by the same schema."""
     from pyspark.sql import SparkSession
 
     source = folder / f"{shape}.ndjson"

@@ -1,21 +1,21 @@
-"""Path queries on Spark, four ways side by side in one run, as ratios.
+"""Compares four ways to run path queries on Spark, in one run, as ratios.
 
     make bench-query                                  (python benchmarks/query.py)
-    python benchmarks/query.py --folder DIR           the tables are made once, and stay there
+    python benchmarks/query.py --folder DIR           the tables are written once and kept there
 
-| way | what runs |
+| way | what is measured |
 |---|---|
 | ours | `shredlake.spark.sql` on the shredded table |
 | native | Spark's own Variant reading of the same files: `variant_get` |
 | delta | delta-spark on the same table, in its own process (needs `make interop` once) |
-| relational | every typed path as an ordinary Parquet column, in as many files, sorted alike |
+| relational | every typed path as an ordinary Parquet column, in as many files, sorted the same way |
 
-Every query runs once to warm up, then for three seconds, and twice at least; the best run counts. Ours and
-the relational one take turns. delta-spark, which takes long, warms up with one query and runs each once.
-Bytes are those that Hadoop's file system counted in the first run, without vectored reads, which go past its
-counters; where the workers group the rows, those that our own reader counts for the same files, with footers.
-Rows of GitHub are five times as long as the others', so a quarter as many. Logs are sorted over all files;
-the other shapes come in order.
+Every query runs once as a warm-up, then for three seconds and at least twice; the best run counts. Ours and
+the relational way alternate. delta-spark is slow: it warms up with one query and runs each query once.
+Hadoop's file system counts the bytes of the first run, without vectored reads, which bypass its counters; if
+the workers group the rows, our own reader counts them for the same files, including footers. Rows of GitHub
+are five times as long as the others, so there are a quarter as many. Logs are sorted globally; the other
+shapes are already in order.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FILES = 64
 VECTORED = "parquet.hadoop.vectored.io.enabled"
 
 SELECTIVE = ("point lookup", "time range")
-"""Queries that few rows answer; the others scan."""
+"""Selective queries; the others scan."""
 MIXED = ("top n, mixed",)
 """Queries over a path that has two types."""
 
@@ -149,7 +149,7 @@ JSONBENCH = {
 
 
 def lenient(path: str) -> str:
-    """A path as `try_variant_get`, for columns whose values do not all cast."""
+    """A path as `try_variant_get`, for columns in which some values can't be cast."""
     column, _, rest = path.partition(":")
     keys, _, kind = rest.partition("::")
     return f"try_variant_get({column}, '$.{keys}', '{kind}')"
@@ -157,7 +157,7 @@ def lenient(path: str) -> str:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The shredded table, its relational twin, and values to look up."""
+    """The shredded table, the relational table, and values to look up."""
 
     table: str
     plain: str
@@ -166,7 +166,7 @@ class Prepared:
 
 
 def relational_columns(schema: sl.ShreddingSchema, named: Mapping[str, str]) -> list[str]:
-    """A column for each typed path but lists: first those that queries ask for, under their names."""
+    """A column for each typed path except lists, starting with those that queries use."""
     asked = {path.partition("::")[0] for path in named.values()}
     columns = [f"{path} AS {name}" for name, path in named.items()]
     for steps, node in schema.leaves():
@@ -180,7 +180,7 @@ def relational_columns(schema: sl.ShreddingSchema, named: Mapping[str, str]) -> 
 
 
 def prepare(spark: Any, shape: str, rows: int, place: Path) -> Prepared:
-    """Makes what a shape's queries read, unless the folder has it already."""
+    """Writes the tables of a shape, unless the folder already has them."""
     known = place / f"{shape}.json"
     if known.exists():
         return Prepared(**json.loads(known.read_text()))
@@ -240,7 +240,7 @@ def bytes_read(spark: Any) -> int:
 
 @dataclass(frozen=True)
 class Measured:
-    """The best of a few runs, the bytes of the first, which warms up, and the answer."""
+    """The best of a few runs, the bytes of the warm-up run, and the answer."""
 
     seconds: float
     bytes: int
@@ -248,7 +248,7 @@ class Measured:
 
 
 def measured(spark: Any, *ways: Callable[[], Any], seconds: float = QUICK) -> list[Measured]:
-    """Runs each way once, then all in turns, so that a slow moment hits them alike."""
+    """Runs each way once, then all in alternation, so that noise affects them alike."""
     first = []
     spark.conf.set(VECTORED, "false")
     for make in ways:
@@ -267,7 +267,7 @@ def measured(spark: Any, *ways: Callable[[], Any], seconds: float = QUICK) -> li
 
 
 def delta_times(table: str, queries: dict[str, str]) -> dict[str, float]:
-    """The same native queries by delta-spark, in its own process; empty where it is not installed."""
+    """The same native queries on delta-spark, in its own process; empty if it is not installed."""
     python = Path(__file__).parents[1] / ".venv-delta" / "bin" / "python"
     if not python.exists():
         return {}
@@ -284,7 +284,7 @@ def delta_times(table: str, queries: dict[str, str]) -> dict[str, float]:
 
 
 def run(spark: Any, shape: str, prepared: Prepared, with_delta: bool) -> Iterator[dict[str, Any]]:
-    """Each query of a shape, all ways."""
+    """Runs each query of a shape in all ways."""
     table, values = prepared.table, prepared.values
     facts = SHAPES[shape]
     queries = dict(facts["queries"])
@@ -337,7 +337,7 @@ def run(spark: Any, shape: str, prepared: Prepared, with_delta: bool) -> Iterato
 
 
 def as_set(rows: list[Any]) -> list[str]:
-    """An answer without regard to the order of rows."""
+    """An answer, independent of the order of rows."""
     return sorted(str(tuple(row)) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""delta-spark's half of the query benchmark: runs in its own environment, takes a job on standard input."""
+"""The delta-spark part of the query benchmark, run in its own environment with a job on standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How other engines choose what to shred: their published rules as a table, to compare with.
+"""The published rules by which other engines choose what to shred, as data, for comparison.
 
 | rule                | Spark 4.3               | Iceberg                  | DuckDB 2.0                    |
 |---------------------|-------------------------|--------------------------|-------------------------------|
@@ -37,14 +37,14 @@ from shredlake.variant.types import VariantType
 
 
 class Mixed(enum.Enum):
-    """What becomes of a path with values of several types."""
+    """How a path with values of several types is stored."""
 
     NOT_TYPED = "not typed"
     COMMONEST = "the commonest wins"
 
 
 class Budget(enum.Enum):
-    """What a limit on the layout counts."""
+    """What the limit of a layout applies to."""
 
     COLUMNS = "columns in all"
     FIELDS = "fields of an object"
@@ -52,7 +52,7 @@ class Budget(enum.Enum):
 
 
 class Numbers(enum.Enum):
-    """Which types numbers get."""
+    """How numbers are typed."""
 
     MERGED = "ints and decimals are one type; bigint, or 18 or 38 digits"
     APART = "ints as wide as the widest, decimals with the digits seen"
@@ -60,7 +60,7 @@ class Numbers(enum.Enum):
 
 
 class Empty(enum.Enum):
-    """What becomes of a path without values to take a type from."""
+    """How a path without typed values is stored."""
 
     VARIANT = "variant"
     DROPPED = "no column"
@@ -174,7 +174,7 @@ class _Chooser:
         return self.scalar(path, kind)
 
     def kind(self, path: PathProfile) -> VariantType | None:
-        """The class that the path is typed by, NULL where it is not typed, None without values."""
+        """The class that types the path; NULL if it is not typed, None if it has no values."""
         counts = classes(path) if self.rules.numbers is Numbers.MERGED else self.separate(path)
         if not counts:
             return None
@@ -271,6 +271,6 @@ _TIES: Final = [
     VariantType.TIMESTAMP_NTZ_NANOS,
     VariantType.UUID,
 ]
-"""Of two equally common types, the later one wins; objects and arrays come before all."""
+"""Of two equally common types, the later one in this list wins; objects and arrays come first."""
 
 _WIDTHS: Final = [VariantType.INT8, VariantType.INT16, VariantType.INT32, VariantType.INT64]

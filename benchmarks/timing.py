@@ -1,4 +1,4 @@
-"""How the benchmarks take the time."""
+"""Timing of alternating runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable
 def best_of(
     runs: int, *works: Callable[[], object], clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Seconds of the fastest run of each; they take turns, so that a slow moment hits all alike."""
+    """Seconds of the fastest run of each; runs alternate, so that noise affects all alike."""
     best = [float("inf")] * len(works)
     for _ in range(runs):
         for index, work in enumerate(works):
             started = clock()
             result = work()
             best[index] = min(best[index], clock() - started)
-            del result  # giving its memory back is not the work
+            del result  # releasing its memory is not part of the work
     return best
