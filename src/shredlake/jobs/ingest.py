@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
-from shredlake.delta.protocol.actions import Add, Transaction
+from shredlake.delta.protocol.actions import Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.schema.names import resolve
@@ -36,6 +36,7 @@ from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.layout import choose
+from shredlake.delta.write.once import transaction_actions
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import (
@@ -51,7 +52,7 @@ from shredlake.expr import join_name
 from shredlake.jobs.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.engine import Engine, LocalEngine, Watch
 from shredlake.jobs.key_paths import in_all, key_paths
-from shredlake.jobs.once import Claim, Mark, claim_files, claim_job, has, job_mark
+from shredlake.jobs.once import Claim, claim_files, claim_job, has, job_transaction
 from shredlake.jobs.outcome import check_counts, check_json, typed_share
 from shredlake.jobs.parse_task import (
     FILE_BYTES,
@@ -115,7 +116,7 @@ class IngestOptions:
     job_id: str | None = None
     """Idempotency key: a job whose id is committed is skipped, any other ingests all its files. Without it,
     files that the table has already are skipped: those with the same name, size and content."""
-    transaction: tuple[str, int] | None = None
+    transaction: TransactionId | None = None
     """For a stream: its name and the number of the batch, in place of a job's id."""
     task_bytes: int | None = None
     """How much text one task reads; chosen by the size of the input where not given."""
@@ -334,7 +335,7 @@ def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestO
     if options.transaction is not None:
         return claim_job(options.transaction, files)
     if options.job_id is not None:
-        return claim_job(job_mark(options.job_id), files)
+        return claim_job(job_transaction(options.job_id), files)
     computed = not_kept(snapshot, options.computed)
     return claim_files(
         snapshot, files, {"column": options.column, "computed": computed, "parsing": asdict(options.parsing)}
@@ -411,14 +412,14 @@ def finish(
                 check_json(places, results, lines, storage.uri)
             staged = [result.staged for result in results if result.staged is not None]
             write_rejects(places, staged, lines, claim, storage)
-            version = commit_adds(snapshot, adds, claim.marks, source)
+            version = commit_adds(snapshot, adds, claim.transactions, source)
     except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
         discard_staged(places)
         if list_log(storage).latest is not None:
             latest = load_snapshot(storage)
             if (done := already_done(latest, claim)) is not None:
                 return done  # the same job, run twice at a time, was faster elsewhere
-            taken = [file for file, mark in claim.by_file.items() if has(latest, mark)]
+            taken = [file for file, one in claim.by_file.items() if has(latest, one)]
             if taken:
                 raise CommitConflict(
                     f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed; run "
@@ -444,7 +445,9 @@ def finish(
     )
 
 
-def commit_adds(snapshot: Snapshot, adds: Sequence[Add], marks: Sequence[Mark], source: str) -> int:
+def commit_adds(
+    snapshot: Snapshot, adds: Sequence[Add], transactions: Sequence[TransactionId], source: str
+) -> int:
     """One commit for the whole job."""
     rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
     operation = Operation(
@@ -452,21 +455,21 @@ def commit_adds(snapshot: Snapshot, adds: Sequence[Add], marks: Sequence[Mark], 
         {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns), "source": source},
         {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
     )
-    done = [Transaction(*mark, int(time.time() * 1000)) for mark in marks]
+    done = transaction_actions(transactions)
     with removed_unless_committed(snapshot.storage, adds):
         try:
             return commit(snapshot, [*done, *adds], operation)
         except CommitConflict:
             if snapshot.version >= 0:
                 raise
-            return commit(made_meanwhile(snapshot, marks), [*done, *adds], operation)
+            return commit(made_meanwhile(snapshot, transactions), [*done, *adds], operation)
 
 
-def made_meanwhile(plan: Snapshot, marks: Sequence[Mark]) -> Snapshot:
+def made_meanwhile(plan: Snapshot, transactions: Sequence[TransactionId]) -> Snapshot:
     """The table that somebody else created while ours was only planned, if our files fit into it."""
     found = load_snapshot(plan.storage)
     same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
-    taken = any(name in found.transactions for name, _ in marks)
+    taken = any(application in found.transactions for application, _ in transactions)
     if (found.protocol, found.metadata) != (plan.protocol, same) or taken:
         raise CommitConflict(
             f"{plan.storage.uri} was created by someone else meanwhile, not as this job would have done it. "

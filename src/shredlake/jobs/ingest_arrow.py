@@ -20,7 +20,7 @@ from shredlake.jobs.ingest import (
     with_layout,
 )
 from shredlake.jobs.key_paths import PathWatch
-from shredlake.jobs.once import claim_job, job_mark
+from shredlake.jobs.once import claim_job, job_transaction
 from shredlake.jobs.parse_task import (
     TaskResult,
     WriteJob,
@@ -60,7 +60,7 @@ def ingest_batches(
             f"the documents are in {document!r} and go to {options.column!r}, but the source has a column of "
             "that name too: choose another one"
         )
-    claim = claim_job(options.transaction or job_mark(options.job_id))
+    claim = claim_job(options.transaction or job_transaction(options.job_id))
     snapshot = open_checked(table, options, [item for item in schema if item.name != document])
     storage = snapshot.storage
     if (done := already_done(snapshot, claim)) is not None:

@@ -70,7 +70,7 @@ def migrate_files(
         answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, strict), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    version = commit_adds(snapshot, adds, claim.marks, "draft files")
+    version = commit_adds(snapshot, adds, claim.transactions, "draft files")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
         storage.uri,

@@ -1,4 +1,4 @@
-"""What makes an ingest happen once: a record in the table's log, of the job or of each of its files.
+"""Each file and each job is ingested once: the table's log has a transaction id of the job or of each file.
 
 ```
 a stream, or a job with an id    one `txn` action: its name, and the number of the batch (a job: 1)
@@ -25,10 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import TransactionId
+from shredlake.delta.write.once import is_committed
 from shredlake.jobs.sources import SourceFile, open_plain, place
-
-Mark = tuple[str, int]
-"""An application id and a version, as a `txn` action holds them."""
 
 TIME_BITS: Final = 31
 SAMPLED: Final = 16 << 20
@@ -38,29 +37,30 @@ SAMPLES: Final = 64
 
 @dataclass(frozen=True)
 class Claim:
-    """What an ingest takes upon itself: the files that are new to the table, and the marks of its commit."""
+    """What an ingest is to do: the files that are new to the table, and the transaction ids of its commit."""
 
     key: str
     """Names the job's staging folder; the same for the same work."""
-    marks: tuple[Mark, ...]
+    transactions: tuple[TransactionId, ...]
     files: tuple[SourceFile, ...] = ()
-    by_file: Mapping[str, Mark] = field(default_factory=dict)
-    """The mark of each file, by its address; empty where one mark stands for the whole job."""
+    by_file: Mapping[str, TransactionId] = field(default_factory=dict)
+    """The transaction id of each file, by its address; empty if the whole job has one id."""
     skipped: int = 0
     """How many files the table had already."""
 
     def is_done(self, snapshot: Snapshot) -> bool:
-        """Whether the table has all of it."""
-        return bool(self.marks) and all(has(snapshot, mark) for mark in self.marks)
+        """Whether the table has all of the work."""
+        return bool(self.transactions) and all(has(snapshot, one) for one in self.transactions)
 
 
-def claim_job(mark: Mark, files: Sequence[SourceFile] = ()) -> Claim:
-    """A claim by name: of a stream's batch, or of a job with an id."""
-    return Claim(f"{mark[0]}-{mark[1]}", (mark,), tuple(files))
+def claim_job(transaction: TransactionId, files: Sequence[SourceFile] = ()) -> Claim:
+    """A claim under one transaction id: of a stream's batch, or of a job with a `job_id`."""
+    application, version = transaction
+    return Claim(f"{application}-{version}", (transaction,), tuple(files))
 
 
-def job_mark(job_id: str | None) -> Mark:
-    """The name under which a job's commit is remembered in the table; a new one without an id."""
+def job_transaction(job_id: str | None) -> TransactionId:
+    """The transaction id of a job; a new one if it has no `job_id`."""
     return f"shredlake-ingest-{job_id or uuid.uuid4().hex}", 1
 
 
@@ -80,26 +80,26 @@ def claim_files(snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[st
     with ThreadPoolExecutor(max_workers=16) as pool:
         contents = dict(zip(unsure, pool.map(_content, [files[index] for index in unsure]), strict=True))
     new = [file for file in files if not file.tracked]
-    marks: dict[str, Mark] = {}
+    transactions: dict[str, TransactionId] = {}
     for index, content in contents.items():
         seen = known[index]
         if seen is None or seen.version >> TIME_BITS != content:
             new.append(files[index])
-            marks[files[index].uri] = _app(names[index]), content << TIME_BITS | _time(files[index])
-    key = _digest(*(f"{name}:{number}" for name, number in sorted(marks.values())))
-    if len(new) > len(marks):
+            version = content << TIME_BITS | _time(files[index])
+            transactions[files[index].uri] = _app(names[index]), version
+    key = _digest(*(f"{name}:{number}" for name, number in sorted(transactions.values())))
+    if len(new) > len(transactions):
         key = uuid.uuid4().hex  # text that came through a pipe: it has no identity
-    return Claim(key, tuple(marks.values()), tuple(new), marks, len(files) - len(new))
+    return Claim(key, tuple(transactions.values()), tuple(new), transactions, len(files) - len(new))
 
 
-def has(snapshot: Snapshot, mark: Mark) -> bool:
-    """Whether a table has a mark: of a file, the same content; of a job or stream, this number or more."""
-    seen = snapshot.transactions.get(mark[0])
-    if seen is None:
-        return False
-    if mark[0].startswith(_app("")):
-        return bool(seen.version >> TIME_BITS == mark[1] >> TIME_BITS)
-    return seen.version >= mark[1]
+def has(snapshot: Snapshot, transaction: TransactionId) -> bool:
+    """Whether a table has the work of a transaction id; for a file, whether it has the same content."""
+    application, version = transaction
+    seen = snapshot.transactions.get(application)
+    if seen is not None and application.startswith(_app("")):
+        return bool(seen.version >> TIME_BITS == version >> TIME_BITS)
+    return is_committed(snapshot, transaction)
 
 
 def _app(name: str) -> str:

@@ -7,7 +7,6 @@ puts the numbers right when it moves staged rejects into the table.
 from __future__ import annotations
 
 import hashlib
-import time
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -20,15 +19,16 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import load_snapshot
-from shredlake.delta.protocol.actions import Action, Transaction
+from shredlake.delta.protocol.actions import Action, TransactionId
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.append import write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import create, planned
+from shredlake.delta.write.once import transaction_actions
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict, PipelineError, TableExists
-from shredlake.jobs.once import Claim, Mark, has
+from shredlake.jobs.once import Claim, has
 from shredlake.jobs.sources import Split, place
 from shredlake.parquet.write.writer import ParquetWriter
 
@@ -158,25 +158,27 @@ def write_rejects(
         if list_log(rejects).latest is None:
             with suppress(TableExists):
                 create(planned(rejects, REJECTS_SCHEMA))
-        _append(rejects, staging, paths, lines, _marks(staging, paths, claim, _short(table)))
+        _append(rejects, staging, paths, lines, _transactions(staging, paths, claim, _short(table)))
     discard_staged(places)
 
 
-def _marks(staging: Storage, paths: Iterable[str], claim: Claim, table: str) -> dict[str | None, Mark]:
-    """The marks under which rejects are remembered in their table, which several tables may share.
+def _transactions(
+    staging: Storage, paths: Iterable[str], claim: Claim, table: str
+) -> dict[str | None, TransactionId]:
+    """The transaction ids of rejects in their table, which several tables may share.
 
-    By file; under None the mark that stands for all of them.
+    By file; under None the one id for all of them.
     """
     if not claim.by_file:
-        named: Iterable[tuple[str | None, Mark]] = ((None, mark) for mark in claim.marks)
-        return {file: (f"{mark[0]}-{table}", mark[1]) for file, mark in named}
+        named: Iterable[tuple[str | None, TransactionId]] = ((None, one) for one in claim.transactions)
+        return {file: (f"{name}-{table}", version) for file, (name, version) in named}
     files: set[str] = set()
     for path in paths:
         with pq.ParquetFile(staging.open_input(path)) as file:
             for batch in file.iter_batches(columns=["file"]):
                 files.update(pc.unique(batch.column("file")).to_pylist())
     found = {file: claim.by_file[file] for file in files if file in claim.by_file}
-    return {file: (f"{mark[0]}-{table}", mark[1]) for file, mark in found.items()}
+    return {file: (f"{name}-{table}", version) for file, (name, version) in found.items()}
 
 
 def _append(
@@ -184,17 +186,15 @@ def _append(
     staging: Storage,
     paths: Sequence[str],
     lines: LineNumbers,
-    marks: Mapping[str | None, Mark],
+    transactions: Mapping[str | None, TransactionId],
 ) -> None:
     for attempt in range(ATTEMPTS):
         snapshot = load_snapshot(rejects)
-        known = {file for file, mark in marks.items() if has(snapshot, mark)}
+        known = {file for file, one in transactions.items() if has(snapshot, one)}
         if None in known:
             return
         written: list[Action] = []
-        new = [
-            Transaction(*mark, int(time.time() * 1000)) for file, mark in marks.items() if file not in known
-        ]
+        new = transaction_actions(one for file, one in transactions.items() if file not in known)
         try:
             with removed_unless_committed(rejects, written):
                 rows = write_rows(snapshot, _numbered(staging, paths, lines, known), None, None, written)

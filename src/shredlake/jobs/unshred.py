@@ -45,8 +45,8 @@ def unshred_table(
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
-    mark = (f"shredlake-unshred-{source.metadata.id}", source.version)
-    if (done := already_done(snapshot, claim_job(mark))) is not None:
+    transaction = f"shredlake-unshred-{source.metadata.id}", source.version
+    if (done := already_done(snapshot, claim_job(transaction))) is not None:
         return done
     if snapshot.version > 0 or len(snapshot.files):
         raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
@@ -60,7 +60,7 @@ def unshred_table(
         answers = engine.run(bins, work, watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    done_version = commit_adds(snapshot, adds, [mark], "table")
+    done_version = commit_adds(snapshot, adds, [transaction], "table")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
         storage.uri,

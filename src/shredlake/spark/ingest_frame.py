@@ -39,7 +39,7 @@ from shredlake.jobs.ingest import (
     task_size,
     with_layout,
 )
-from shredlake.jobs.once import Claim, claim_job, job_mark
+from shredlake.jobs.once import Claim, claim_job, job_transaction
 from shredlake.jobs.parse_task import TaskResult, WriteJob, count_lines
 from shredlake.jobs.rejects import LineNumbers, rejects_place
 from shredlake.jobs.report import IngestReport, progress
@@ -83,7 +83,7 @@ def ingest_frame(
     others = [field for field in frame.schema.fields if field.name != named]
     parse = Parse(named, tuple(field.name for field in others), options.parsing)
     parsed = frame.mapInArrow(parse, _parsed_schema(others))
-    claim = claim_job(options.transaction or job_mark(options.job_id))
+    claim = claim_job(options.transaction or job_transaction(options.job_id))
     return _ingest(
         parsed,
         table,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from shredlake.delta.log.snapshot import Snapshot, newest
-from shredlake.delta.protocol.actions import Action, Add, Transaction, TransactionId
+from shredlake.delta.protocol.actions import Action, Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.schema.types import Struct
 from shredlake.delta.write.cleanup import removed_unless_committed
@@ -17,6 +16,7 @@ from shredlake.delta.write.commit import commit
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, write_files
 from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
+from shredlake.delta.write.once import is_committed, transaction_actions
 from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import NOTHING, Operation
 from shredlake.errors import CommitConflict
@@ -75,7 +75,7 @@ def append(
     the application, or a later one, nothing happens and the current version is returned.
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
-    if transaction is not None and _is_done(snapshot, transaction):
+    if transaction is not None and is_committed(snapshot, transaction):
         return snapshot.version
     written: list[Action] = []
     try:
@@ -86,23 +86,17 @@ def append(
                 {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
                 write_metrics(written, numOutputRows=rows),
             )
-            return commit(snapshot, [*_transactions(transaction), *written], operation, NOTHING)
+            return commit(
+                snapshot,
+                [*transaction_actions([] if transaction is None else [transaction]), *written],
+                operation,
+                NOTHING,
+            )
     except CommitConflict:
         latest = newest(snapshot)
-        if transaction is not None and _is_done(latest, transaction):
+        if transaction is not None and is_committed(latest, transaction):
             return latest.version  # another writer committed the same rows first
         raise
-
-
-def _is_done(snapshot: Snapshot, transaction: TransactionId) -> bool:
-    seen = snapshot.transactions.get(transaction[0])
-    return seen is not None and seen.version >= transaction[1]
-
-
-def _transactions(transaction: TransactionId | None) -> list[Action]:
-    if transaction is None:
-        return []
-    return [Transaction(transaction[0], transaction[1], int(time.time() * 1000))]
 
 
 def write_metrics(written: Sequence[Action], **more: int) -> dict[str, Any]:
