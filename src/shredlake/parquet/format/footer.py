@@ -154,6 +154,23 @@ def annotate(footer: Footer, groups: Iterable[tuple[str, ...]]) -> Footer:
     return Footer(raw[:start] + bytes(writer.data) + raw[end:], footer.start, schema_tree(elements))
 
 
+def without_variants(footer: Footer) -> Footer:
+    """The footer with no group annotated VARIANT, everything else byte for byte as it was."""
+    elements, start, end = _schema_elements(footer.raw)
+    for element in elements:
+        remove_variant(element)
+    writer = Writer()
+    writer.value(thrift.LIST, thrift.List(thrift.STRUCT, list(elements)))
+    return Footer(footer.raw[:start] + bytes(writer.data) + footer.raw[end:], footer.start)
+
+
+def remove_variant(element: Struct) -> None:
+    """Makes an annotated element of a schema a plain group."""
+    logical = element.struct(ELEMENT_LOGICAL_TYPE)
+    if logical is not None and LOGICAL_VARIANT in logical:
+        element.remove(ELEMENT_LOGICAL_TYPE)
+
+
 CONVERTED_TIMESTAMP: Final = {1: 9, 2: 10}
 """TimeUnit (millis, micros) to the converted type TIMESTAMP_MILLIS, TIMESTAMP_MICROS. Nanos have none."""
 

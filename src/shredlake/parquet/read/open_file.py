@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.parquet.format.chunks import Chunks
-from shredlake.parquet.format.footer import MAGIC, footer_bytes
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import FileView, Location, Source, open_input
@@ -29,6 +28,7 @@ from shredlake.parquet.read.pages import (
     ChosenPages,
     Pages,
     PageSchema,
+    open_footer,
     open_pages,
     open_reader,
     read_page_indexes,
@@ -62,7 +62,7 @@ class OpenFile:
         footer = self.source.footer()
         self.chunks = Chunks(footer, self.name)
         try:
-            reader = open_reader(pa.BufferReader(MAGIC + footer_bytes(footer.raw)))
+            reader = open_footer(footer)
             self.metadata: pq.FileMetaData = reader.metadata
             self.arrow_schema: pa.Schema = reader.schema_arrow
             self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants, exact)

@@ -18,16 +18,25 @@ import inspect
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidFile
+from shredlake.kernels.arrow.types import variant
 from shredlake.parquet.format import footer as numbers
 from shredlake.parquet.format import thrift
 from shredlake.parquet.format.chunks import META_CODEC, META_ENCODINGS, META_PATH, META_TYPE, Chunk
-from shredlake.parquet.format.footer import MAGIC, Extent, footer_bytes
+from shredlake.parquet.format.footer import (
+    MAGIC,
+    Extent,
+    Footer,
+    footer_bytes,
+    remove_variant,
+    without_variants,
+)
 from shredlake.parquet.format.row_ranges import Range, Rows, merge_ranges
 from shredlake.parquet.format.schema import ELEMENT_NUM_CHILDREN, MAX_SCHEMA_DEPTH, SchemaNode
 from shredlake.parquet.format.thrift import I32, I64, Struct, read_struct
@@ -185,6 +194,7 @@ def _keep(node: SchemaNode, elements: Sequence[Struct], wanted: frozenset[int], 
         return node.column in wanted
     place = len(kept)
     group = Struct(dict(elements[node.index].fields))
+    remove_variant(group)
     kept.append(group)
     count = sum(_keep(child, elements, wanted, kept) for child in node.children)
     group.set(ELEMENT_NUM_CHILDREN, I32, count)
@@ -275,6 +285,30 @@ def open_reader(
         **DEPTH_LIMIT,
     )
     return reader
+
+
+def open_footer(footer: Footer) -> pq.ParquetReader:
+    """pyarrow's view of a footer, in which Variants are structs.
+
+    Where a program has registered an extension type for them, pyarrow takes annotated groups for it and then
+    refuses to read some of their leaves; so it does not see the annotations.
+    """
+    seen = without_variants(footer) if _is_extension_registered() else footer
+    return open_reader(pa.BufferReader(MAGIC + footer_bytes(seen.raw)))
+
+
+def _is_extension_registered() -> bool:
+    """Whether pyarrow makes an extension type of a field that is marked as a Variant."""
+    try:
+        return isinstance(pa.ipc.read_schema(_marked_schema()).field(0).type, pa.BaseExtensionType)
+    except Exception:  # of the registered type, which wants something else
+        return True
+
+
+@cache
+def _marked_schema() -> pa.Buffer:
+    mark = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""}
+    return pa.schema([pa.field("v", variant(), metadata=mark)]).serialize()
 
 
 def _chunk(choice: ChosenPages, position: int, size: int, repeated: bool) -> Struct:

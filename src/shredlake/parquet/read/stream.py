@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from shredlake.errors import InvalidFile
 from shredlake.parquet.format.footer_check import check_footer
 from shredlake.parquet.io.source import Source
-from shredlake.parquet.read.pages import DEPTH_LIMIT
+from shredlake.parquet.read.pages import DEPTH_LIMIT, open_footer
 
 BATCH_ROWS: Final = 8192
 """Rows at a time that keep any sensible file within bounds."""
@@ -56,10 +56,12 @@ class _SourceFile(io.RawIOBase):
 @contextmanager
 def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
     """The source as a pyarrow file that reads its columns piece by piece."""
-    check_footer(source.footer(), source.name)
+    footer = source.footer()
+    check_footer(footer, source.name)
     try:
         file = pq.ParquetFile(
             pa.PythonFile(_SourceFile(source), mode="r"),
+            metadata=open_footer(footer).metadata,
             buffer_size=READ_BUFFER,
             pre_buffer=False,
             page_checksum_verification=True,
