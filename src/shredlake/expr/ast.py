@@ -13,6 +13,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from shredlake.expr.types import DataType
+from shredlake.variant.identifiers import quote
 from shredlake.variant.path import Path
 
 ComparisonOp = OneOf["=", "<>", "<", "<=", ">", ">=", "<=>"]
@@ -220,7 +221,4 @@ def join_name(parts: tuple[str, ...]) -> str:
     >>> join_name(("s", "a")), join_name(("a.b", "c"))
     ('s.a', '`a.b`.c')
     """
-    return ".".join(
-        "`" + part.replace("`", "``") + "`" if "." in part or "`" in part or not part else part
-        for part in parts
-    )
+    return ".".join(quote(part) if "." in part or "`" in part or not part else part for part in parts)

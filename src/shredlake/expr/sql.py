@@ -28,7 +28,8 @@ from shredlake.expr.ast import (
     Or,
     name_parts,
 )
-from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TIMESTAMP, TINYINT, VOID, quote_name
+from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TIMESTAMP, TINYINT, VOID
+from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.path import Path
 
 LONGEST_SHOWN = 200
@@ -150,7 +151,7 @@ def column_sql(name: str) -> str:
     >>> column_sql("s.user id")
     's.`user id`'
     """
-    return ".".join(quote_name(part) for part in name_parts(name))
+    return ".".join(quote_if_needed(part) for part in name_parts(name))
 
 
 def string_sql(text: str) -> str:
@@ -172,7 +173,7 @@ def spark_path(path: Path) -> str:
     for step in path.steps:
         if isinstance(step, int):
             parts.append(f"[{step}]")
-        elif quote_name(step) == step:
+        elif quote_if_needed(step) == step:
             parts.append(f".{step}")
         elif "'" not in step:
             parts.append(f"['{step}']")

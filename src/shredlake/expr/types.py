@@ -15,7 +15,6 @@ Three names are ours, since Spark has no such types: `uuid`, `timestamp_nanos`, 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,6 +24,7 @@ from sqlglot.errors import SqlglotError
 
 from shredlake.errors import InvalidExpression
 from shredlake.kernels.arrow.types import is_variant, variant
+from shredlake.variant.identifiers import quote_if_needed
 
 MAX_PRECISION = 38
 
@@ -82,21 +82,10 @@ _BY_SQLGLOT = {
 }
 _OURS = {kind.name: kind for kind in (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)}
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 
 def decimal(precision: int, scale: int = 0) -> DataType:
     """The decimal type of this precision and scale."""
     return DataType(f"decimal({precision},{scale})", pa.decimal128(precision, scale))
-
-
-def quote_name(name: str) -> str:
-    """A name as Spark SQL takes it: in backticks unless it is a plain identifier.
-
-    >>> quote_name("id"), quote_name("user id")
-    ('id', '`user id`')
-    """
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 @lru_cache(maxsize=256)
@@ -132,7 +121,7 @@ def from_sqlglot(node: exp.DataType) -> DataType:
         return DataType(f"map<{key},{value}>", pa.map_(key.arrow, value.arrow))
     if kind == exp.DType.STRUCT and node.expressions:
         fields = [(field.name, from_sqlglot(field.args["kind"])) for field in node.expressions]
-        inner = ",".join(f"{quote_name(name)}:{field}" for name, field in fields)
+        inner = ",".join(f"{quote_if_needed(name)}:{field}" for name, field in fields)
         return DataType(f"struct<{inner}>", pa.struct([(name, field.arrow) for name, field in fields]))
     plain = _BY_SQLGLOT.get(kind)
     if plain is None:

@@ -13,6 +13,7 @@ import re
 from typing import Final
 
 from shredlake.errors import InvalidSchema
+from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.types import VariantType
 
 from .schema import (
@@ -28,7 +29,6 @@ from .schema import (
     Untyped,
     decimal,
     node_path,
-    quoted,
 )
 
 SCALAR_WORDS: Final[dict[str, VariantType]] = {
@@ -115,7 +115,7 @@ class _Parser:
             name, start = self.name(steps), self.start
             self.advance(steps)
             if name in fields:
-                raise self.error(f"field {quoted(name)} occurs twice", steps, at=start)
+                raise self.error(f"field {quote_if_needed(name)} occurs twice", steps, at=start)
             if self.at(":"):
                 self.advance(steps)
             fields[name] = self.type((*steps, name))

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from shredlake.errors import InvalidSchema
+from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.types import VariantType
 
 MAX_DEPTH: Final = 200
@@ -119,7 +120,7 @@ class Object:
         seen: set[str] = set()
         for name, _ in self.fields:
             if name in seen:
-                raise InvalidSchema(f"field {quoted(name)} occurs twice")
+                raise InvalidSchema(f"field {quote_if_needed(name)} occurs twice")
             seen.add(name)
             try:
                 name.encode()
@@ -246,20 +247,12 @@ def node_ddl(node: Node) -> str:
         case Scalar(kind, precision, scale):
             return f"{DDL_NAMES[kind]}({precision},{scale})"
         case Object(fields):
-            return f"struct<{', '.join(f'{quoted(name)} {node_ddl(child)}' for name, child in fields)}>"
+            listed = (f"{quote_if_needed(name)} {node_ddl(child)}" for name, child in fields)
+            return f"struct<{', '.join(listed)}>"
         case Array(element):
             return f"array<{node_ddl(element)}>"
         case Untyped():
             return "variant"
-
-
-def quoted(name: str) -> str:
-    """A field name as DDL writes it: plain, or in backticks.
-
-    >>> quoted("id"), quoted("a.b"), quoted("tick`")
-    ('id', '`a.b`', '`tick```')
-    """
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def node_path(steps: Steps) -> str:
@@ -273,7 +266,6 @@ def node_path(steps: Steps) -> str:
     )
 
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED = re.compile(r"[\x00-\x1f'\\]")
 _SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "'": "\\'", "\\": "\\\\"}
 

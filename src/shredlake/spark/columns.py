@@ -34,6 +34,7 @@ from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.expr.sql import literal_sql, spark_path
 from shredlake.expr.types import VOID
+from shredlake.variant.identifiers import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -65,19 +66,10 @@ def at(names: Names) -> SparkColumn:
     from pyspark.sql import functions as F
 
     ends = [number for number, name in enumerate(names) if isinstance(name, int)] or [len(names)]
-    found = F.col(".".join(quoted(str(name)) for name in names[: ends[0]]))
+    found = F.col(".".join(quote(str(name)) for name in names[: ends[0]]))
     for name in names[ends[0] :]:
         found = F.get(found, F.lit(name)) if isinstance(name, int) else found.getField(name)
     return found
-
-
-def quoted(name: str) -> str:
-    """A name as `F.col` takes it, whatever is in it.
-
-    >>> quoted("it`s")
-    '`it``s`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def column_of(

@@ -174,11 +174,12 @@ def _native(spark: SparkSession, files: list[str], columns: list[str], where: st
     """Runs the query on Spark alone, which reads the same files as Variants."""
     from shredlake.expr.parse import parse_columns, parse_predicate
     from shredlake.expr.sql import to_sql
+    from shredlake.variant.identifiers import quote
 
     name = "spark.sql.parquet.ignoreVariantAnnotation"
     spark.conf.set(name, "false")
     try:
-        wanted = [f"{to_sql(one.expr)} AS `{one.name}`" for one in parse_columns(columns)]
+        wanted = [f"{to_sql(one.expr)} AS {quote(one.name)}" for one in parse_columns(columns)]
         condition = to_sql(parse_predicate(where))
         return _best(
             lambda: spark.read.parquet(*files).where(condition).selectExpr(*wanted).toArrow().num_rows

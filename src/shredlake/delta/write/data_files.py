@@ -28,6 +28,7 @@ from shredlake.delta.stats.collect import StatsPolicy, file_stats, leaf_columns
 from shredlake.delta.storage.storage import Storage, encode_path
 from shredlake.delta.write.cleanup import remove_quietly
 from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
+from shredlake.variant.identifiers import quote
 
 # Arrow bytes after which a new file is begun; a quarter of it, roughly, ends up on disk.
 DEFAULT_FILE_BYTES = 1 << 29
@@ -76,10 +77,13 @@ def _physical_reference(name: str, schema: Struct) -> str:
     >>> schema = Struct((Field("v", "variant", metadata={"delta.columnMapping.physicalName": "col-1"}),))
     >>> _physical_reference("v:user.id", schema)
     '`col-1`:user.id'
+    >>> odd = Struct((Field("it`s", "variant"),))
+    >>> _physical_reference("`it``s`:user.id", odd)
+    '`it``s`:user.id'
     """
     column, colon, path = name.partition(":")
     names = [field.physical_name for field in resolve(schema, column)]
-    return ".".join(f"`{part}`" for part in names) + colon + path if colon else ".".join(names)
+    return ".".join(map(quote, names)) + colon + path if colon else ".".join(names)
 
 
 class DataFileWriter:

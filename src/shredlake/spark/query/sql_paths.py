@@ -37,6 +37,7 @@ from shredlake.expr.ast import Get
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.types import VARIANT
 from shredlake.spark.arrow import NOT_IN_SPARK
+from shredlake.variant.identifiers import quote
 
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
 """Functions that take a Variant and a path; whether a value that does not cast raises."""
@@ -109,7 +110,7 @@ def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
         pieces += [sql[copied : tokens[index].start], f"{match.column}.{field}"]
         around = [tokens[at].token_type if 0 <= at < len(tokens) else None for at in (index - 1, match.end)]
         if match.name and selecting[-1] and around[0] in BEFORE_COLUMNS and around[1] in BEHIND_COLUMNS:
-            pieces.append(f" AS {_quoted(match.name)}")
+            pieces.append(f" AS {quote(match.name)}")
         index = match.end
         copied = tokens[index - 1].end + 1
     return Rewritten("".join([*pieces, sql[copied:]]), fields, tuple(rest))
@@ -125,12 +126,12 @@ def _follow(kind: TokenType, selecting: list[bool]) -> None:
         selecting[-1] = kind == TokenType.SELECT
 
 
-def goes_by_names(rewritten: Rewritten) -> bool:
+def depends_on_generated_names(rewritten: Rewritten) -> bool:
     """Whether the query may depend on names that Spark makes up for columns with a path in them.
 
-    >>> goes_by_names(rewrite("select v:a::int + 1 from t"))
+    >>> depends_on_generated_names(rewrite("select v:a::int + 1 from t"))
     False
-    >>> goes_by_names(rewrite("select * from (select v:a::int + 1 from t) natural join s"))
+    >>> depends_on_generated_names(rewrite("select * from (select v:a::int + 1 from t) natural join s"))
     True
     """
     return any(
@@ -174,7 +175,7 @@ def with_tables(sql: str, tables: Mapping[str, str]) -> str:
     """
     if not tables:
         return sql
-    listed = ", ".join(f"{_quoted(name)} AS (TABLE {table})" for name, table in tables.items())
+    listed = ", ".join(f"{quote(name)} AS (TABLE {table})" for name, table in tables.items())
     return f"WITH {listed} (\n{_one_query(sql)}\n)"
 
 
@@ -191,7 +192,7 @@ def with_views(sql: str, views: Mapping[str, tuple[Sequence[str], str]]) -> str:
     if not views:
         return sql
     listed = ",\n".join(
-        f"{_quoted(name)}({', '.join(map(_quoted, columns))}) AS (\n{text}\n)"
+        f"{quote(name)}({', '.join(map(quote, columns))}) AS (\n{text}\n)"
         for name, (columns, text) in views.items()
     )
     return f"WITH {listed} (\n{_one_query(sql)}\n)"
@@ -210,10 +211,6 @@ def _one_query(sql: str) -> str:
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         sql = sql[: tokens.pop().start]
     return sql
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
