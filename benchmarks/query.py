@@ -44,9 +44,9 @@ from shredlake.delta.read.data_file import DataFile
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, node_ddl
 from shredlake.spark import ingest, session
 from shredlake.spark import sql as ours_sql
-from shredlake.spark.query.api import _answer as answered
-from shredlake.spark.query.api import native
+from shredlake.spark.query.api import planned
 from shredlake.spark.query.layouts import FileLayouts
+from shredlake.spark.query.strategies import variants_frame, variants_scan
 
 RUNS = 12
 FEWEST = 2
@@ -290,7 +290,7 @@ def run(spark: Any, shape: str, prepared: Prepared, with_delta: bool) -> Iterato
     queries = dict(facts["queries"])
     if shape == "bluesky":
         queries |= JSONBENCH
-    native(spark, sl.Table(table).snapshot).createOrReplaceTempView("native")
+    variants_frame(variants_scan(spark, sl.Table(table).snapshot)).createOrReplaceTempView("native")
     spark.read.parquet(prepared.plain).createOrReplaceTempView("plain")
     texts: dict[str, dict[str, str]] = {}
     for name, query in queries.items():
@@ -317,7 +317,7 @@ def run(spark: Any, shape: str, prepared: Prepared, with_delta: bool) -> Iterato
             seconds=WARM,
         )
         [theirs] = measured(spark, lambda text=text: spark.sql(text["native"]))
-        answer = answered(spark, text["ours"], {"events": table}, None)
+        answer = planned(spark, text["ours"], {"events": table})
         by_workers = answer.scans["events"].local.explain().bytes_read if answer.by_workers else 0
         one = {
             "shape": shape,

@@ -15,8 +15,8 @@ from delta_tables import ID_AND_VARIANT, rows_of
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.transaction import Operation
-from shredlake.spark.query import aggregate
-from shredlake.spark.query import pushdown as by_workers
+from shredlake.spark.query.workers import aggregate
+from shredlake.spark.query.workers import pushdown as by_workers
 
 
 def in_every_layout(

@@ -13,10 +13,10 @@ import pytest
 
 import shredlake as sl
 from shredlake.delta.protocol.actions import Add
-from shredlake.spark.query import aggregate
 from shredlake.spark.query import api as query
-from shredlake.spark.query import pushdown as by_workers
 from shredlake.spark.query.api import explain, sql
+from shredlake.spark.query.workers import aggregate
+from shredlake.spark.query.workers import pushdown as by_workers
 
 pytestmark = pytest.mark.spark
 
@@ -231,6 +231,15 @@ def test_hours_of_another_zone_are_left_to_spark(spark: Any, events: str, native
     assert sorted(found[1]) == sorted(expected[1])
 
 
+def test_a_setting_that_drops_keys_leaves_groups_to_spark(spark: Any, events: str, eager: None) -> None:
+    text = "select v:kind::string k, count(*) c from t group by 1"
+    with setting(spark, "spark.sql.retainGroupColumns", "false"):
+        found = explain(spark, text, t=events)
+        assert not found.by_workers
+        assert found.declined["groups by workers"] == "spark.sql.retainGroupColumns is false"
+        assert sql(spark, text, t=events).columns == ["k", "c"]
+
+
 def test_the_frame_is_an_ordinary_one(spark: Any, events: str, eager: None) -> None:
     text = "select v:kind::string k, count(*) c from t group by 1"
     one, other = sql(spark, text, t=events), sql(spark, text, t=events)
@@ -245,10 +254,10 @@ def test_the_frame_is_an_ordinary_one(spark: Any, events: str, eager: None) -> N
 
 def test_files_are_shared_out_evenly() -> None:
     adds = [Add(str(number), size, 0) for number, size in enumerate([5, 5, 5, 5, 1, 1, 1, 1, 20])]
-    shares = by_workers.shares(adds, 4)
+    shares = by_workers.split_evenly(adds, 4)
     assert [sum(add.size for add in share) for share in shares] == [10, 12, 2, 20]
     assert [add for share in shares for add in share] == adds
-    assert len(by_workers.shares(adds[:2], 4)) == 2
+    assert len(by_workers.split_evenly(adds[:2], 4)) == 2
 
 
 def test_files_are_pruned_before_groups_are_made(spark: Any, events: str, eager: None) -> None:

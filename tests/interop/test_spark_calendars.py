@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.spark.query import aggregate
+from shredlake import caches
 from shredlake.spark.query import api as query
-from shredlake.spark.query import pushdown as by_workers
 from shredlake.spark.query.api import explain, read, sql
-from shredlake.spark.settings import set_meanwhile
+from shredlake.spark.query.workers import aggregate
+from shredlake.spark.query.workers import pushdown as by_workers
+from shredlake.spark.settings import temporary_settings
 from spark_tables import adopt
 
 pytestmark = pytest.mark.spark
@@ -86,7 +87,7 @@ def use_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_workers, "ENOUGH_BYTES", 0)
     monkeypatch.setattr(by_workers, "FILES_PER_CORE", 0)
     monkeypatch.setattr(aggregate, "FEW_GROUPS", 100.0)
-    monkeypatch.setattr(query, "_answers", type(query._answers)(64))
+    caches.clear()
 
 
 def rows(frame: Any) -> list[str]:
@@ -126,7 +127,7 @@ def test_instants_that_name_no_zone(spark: Any, tmp_path: Path, zone: str) -> No
         "select id, ts, named_struct('t', ts) s, to_variant_object(named_struct('n', id)) v "
         "from (select id, timestamp_seconds(1710046800 + id) ts from range(5))"
     )
-    with set_meanwhile(spark, {"spark.sql.parquet.outputTimestampType": "INT96"}):
+    with temporary_settings(spark, {"spark.sql.parquet.outputTimestampType": "INT96"}):
         made.coalesce(1).write.parquet(str(tmp_path / "files"))
     adopt(table, tmp_path / "files")
     for condition in INSTANTS:

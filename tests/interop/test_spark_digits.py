@@ -13,11 +13,11 @@ import pytest
 
 import shredlake as sl
 from delta_tables import variants
+from shredlake import caches
 from shredlake.expr.types import parse_type
 from shredlake.json import java_digits as old_java
 from shredlake.kernels import get
 from shredlake.kernels.cast_options import spark_on
-from shredlake.spark.query import api as query
 from shredlake.spark.query.api import read, sql
 from shredlake.spark.settings import dialect_of
 from spark_tables import in_every_layout, use_workers
@@ -93,7 +93,7 @@ def test_sql_has_the_digits_that_spark_has(
 ) -> None:
     if by_the_workers:
         use_workers(monkeypatch)
-    monkeypatch.setattr(query, "_answers", type(query._answers)(64))
+    caches.clear()
     number = "try_variant_get(v, '$.n', 'string')"
     found = sql(spark, text.format(n=number, t="t"), t=table)
     assert found.collect() == spark.sql(text.format(n=number, t="digits")).collect()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,10 @@ from random_tables import (
     random_top,
 )
 from shredlake.errors import ShredlakeError
-from shredlake.spark.query import aggregate
 from shredlake.spark.query import api as query
-from shredlake.spark.query import top_n as top
 from shredlake.spark.query.api import read, sql
-from shredlake.spark.settings import set_meanwhile
+from shredlake.spark.query.strategies import Answer, Question
+from shredlake.spark.settings import temporary_settings
 from spark_tables import use_workers
 
 pytestmark = pytest.mark.spark
@@ -110,17 +109,16 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
     At least one of the queries is answered by them, if there are rows.
     """
     use_workers(monkeypatch)
-    found: dict[str, list[Any]] = {"aggregated": [], "top": []}
+    by_workers: list[str] = []
 
-    def watch(name: str, answer: Callable[..., Any]) -> None:
-        def watched(*arguments: Any) -> Any:
-            found[name].append(answer(*arguments))
-            return found[name][-1]
+    plan = query.answer
 
-        monkeypatch.setattr(query, name, watched)
+    def watched(question: Question) -> Answer:
+        found = plan(question)
+        by_workers.append(found.by_workers)
+        return found
 
-    watch("aggregated", aggregate.aggregated)
-    watch("top", top.top)
+    monkeypatch.setattr(query, "answer", watched)
     dice = random.Random(seed)
     with table_and_truth(session, tmp_path, dice) as (made, truth):
         for _ in range(GROUPINGS):
@@ -129,10 +127,10 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
             check_sql(session, made, truth, dice, seed, random_top(dice))
         has_rows = truth.count() > 0  # of no rows nobody needs groups
         for _ in range(MOST_TRIES if has_rows else 0):
-            if any(found["aggregated"] + found["top"]):
+            if any(by_workers):
                 break
             check_sql(session, made, truth, dice, seed, random_groups(dice))
-    assert any(found["aggregated"] + found["top"]) or not has_rows, "no query was one for the workers"
+    assert any(by_workers) or not has_rows, "no query was one for the workers"
 
 
 def check_read(spark: Any, made: Made, truth: Any, dice: random.Random, seed: int) -> None:
@@ -155,7 +153,7 @@ def check_sql(
     text, errors = (text, True) if text else random_query(dice)
     truth.createOrReplaceTempView("t")
     # While it scans, Spark would also cast the values of rows that the filter drops, and fail.
-    with set_meanwhile(spark, {INTO_SCAN: "false"}):
+    with temporary_settings(spark, {INTO_SCAN: "false"}):
         theirs = answer(lambda: spark.sql(text))
     spark.catalog.dropTempView("t")
     ours = answer(lambda: sql(spark, text, t=made.uri))

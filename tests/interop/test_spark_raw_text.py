@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake import caches
 from shredlake.spark.arrow import collected
-from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, read, sql
 from spark_tables import adopt, in_every_layout, use_workers
 
@@ -100,7 +100,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 def by_the_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     if request.param:
         use_workers(monkeypatch)
-    monkeypatch.setattr(query, "_answers", type(query._answers)(64))
+    caches.clear()
     return bool(request.param)
 
 

@@ -10,8 +10,11 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake import caches
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, sql
+from shredlake.spark.query.scan import SparkScan
+from shredlake.spark.query.strategies import STRATEGIES
 
 pytestmark = pytest.mark.spark
 
@@ -247,6 +250,45 @@ def test_explain_of_two_tables(spark: Any, events: str) -> None:
     found = explain(spark, text, a=events, b=events)
     assert (found.tables["a"].files, found.tables["b"].files) == (1, FILES)
     assert str(found).count("is answered from its paths") == 2
+
+
+def test_explain_says_why_other_strategies_do_not_apply(spark: Any, events: str) -> None:
+    grouped = explain(spark, "select v:kind::string, count(*) from events group by 1", events=events)
+    assert list(grouped.declined) == ["groups by workers", "top-n by workers"]
+    assert "too little to start workers for" in grouped.declined["groups by workers"]
+    assert str(grouped).endswith(
+        "not by top-n by workers: the query is not ORDER BY … LIMIT over columns of the table"
+    )
+    whole = explain(spark, "select v from events", events=events)
+    assert list(whole.declined) == [strategy.name for strategy in STRATEGIES[:-1]]
+    assert whole.declined["plain columns"] == whole.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id, v:kind::string from a where v:ts::bigint > 3",
+        "select v:kind::string, count(*) from a group by 1",
+        "select v:kind::string k from a order by k limit 3",
+        "select v from a where v:ts::bigint > 3",
+        "select count(*) from a join b on a.id = b.v:user.id::bigint",
+    ],
+)
+def test_each_table_is_scanned_once(
+    spark: Any, events: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    original = SparkScan.__init__
+
+    def counted(scan: SparkScan, *arguments: Any, **options: Any) -> None:
+        made.append(text)
+        original(scan, *arguments, **options)
+
+    monkeypatch.setattr(SparkScan, "__init__", counted)
+    caches.clear()
+    tables = {name: events for name in ("a", "b") if f" {name} " in f"{text} "}
+    sql(spark, text, **tables)
+    assert len(made) == len(tables)
 
 
 def test_the_same_text_may_mean_something_else_the_next_time(spark: Any, events: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ import pytest
 import shredlake as sl
 from delta_tables import add, metadata, rows_of, variants, write_commit
 from random_tables import delete_by_vectors
+from shredlake import caches
 from shredlake.caches import LruCache
+from shredlake.delta.log.files import as_adds
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.spark.query import layouts
 from shredlake.spark.query.api import read, register, scan, sql
@@ -68,8 +69,7 @@ def foreign(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_layouts_of_others_are_read_from_footers_and_remembered(
     spark: Any, foreign: str, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layouts, "_remembered", LruCache(3))
-    monkeypatch.setattr(import_module("shredlake.spark.query.scan"), "_groups", LruCache(9))
+    caches.clear()
     if many:
         monkeypatch.setattr(layouts, "ENOUGH_FOR_SPARK", 1)
     planned = scan(spark, foreign, ["id"], where="v:a::bigint = 250")
@@ -80,11 +80,28 @@ def test_layouts_of_others_are_read_from_footers_and_remembered(
     assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
 
 
-def test_more_layouts_than_are_remembered(spark: Any, foreign: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "_remembered", LruCache(1))
-    monkeypatch.setattr(import_module("shredlake.spark.query.scan"), "_groups", LruCache(9))
-    assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
-    assert ids(read(spark, foreign, ["id"], where="v:a::bigint = 250")) == [250]
+def test_more_layouts_than_the_cache_holds(foreign: str) -> None:
+    snapshot = sl.Table(foreign).snapshot
+    adds = as_adds(snapshot.files.table())
+    found = layouts.FileLayouts(None, snapshot, LruCache(1)).of(adds)
+    assert len(adds) > 1
+    assert found == layouts.FileLayouts(None, snapshot).of(adds)
+
+
+def test_frames_and_answers_are_kept_by_their_session(spark: Any, foreign: str) -> None:
+    """Cleared, they are made again; another session begins with none."""
+    text = "select count(*) from t where try_variant_get(v, '$.a', 'bigint') = 250"
+    caches.clear()
+    assert sql(spark, text, t=foreign).collect()[0][0] == 1
+    sizes = caches.sizes()
+    assert min(sizes[name] for name in ("answers", "frames", "groups of files", "views of frames")) > 0
+    other = spark.newSession()
+    assert not caches.of_session(other, "answers", 1)
+    assert sql(other, text, t=foreign).collect()[0][0] == 1
+    assert len(caches.of_session(other, "answers", 1)) == 1
+    caches.clear()
+    assert not any(caches.sizes()[name] for name in sizes)
+    assert sql(spark, text, t=foreign).collect()[0][0] == 1
 
 
 def test_others_tables_answer_alike(spark: Any, foreign: str) -> None:

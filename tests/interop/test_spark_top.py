@@ -15,9 +15,9 @@ from shredlake.delta.read.data_file import DataFile
 from shredlake.expr import Column, Compare, IsNull, Or
 from shredlake.expr.types import BIGINT, STRING, TIMESTAMP
 from shredlake.spark.query import api as query
-from shredlake.spark.query import pushdown as by_workers
 from shredlake.spark.query.api import explain, sql
-from shredlake.spark.query.top_n import Key, Order
+from shredlake.spark.query.workers import pushdown as by_workers
+from shredlake.spark.query.workers.top_n import Key, Order
 from spark_tables import adopt
 
 pytestmark = pytest.mark.spark

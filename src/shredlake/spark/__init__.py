@@ -1,4 +1,18 @@
-"""The pipeline on Spark: JSON to shredded Delta tables, and queries over them."""
+"""Shredlake on Spark: JSON to shredded Delta tables, and queries over them. In reading order:
+
+- `verbs`             the public functions that write: ingest, stream, optimize, migrate_draft, unshred
+- `query/`            the public functions that read: read, scan, sql, explain, register
+- `session`           creates a session, or checks a given one
+- `settings`          reads and overrides a session's settings
+- `engine`            runs the tasks of a job as Spark tasks
+- `worker`            prepares a Python worker
+- `arrow`             types, batches and addresses between Spark and Arrow
+- `columns`           expressions as Spark columns
+- `ingest_frame`      ingest of DataFrames, and of text whose rows need Spark SQL
+- `frame_tasks`       the workers' part of such an ingest
+- `store_assignment`  values of a DataFrame as the table's columns store them
+- `stream`            Structured Streaming into a table
+"""
 
 from shredlake.spark.query.api import explain, read, register, scan, sql
 from shredlake.spark.session import configure, session

@@ -15,7 +15,7 @@ from shredlake.errors import InvalidExpression
 from shredlake.expr.types import DataType
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.casts.invalid_utf8 import decoded
-from shredlake.spark.worker import settle_in
+from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +69,7 @@ def from_tasks(
     names = schema.names
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
+        prepare_worker()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for rows in work(tasks[number]):

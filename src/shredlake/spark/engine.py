@@ -16,7 +16,7 @@ from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
 from shredlake.jobs.engine import SortJob, Tally, Task, Watch, no_tally, unwatched
 from shredlake.spark.arrow import from_spark, from_tasks, spark_type
 from shredlake.spark.columns import at, spark_order
-from shredlake.spark.worker import settle_in
+from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +54,7 @@ class SparkEngine:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     result = work(listed[number])
-                    settle_in()
+                    prepare_worker()
                     add(*tally(result))
                     yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})
 

@@ -50,7 +50,7 @@ def session(
     remote: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The running session, made fit, or a new one: local, or on `master`, or over Connect at `remote`.
+    """The running session, or a new one: local, on `master`, or over Connect at `remote`.
 
     Under `spark-submit` the cluster's own settings hold: nothing but what shredlake needs is added.
 
@@ -64,10 +64,10 @@ def session(
     if remote is not None:
         if remote.startswith("local"):  # a server that PySpark starts here, with workers of this environment
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        return fit(SparkSession.builder.remote(remote).getOrCreate())
+        return ensure_supported(SparkSession.builder.remote(remote).getOrCreate())
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
-        return fit(active)
+        return ensure_supported(active)
     check_java()
     builder = configure(SparkSession.builder.appName(app))
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_ENV_LOADED" in os.environ
@@ -97,7 +97,7 @@ def configure(builder: Any) -> Any:
     return builder
 
 
-def fit(spark: SparkSession) -> SparkSession:
+def ensure_supported(spark: SparkSession) -> SparkSession:
     """Makes a running session fit for our queries; refuses a Spark that is too old or too new."""
     found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
     first, last = SPARK_VERSIONS

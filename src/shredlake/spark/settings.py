@@ -1,13 +1,13 @@
-"""What a session is like: all its settings as one text, others for a moment, and its Java."""
+"""Read a session's settings, override them temporarily, and detect its Java version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from shredlake.caches import of_session
 from shredlake.kernels.cast_options import CastOptions, Dialect, spark_on
 from shredlake.spark.engine import is_connect
 
@@ -18,14 +18,14 @@ _changing: Final = Lock()
 
 
 def settings(spark: SparkSession) -> str:
-    """All settings of a session, as text: what Spark makes of an expression may depend on any of them."""
+    """All settings of a session as one string: the result of an expression may depend on any of them."""
     return str(_settings_of(spark).toString())
 
 
 @contextmanager
-def set_meanwhile(spark: SparkSession, others: Mapping[str, str]) -> Iterator[None]:
-    """Other settings for what is planned inside; afterwards all is as it was, also what was not set."""
-    with _changing:  # or another thread would take this moment's settings for those to restore
+def temporary_settings(spark: SparkSession, others: Mapping[str, str]) -> Iterator[None]:
+    """Overrides settings inside the block. Afterwards every setting is as before, set or not set."""
+    with _changing:  # otherwise another thread would save these temporary settings, and restore them later
         known = {name: _settings_of(spark).get(name) for name in others}
         try:
             for name, value in others.items():
@@ -45,18 +45,27 @@ def session_options(spark: SparkSession, *, strict: bool = False) -> CastOptions
     return CastOptions.of(strict=strict, timezone=timezone, dialect=dialect_of(spark))
 
 
-@lru_cache(maxsize=4)
+def session_constant(spark: SparkSession, name: str, make: Callable[[], Any]) -> Any:
+    """A value that stays the same as long as the session lives, computed once per session."""
+    return of_session(spark, "constants of sessions", 16).get(name, make)
+
+
 def dialect_of(spark: SparkSession) -> Dialect:
-    """What Spark's casts are like, on the Java it runs on."""
-    asked = "java.specification.version"
-    if is_connect(spark):
-        [[version]] = spark.sql(f"SELECT java_method('java.lang.System', 'getProperty', '{asked}')").collect()
-    else:
-        version = spark._jvm.System.getProperty(asked)
-    return spark_on(int(str(version).partition(".")[0]))
+    """The dialect of Spark's casts, which depends on the version of Java it runs on."""
+
+    def find() -> Dialect:
+        key = "java.specification.version"
+        if is_connect(spark):
+            text = f"SELECT java_method('java.lang.System', 'getProperty', '{key}')"
+            [[version]] = spark.sql(text).collect()
+        else:
+            version = spark._jvm.System.getProperty(key)
+        return spark_on(int(str(version).partition(".")[0]))
+
+    found: Dialect = session_constant(spark, "dialect", find)
+    return found
 
 
-@lru_cache(maxsize=4)
 def _settings_of(spark: SparkSession) -> Any:
-    """The map in the JVM that holds them: the same as long as the session lives."""
-    return spark._jsparkSession.sessionState().conf().settings()
+    """The JVM's map of the session's settings."""
+    return session_constant(spark, "settings", lambda: spark._jsparkSession.sessionState().conf().settings())

@@ -16,7 +16,7 @@ from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
-from shredlake.spark.session import fit
+from shredlake.spark.session import ensure_supported
 from shredlake.spark.stream import StreamOptions, start_stream
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def ingest(
     >>> report.documents, report.rows, report.rejects
     (3, 2, 1)
     """
-    fit(spark)
+    ensure_supported(spark)
     chosen = ingest_options(options)
     if hasattr(source, "mapInArrow"):
         return ingest_frame(source, os.fspath(table), chosen, document)
@@ -84,7 +84,7 @@ def stream(
     >>> Table(folder / "table").scan().count()
     1
     """
-    fit(spark)
+    ensure_supported(spark)
     how = StreamOptions(document, files_per_batch, writers, compact_every, trigger, on_batch)
     chosen = ingest_options(options)
     return start_stream(source, spark, os.fspath(table), os.fspath(checkpoint), chosen, how)
@@ -119,7 +119,7 @@ def optimize(
     >>> report.files_before, report.files_after, report.rows
     (2, 1, 2)
     """
-    fit(spark)
+    ensure_supported(spark)
     return optimize_table(
         SparkEngine(spark),
         os.fspath(table),
@@ -157,7 +157,7 @@ def migrate_draft(
     >>> migrate_draft(session(), str(folder / "draft.parquet"), folder / "table").layout
     'struct<id bigint>'
     """
-    fit(spark)
+    ensure_supported(spark)
     return migrate_files(
         SparkEngine(spark),
         addresses(source),
@@ -190,7 +190,7 @@ def unshred(
     >>> unshred(session(), table, plain).rows
     1
     """
-    fit(spark)
+    ensure_supported(spark)
     return unshred_table(
         SparkEngine(spark),
         os.fspath(table),

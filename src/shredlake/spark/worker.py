@@ -1,4 +1,4 @@
-"""What a Python worker of Spark's does once, before its first task of ours."""
+"""Prepares a Python worker of Spark once, before its first shredlake task."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ Tell = Callable[[BaseException, BinaryIO], None]
 
 
 @cache
-def settle_in() -> None:
-    """Makes a worker's next tasks cheap, and its end quiet."""
-    _keep_modules()
-    _leave_without_a_word()
+def prepare_worker() -> None:
+    """Makes the worker's next tasks cheaper, and keeps it quiet when Spark disconnects it."""
+    _freeze_modules()
+    _suppress_idle_disconnect()
 
 
-def _keep_modules() -> None:
-    """What is imported by now stays out of the sight of the garbage collector.
+def _freeze_modules() -> None:
+    """Exempts everything imported so far from garbage collection.
 
-    Spark collects garbage after each task, and walking through all the modules takes as long as the ingest of
-    five megabytes.
+    Spark collects garbage after each task. Walking through all modules takes as long as ingesting five
+    megabytes.
     """
     gc.collect()
     gc.freeze()
 
 
-def _leave_without_a_word() -> None:
-    """No traceback when Spark closes the socket of a worker that was idle for a minute.
+def _suppress_idle_disconnect() -> None:
+    """Prevents a traceback when Spark closes the socket of a worker that was idle for a minute.
 
-    The worker takes it for an error and writes that into the socket, which fails at once if it is a Unix one.
+    The worker takes this for an error and writes the error into the socket, which fails on a Unix socket.
     """
     try:
         from pyspark import worker
-    except ImportError:  # over Connect there may be clients only
+    except ImportError:  # only the Connect client is installed
         return
     known = getattr(worker, "handle_worker_exception", None)
     if known is not None:
-        worker.handle_worker_exception = unless_alone(known)
+        worker.handle_worker_exception = unless_disconnected(known)
 
 
-def unless_alone(
+def unless_disconnected(
     tell: Callable[[BaseException, BinaryIO], None],
 ) -> Callable[[BaseException, BinaryIO], None]:
-    """The function that tells of an error, but for a peer that is gone."""
+    """Reports an error unless the peer has disconnected."""
 
     def told(error: BaseException, outfile: BinaryIO) -> None:
-        if not _is_gone(outfile):
+        if not _is_disconnected(outfile):
             tell(error, outfile)
 
     return told
 
 
-def _is_gone(outfile: BinaryIO) -> bool:
-    """Whether the other end of a socket is closed, for both directions."""
+def _is_disconnected(outfile: BinaryIO) -> bool:
+    """Whether the other end of a socket is closed in both directions."""
     watched = select.poll()
     watched.register(outfile.fileno(), select.POLLOUT)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in watched.poll(0))

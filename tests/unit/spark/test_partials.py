@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shredlake.expr.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
-from shredlake.spark.query import partials
-from shredlake.spark.query.partials import Grouping, Part, Value
+from shredlake.spark.query.workers import partials
+from shredlake.spark.query.workers.partials import Grouping, Part, Value
 
 KEY, FLAG = Value("k", STRING), Value("b", BOOLEAN)
 NUMBER, SMALL = Value("n", BIGINT), Value("i", INT)

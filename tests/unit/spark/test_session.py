@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from shredlake.errors import MissingDependency
-from shredlake.spark.session import RUNTIME_SETTINGS, check_java, check_spark, configure, fit, java_version
+from shredlake.spark.session import (
+    RUNTIME_SETTINGS,
+    check_java,
+    check_spark,
+    configure,
+    ensure_supported,
+    java_version,
+)
 
 
 def java_that_says(folder: Path, text: str) -> None:
@@ -57,7 +64,7 @@ def test_spark_of_another_version(monkeypatch: pytest.MonkeyPatch, version: str)
     running: Any = Session()
     running.version = version
     with pytest.raises(MissingDependency, match=rf"^Spark {version} is not supported, only 4.1 to 4.3: .*$"):
-        fit(running)
+        ensure_supported(running)
 
 
 def test_spark_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from shredlake.spark.worker import Tell, unless_alone
+from shredlake.spark.worker import Tell, unless_disconnected
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def _tell_into(told: list[str]) -> Tell:
     def tell(error: BaseException, outfile: BinaryIO) -> None:
         told.append(str(error))
 
-    return unless_alone(tell)
+    return unless_disconnected(tell)
 
 
 def test_an_error_is_told_while_spark_listens(told: list[str]) -> None:

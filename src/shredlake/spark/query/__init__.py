@@ -1,1 +1,16 @@
-"""Queries on Spark: planned by us, executed by Spark."""
+"""Queries on Spark: planned here, executed by Spark. In reading order:
+
+- `api`           `read`, `scan`, `sql`, `explain`, `register`
+- `strategies`    the ways to answer a query in SQL, tried in order
+- `catalyst`      Spark's plans and expressions, as Python objects
+- `filters`       Spark's filters as expressions that prune and read files
+- `sql_paths`     the paths in the text of a query, replaced by plain columns
+- `views`         names that only one query can see
+- `scan`          a query on columns and paths as a DataFrame
+- `file_groups`   the files of a scan, by the way they are read
+- `layouts`       how each file shreds its Variants
+- `path_columns`  how files of one layout serve a path
+- `frames`        DataFrames over files, without deleted rows, and a cache of them
+- `workers/`      queries whose rows Python workers reduce
+- `explain`       what a query will read, and why
+"""

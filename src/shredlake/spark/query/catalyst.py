@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.errors import ShredlakeError
 from shredlake.expr import Get
 from shredlake.expr.types import DataType, parse_type
+from shredlake.spark.settings import session_constant
 from shredlake.variant.path import Path
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Plan:
     @classmethod
     def of(cls, spark: SparkSession, plan: Any) -> Plan:
         """The root of a plan."""
-        return cls(plan, _array_class(spark._jvm))
+        return cls(plan, session_constant(spark, "CreateArray", lambda: _array_class(spark._jvm)))
 
     @cached_property
     def output(self) -> tuple[Node, ...]:
@@ -185,13 +186,13 @@ class Plan:
         """The same in the JVM."""
         return items(self._plan.aggregateExpressions())
 
-    def tries(self) -> bool:
+    def has_try_sum(self) -> bool:
         """Whether a sum that overflows is null, which the JSON of expressions does not tell."""
         sums = any(_holds(tree, "Sum") for tree in self.expressions)
         return sums and "try_sum(" in self._plan.aggregateExpressions().mkString(" ")
 
-    def over(self, children: Any) -> Any:
-        """The plan in the JVM, over others than its own."""
+    def with_children(self, children: Any) -> Any:
+        """The node in the JVM, over other children."""
         return self._plan.withNewChildren(children)
 
     def _trees(self, found: Any) -> tuple[Node, ...]:
@@ -217,7 +218,7 @@ def _with_counts(tree: Node, expression: Any) -> Node:
     return replace(tree, children=tuple(_with_counts(child, one) for child, one in below))
 
 
-def without_ctes(spark: SparkSession, analysed: Any) -> Any:
+def inline_ctes(spark: SparkSession, analysed: Any) -> Any:
     """An analysed plan with its common table expressions where they are used, as the optimiser begins too."""
     from py4j.protocol import Py4JError
 
@@ -230,7 +231,6 @@ def without_ctes(spark: SparkSession, analysed: Any) -> Any:
     return analysed  # less is understood of it, with the same answer
 
 
-@lru_cache(maxsize=4)
 def _array_class(jvm: Any) -> Any:
     return jvm.org.apache.spark.sql.catalyst.expressions.CreateArray
 

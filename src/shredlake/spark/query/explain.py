@@ -83,11 +83,13 @@ class SqlExplain:
 
     tables: Mapping[str, SparkExplain]
     left_to_spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Per table, the conditions that only Spark can judge."""
+    """By table, the conditions that only Spark can evaluate."""
     reason: str = ""
-    """Why Spark reads Variants as such, rather than their paths as plain columns; empty: it does not."""
+    """Why Spark reads whole Variants instead of plain columns; empty if it does not."""
     by_workers: str = ""
-    """What the workers do with the rows, so that Spark gets groups, or the first rows; empty: nothing."""
+    """How the workers reduce the rows that Spark gets; empty if they do not."""
+    declined: Mapping[str, str] = field(default_factory=dict)
+    """By strategy that was tried before, why it does not apply (`strategies.py`)."""
 
     def __str__(self) -> str:
         parts = []
@@ -102,7 +104,8 @@ class SqlExplain:
                 for condition in self.left_to_spark.get(name, ())
             )
             parts.append("\n".join([f"{name} {how}", str(found), *others]))
-        return "\n\n".join(parts)
+        tried = [f"not by {name}: {reason}" for name, reason in self.declined.items()]
+        return "\n\n".join([*parts, "\n".join(tried)] if tried else parts)
 
 
 def explain(scan: SparkScan) -> SparkExplain:

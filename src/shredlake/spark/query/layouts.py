@@ -1,4 +1,4 @@
-"""How each file shreds its Variants: from the log where we wrote it, from the footer where others did."""
+"""Finds how each file shreds its Variants: in the log for our own files, in the footer for others."""
 
 from __future__ import annotations
 
@@ -24,27 +24,32 @@ Layout = dict[str, ColumnLayout]
 """By the Variant's physical name; a Variant that is not shredded is absent."""
 
 ENOUGH_FOR_SPARK = 200
-"""From this many footers on, Spark's workers read them; below, threads of the driver are faster."""
+"""From this many footers on, Spark's workers read them. For fewer, threads of the driver are faster."""
 
-_remembered: Final[LruCache[tuple[str, str, int, int], str]] = LruCache(100_000, "layouts of files")
-"""Layouts that were read from footers, as text, by table and file. A data file never changes."""
+FileKey = tuple[str, str, int, int]
+"""The table's address, and the file's path, size and time."""
+
+_layouts: Final[LruCache[FileKey, str]] = LruCache(100_000, "layouts of files")
+"""Layouts that were read from footers, as JSON. A data file never changes."""
 
 
 class FileLayouts:
     """The layouts of files of one table."""
 
-    def __init__(self, spark: SparkSession | None, snapshot: Snapshot) -> None:
-        self._spark, self._snapshot = spark, snapshot
+    def __init__(
+        self, spark: SparkSession | None, snapshot: Snapshot, known: LruCache[FileKey, str] = _layouts
+    ) -> None:
+        self._spark, self._snapshot, self._known = spark, snapshot, known
         self._parsed: dict[str, Layout] = {}
 
     def of(self, adds: Sequence[Add]) -> list[Layout]:
-        """One layout per file, in order; footers are read where the log does not say, and remembered."""
+        """One layout per file, in order. Footers are read, and cached, where the log has no layout."""
         uri = self._snapshot.storage.uri
-        # Size and time tell the files of a table that was made again, by others under the same names.
+        # Size and time tell apart files of a table that another writer made again under the same names.
         keys = [(uri, add.path, add.size, add.modification_time) for add in adds]
-        texts = [layout_text(add) or _remembered.find(key) for key, add in zip(keys, adds, strict=True)]
+        texts = [layout_text(add) or self._known.find(key) for key, add in zip(keys, adds, strict=True)]
         unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
-        found: dict[tuple[str, str, int, int], str] = {}
+        found: dict[FileKey, str] = {}
         if unknown:
             variants = tuple(place.groups for place in variant_places(self._snapshot.schema))
             storage = self._snapshot.storage
@@ -55,21 +60,21 @@ class FileLayouts:
             )
             read = engine.run(unknown, lambda key: footer_layout(storage, key[1], variants))
             for key, text in zip(unknown, read, strict=True):
-                # Most files have the same text: one copy of it is kept.
-                found[key] = _remembered.put(key, intern(text))
+                # Most files have the same layout: one copy of the text is kept.
+                found[key] = self._known.put(key, intern(text))
         return [self._parse(text or found[key]) for key, text in zip(keys, texts, strict=True)]
 
     def _parse(self, text: str) -> Layout:
-        """Files of one job have one description, so it is parsed once."""
+        """Files of one job have the same layout, which is parsed once."""
         if text not in self._parsed:
             self._parsed[text] = parse_layout_json(text)
         return self._parsed[text]
 
 
 def footer_layout(storage: Storage, path: str, variants: Iterable[tuple[str, ...]]) -> str:
-    """The description of a file that has none in the log, made from its footer.
+    """The layout of a file, read from its footer, as JSON.
 
-    A residual counts as empty only where every row group's statistics say that all of it is null.
+    A residual counts as empty only if the statistics of every row group say that it is all null.
     """
     location, store = storage.source(decode_path(path))
     file = OpenFile(location, store, variants=variants, exact=True)

@@ -1,4 +1,4 @@
-"""Names that a query knows tables by: common table expressions in front of it, which nobody else can see.
+"""Gives tables names that only one query can see: common table expressions in front of it.
 
 ```
 select count(*) from events   ──▶   WITH `events` AS (TABLE __shredlake_3f…) (
@@ -6,37 +6,32 @@ select count(*) from events   ──▶   WITH `events` AS (TABLE __shredlake_3f
                                     )
 ```
 
-What the expressions name are temporary views whose names no one has used before, and no one will again. They
-are gone when the query is analysed. Views of the user's own, also of the same names, are not touched.
+The expressions refer to temporary views with unique names, dropped as soon as the query is analysed.
+The user's own views are not touched, even those of the same names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
-from weakref import WeakKeyDictionary
 
-from shredlake.caches import LruCache
+from shredlake.caches import LruCache, of_session
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query.sql_paths import with_tables
+from shredlake.spark.settings import session_constant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_made: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
-"""Per frame, the view as the catalogue keeps it: making one takes as long as analysing a query."""
-
-_registered: Final[LruCache[tuple[SparkSession, str], tuple[Any, Snapshot]]] = LruCache(
-    64, "registered views"
-)
-"""Views that `register` made: what the catalogue kept then, and the table."""
+VIEWS: Final = 128
+"""The number of views that a session keeps facts about."""
 
 
 def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The query as Spark understands it where each name means a frame, whatever else it means outside."""
+    """Analyses a query in which each name refers to a frame, whatever it refers to elsewhere."""
     from pyspark.errors import ParseException
     from pyspark.sql import DataFrame
 
@@ -44,24 +39,47 @@ def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -
     text = with_tables(query, unique)
     if is_connect(spark):
         found = _over_connect(spark, text, {unique[name]: frame for name, frame in frames.items()})
-        _ = found.schema  # raises what is wrong with the query
+        _ = found.schema  # raises if the query is wrong
         return found
     catalog = _catalog_of(spark)
     try:
         for name, frame in frames.items():
-            _show(catalog, unique[name], frame)
-        # Past what PySpark does for parameters.
+            _create_view(spark, unique[name], frame)
+        # Not through PySpark's `sql`, which spends time on parameters.
         return DataFrame(spark._jsparkSession.sql(text), spark)
     except ParseException:
-        spark._jsparkSession.sessionState().sqlParser().parsePlan(query)  # the same, of the user's own text
+        spark._jsparkSession.sessionState().sqlParser().parsePlan(
+            query
+        )  # raises the same for the user's own text
         raise
     finally:
         for name in unique.values():
             catalog.dropTempView(name)
 
 
+@dataclass(frozen=True)
+class AnalysisFailure:
+    """Why Spark does not accept a query."""
+
+    message: str
+
+
+def analysed_or_failure(
+    spark: SparkSession, query: str, frames: Mapping[str, DataFrame]
+) -> DataFrame | AnalysisFailure:
+    """The analysed query, or why Spark does not accept it."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        found = analysed(spark, query, frames)
+        _ = found.schema  # raises if a column has no valid type
+        return found
+    except AnalysisException as error:
+        return AnalysisFailure(str(error))
+
+
 def _over_connect(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The query with its frames sent along, for Connect looks names up again whenever the query runs."""
+    """Sends the frames along with the query, because Connect resolves names again whenever the query runs."""
     text = text.replace("{", "{{").replace("}", "}}")
     arguments = {}
     for number, (name, frame) in enumerate(frames.items()):
@@ -70,31 +88,37 @@ def _over_connect(spark: SparkSession, text: str, frames: Mapping[str, DataFrame
     return spark.sql(text, **arguments)
 
 
-@lru_cache(maxsize=4)
 def _catalog_of(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState().catalog()
+    return session_constant(spark, "catalog", lambda: spark._jsparkSession.sessionState().catalog())
 
 
-def _show(catalog: Any, name: str, frame: DataFrame) -> None:
-    made = _made.get(frame)
-    if made is None:
+def _create_view(spark: SparkSession, name: str, frame: DataFrame) -> None:
+    """Creates a temporary view. The catalogue's entry is kept: making one takes as long as an analysis."""
+    entries, catalog = of_session(spark, "views of frames", VIEWS), _catalog_of(spark)
+    known = entries.find(frame)
+    if known is None:
         frame.createOrReplaceTempView(name)
-        _made[frame] = catalog.getRawTempView(name).get()
+        entries.put(frame, catalog.getRawTempView(name).get())
     else:
-        catalog.createTempView(name, made, True)
+        catalog.createTempView(name, known, True)
 
 
-def registered(spark: SparkSession, name: str, snapshot: Snapshot) -> None:
-    """Takes down that a view shows a version of a table."""
+def remember_registered(spark: SparkSession, name: str, snapshot: Snapshot) -> None:
+    """Remembers that a view shows this version of a table."""
     if not is_connect(spark):
         own = _catalog_of(spark).getRawTempView(name)
         if own.isDefined():
-            _registered.put((spark, name.casefold()), (own.get(), snapshot))
+            _registered_in(spark).put(name.casefold(), (own.get(), snapshot))
+
+
+def _registered_in(spark: SparkSession) -> LruCache[Any, Any]:
+    """The views that `register` made: the catalogue's entry, and the table's snapshot."""
+    return of_session(spark, "registered views", VIEWS)
 
 
 def is_registered(spark: SparkSession, name: str, snapshot: Snapshot) -> bool:
-    """Whether the user's view of that name shows just this version of this table."""
-    known = None if is_connect(spark) else _registered.find((spark, name.casefold()))
+    """Whether the user's view of that name shows exactly this version of this table."""
+    known = None if is_connect(spark) else _registered_in(spark).find(name.casefold())
     if known is None:
         return False
     view, shown = known

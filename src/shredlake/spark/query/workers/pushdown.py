@@ -1,14 +1,14 @@
-"""What queries have in common that the workers answer, in parts that Spark puts together.
+"""Shared code for queries that Python workers answer in parts and Spark merges.
 
 ```
 Sort, Limit, HAVING          as Spark analysed them
-└─ Project                   under the identities that the query knows its columns by
-   └─ …                      what Spark makes of the parts
-      └─ mapInArrow          a few files per task, read by the leaf, filtered
+└─ Project                   with the expression ids that the query knows its columns by
+   └─ …                      merges the parts
+      └─ mapInArrow          a few files per task: only the columns needed, filtered
 ```
 
-Spark reads a path row by row and level by level; the workers read it as an array. What they send must be
-little: groups (`aggregate.py`), or the first rows in an order (`top.py`).
+Spark reads a path row by row and level by level; the workers read it as an array. It pays off if the workers
+send little: groups (`aggregate.py`), or the first rows in an order (`top_n.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shredlake.caches import LruCache
 from shredlake.delta.log.snapshot import Snapshot
@@ -32,48 +33,72 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.spark.arrow import from_tasks, spark_type
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
-from shredlake.spark.query.cache import frame_of
-from shredlake.spark.query.partials import FUNCTIONS
+from shredlake.spark.query.frames import frame_of
 from shredlake.spark.query.path_columns import Service
 from shredlake.spark.query.scan import SparkScan, lenient
+from shredlake.spark.query.workers.partials import FUNCTIONS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 ENOUGH_BYTES: Final = 256 << 20
-"""From this size of its files on a table is worth starting Python for."""
+"""Bytes of files from which on it pays off to start Python workers."""
 FILES_PER_CORE: Final = 2
-"""With fewer, cores would idle: Spark divides a file among them, the workers do not."""
+"""With fewer files, cores would idle: unlike Spark, the workers do not split a file among them."""
 TASKS_PER_CORE: Final = 2
-"""Starting one takes some 20 ms; two make up for files, and cores, that take longer than others."""
+"""A task takes about 20 ms to start. Two per core even out differences between files and between cores."""
 TASK_BYTES: Final = 1 << 30
-"""What a task reads at most, unless one file is larger."""
+"""The most bytes that a task reads, unless a single file is larger."""
 ABOVE: Final = frozenset({"Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias"})
 BELOW: Final = frozenset({"Filter", "SubqueryAlias", "View"})
-"""What may stand between an aggregate and the result, and between it and the table."""
+"""The plan nodes that may stand between an aggregate and the result, and between it and the table."""
 
 UTC: Final = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 
 SMALL_FOOTER: Final = 64 << 10
-"""Bytes of a footer that is worth keeping, and not too much: a worker keeps a few dozen, with what is parsed
-of them, some ten times as much."""
+"""The largest footer, in bytes, that a worker caches. It caches a few dozen; parsed, each takes about ten
+times its size."""
 
 _footers: Final[LruCache[tuple[Any, ...], OpenFile]] = LruCache(64, "footers on workers")
 
 
-def is_straight(relation: plan.Relation, analysed: plan.Plan) -> bool:
-    """Whether just the rows that pass the filters count, and filters are what they seem.
+@dataclass(frozen=True)
+class NotApplicable:
+    """Why a strategy does not apply to a query."""
 
-    A subquery, or a function of Python's, is a filter where it is analysed, and a join or a step of its own
-    when it is optimised. A time is not yet.
-    """
-    inner = any(one.subqueries for one in analysed.walk())
-    return relation.exact and not inner and not analysed.holds(*plan.CLOCK)
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableQuery:
+    """A query that reads one table once."""
+
+    spark: SparkSession
+    snapshot: Snapshot
+    relation: plan.Relation
+    analysed: plan.Plan
+    variants: tuple[str, ...]
+    """The names of the table's Variant columns."""
+
+    @property
+    def has_plain_filters(self) -> bool:
+        """Whether exactly the rows that pass the filters count, and nothing but filters decides on rows.
+
+        The optimiser turns a subquery or a Python function in a filter into a join or a step of its own. The
+        current time is not known yet.
+        """
+        inner = any(one.subqueries for one in self.analysed.walk())
+        return self.relation.exact and not inner and not self.analysed.holds(*plan.CLOCK)
+
+    @property
+    def too_small(self) -> str:
+        """Why the table is too small for workers even before files are pruned; empty if it is not."""
+        return _too_small(self.spark, self.snapshot.files.table(["size"]).column(0))
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A value before the columns have their types: which reference, under which functions."""
+    """A value before the types are known: the index of a reference, and the functions applied to it."""
 
     ref: int
     functions: tuple[str, ...]
@@ -81,7 +106,7 @@ class Draft:
 
 @dataclass
 class Reader:
-    """Makes values of expressions, and gathers what they refer to."""
+    """Translates expressions into values, and collects the columns and paths that they refer to."""
 
     translator: filters.Translator
     refs: list[Column | Get] = field(default_factory=list)
@@ -103,8 +128,8 @@ class Reader:
         return [Projection(f"c{number}", ref) for number, ref in enumerate(self.refs)]
 
 
-def down(node: plan.Plan, passed: frozenset[str]) -> tuple[tuple[plan.Plan, ...], plan.Plan]:
-    """The plans of these names in a row, and the one below them."""
+def descend(node: plan.Plan, passed: frozenset[str]) -> tuple[tuple[plan.Plan, ...], plan.Plan]:
+    """The nodes from here down that have these names, and the first node that has another."""
     found: list[plan.Plan] = []
     while node.name in passed:
         found.append(node)
@@ -112,18 +137,25 @@ def down(node: plan.Plan, passed: frozenset[str]) -> tuple[tuple[plan.Plan, ...]
     return tuple(found), node
 
 
-def unnamed(tree: plan.Node) -> plan.Node:
-    """What a column is, whatever it is called."""
+def without_alias(tree: plan.Node) -> plan.Node:
+    """The expression of a column, without its name."""
     return tree.children[0] if tree.name == "Alias" else tree
 
 
-def can_and_should(scan: SparkScan) -> bool:
-    """Whether the workers read what Spark would, and it is worth starting them."""
-    return _is_large(scan) and _can_not_fail(scan) and _has_todays_times(scan)
+def reason_against_workers(scan: SparkScan) -> str:
+    """Why the workers would not give Spark's answer or not be faster; empty if pushing down is worthwhile."""
+    small = _too_small(scan.spark, scan.snapshot.files.table(["size"], scan.local.verdict.keep).column(0))
+    if small:
+        return small
+    if not _cannot_fail(scan):
+        return "a value may fail to cast, which only Spark reports for the right rows"
+    if not _has_proleptic_dates(scan):
+        return "files of other writers may have dates of the Julian calendar"
+    return ""
 
 
-def _can_not_fail(scan: SparkScan) -> bool:
-    """Whether no value of these files fails to cast where that would be an error."""
+def _cannot_fail(scan: SparkScan) -> bool:
+    """Whether every value of these files casts where a failure would be an error."""
     return not scan.strict_paths or all(
         not group.worker
         and all(
@@ -134,23 +166,26 @@ def _can_not_fail(scan: SparkScan) -> bool:
     )
 
 
-def _is_large(scan: SparkScan) -> bool:
-    sizes = scan.snapshot.files.table(["size"], scan.local.verdict.keep).column(0).to_pylist()
-    cores = scan.spark.sparkContext.defaultParallelism
-    return bool(sizes) and sum(sizes) >= ENOUGH_BYTES and len(sizes) >= FILES_PER_CORE * cores
+def _too_small(spark: SparkSession, sizes: pa.ChunkedArray) -> str:
+    total = pc.sum(sizes).as_py() or 0
+    if not len(sizes) or total < ENOUGH_BYTES:
+        return f"{total / 1e6:,.1f} MB of files are too little to start workers for"
+    if len(sizes) < FILES_PER_CORE * spark.sparkContext.defaultParallelism:
+        return f"{len(sizes):,} files are too few to keep all cores busy"
+    return ""
 
 
-def sought(predicate: Expr | None) -> Iterator[Column | Get]:
-    """What is to be equal to constants. One of many values is a lookup: Spark skips by Bloom filters too."""
+def equality_references(predicate: Expr | None) -> Iterator[Column | Get]:
+    """The columns and paths that must equal a constant. For such lookups Spark uses Bloom filters."""
     for part in conjuncts(predicate) if predicate is not None else ():
         if isinstance(part, In) or (isinstance(part, Compare) and part.op in ("=", "<=>")):
             yield from references(part)
 
 
-def _has_todays_times(scan: SparkScan) -> bool:
-    """Whether dates and times of plain columns mean to Arrow what they mean to Spark.
+def _has_proleptic_dates(scan: SparkScan) -> bool:
+    """Whether dates and times of plain columns mean the same to Arrow and to Spark.
 
-    Other writers' files may have them by the Julian calendar, of which their footers tell Spark.
+    Files of other writers may follow the Julian calendar, as their footers tell Spark.
     """
     columns = [ref for ref in scan.references if isinstance(ref, Column) and not scan.is_partition(ref)]
     kinds = [resolve(scan.snapshot.schema, ref.name)[-1].type for ref in columns]
@@ -158,8 +193,8 @@ def _has_todays_times(scan: SparkScan) -> bool:
     return ours or not any(kind in ("date", "timestamp", "timestamp_ntz") for kind in kinds)
 
 
-def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
-    """Files in the order given, in so many shares of about the same size; none is empty."""
+def split_evenly(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
+    """Splits files, in order, into at most `count` shares of about the same size; none is empty."""
     total = sum(add.size for add in adds)
     found: list[list[Add]] = [[] for _ in range(count)]
     before = 0
@@ -169,28 +204,28 @@ def shares(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
     return [tuple(share) for share in found if share]
 
 
-def parts(
+def read_by_workers(
     scan: SparkScan,
     columns: Mapping[str, DataType],
     work: Callable[[Iterator[DataFile], Query], Iterator[pa.RecordBatch]],
 ) -> DataFrame:
-    """What the workers make of their shares of the files, with these columns."""
+    """A DataFrame of what `work` makes of the files, a share of them in each task."""
     from pyspark.sql.types import StructField, StructType
 
     snapshot = scan.snapshot.without_files()
-    query = for_spark(scan)
-    # Statistics stay here: every task gets the list.
+    query = worker_query(scan)
+    # Without statistics, because every task gets the list.
     adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
     most = -(-sum(add.size for add in adds) // TASK_BYTES)
-    tasks = shares(adds, max(TASKS_PER_CORE * cores, most))
+    tasks = split_evenly(adds, max(TASKS_PER_CORE * cores, most))
     schema = StructType([StructField(name, spark_type(kind)) for name, kind in columns.items()])
 
     return from_tasks(scan.spark, tasks, lambda adds: work(_opened(snapshot, adds), query), schema)
 
 
-def for_spark(scan: SparkScan) -> Query:
-    """The query of a scan as workers run it, without casts that fail: it was found that none does."""
+def worker_query(scan: SparkScan) -> Query:
+    """The query of a scan as workers run it. Its casts never raise: `_cannot_fail` has ruled failures out."""
     query = scan.local.query
     return replace(
         query,
@@ -200,7 +235,7 @@ def for_spark(scan: SparkScan) -> Query:
 
 
 def _opened(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[DataFile]:
-    """Files, one after the other. A worker remembers their footers: files of a table do not change."""
+    """Opens files one after the other. A worker caches their footers: files of a table do not change."""
     for add in adds:
         schema = snapshot.metadata.schema_string
         key = snapshot.storage, schema, add.path, add.size, add.modification_time
@@ -213,10 +248,26 @@ def _opened(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[DataFile]:
             file.close()
 
 
-def grafted(
-    frame: DataFrame, sources: Sequence[str], old: Iterable[Any], above: Sequence[plan.Plan]
+def splice_under(
+    frame: DataFrame, sources: Sequence[str], old: Sequence[Any], above: Sequence[plan.Plan]
+) -> DataFrame | NotApplicable:
+    """Puts a frame under the nodes of another plan.
+
+    The frame's columns `sources` get the names and expression ids of the columns `old`, to which the nodes
+    `above` refer. The topmost node comes first.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException
+
+    try:
+        return _spliced(frame, sources, old, above)
+    except (Py4JError, AnalysisException, TypeError) as error:  # TypeError: a class that this Spark lacks
+        return NotApplicable(f"Spark does not accept the plan: {type(error).__name__}")
+
+
+def _spliced(
+    frame: DataFrame, sources: Sequence[str], old: Sequence[Any], above: Sequence[plan.Plan]
 ) -> DataFrame:
-    """Columns of a frame under the names and identities of others, and the plans over these, from the top."""
     spark = frame.sparkSession
     jvm = spark._jvm
     found = frame._jdf.queryExecution().analyzed()
@@ -230,7 +281,7 @@ def grafted(
     ]
     whole = jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_sequence(jvm, named), found)
     for node in reversed(above):
-        whole = node.over(_sequence(jvm, [whole]))
+        whole = node.with_children(_sequence(jvm, [whole]))
     return frame_of(spark, whole)
 
 

@@ -1,81 +1,86 @@
-"""Queries that group a large table, with the groups made where the files are read.
+"""Queries that group a large table: workers make groups of their files, and Spark merges them.
 
 ```
 Sort, Limit, HAVING          as Spark analysed them
-└─ Project                   under the identities that the query knows its columns by
-   └─ Aggregate              merges parts: sum of counts, least of minima
-      └─ mapInArrow          a few files per task, read by the leaf, filtered, grouped     (partials.py)
+└─ Project                   with the expression ids that the query knows its columns by
+   └─ Aggregate              merges parts: the sum of counts, the minimum of minima
+      └─ mapInArrow          a few files per task: only the columns needed, filtered, grouped  (partials.py)
 ```
 
-Spark reads a path row by row and level by level; the workers read it as an array, and send Spark some groups
-instead of all rows: docs/decisions/0010. It is done only where the answer is the same to the last digit and
-the groups are likely to be few; every other query goes its usual way.
+Spark reads a path row by row and level by level; the workers read it as an array, and send Spark groups
+instead of rows: docs/decisions/0010. The strategy applies only if the result is the same to the last digit
+and there are likely to be few groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from shredlake.caches import LruCache
-from shredlake.delta.log.snapshot import Snapshot
+from shredlake.caches import of_session
 from shredlake.delta.read.data_file import DataFile, Query
 from shredlake.errors import ShredlakeError
 from shredlake.expr import Column, Expr, Get, from_arrow
 from shredlake.expr.types import BOOLEAN
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
-from shredlake.spark.query.cache import remembered
-from shredlake.spark.query.partials import AGGREGATES, COMPARABLE, DISTINCT, FUNCTIONS, Grouping, Part, Value
-from shredlake.spark.query.pushdown import (
+from shredlake.spark.query.frames import cached_frame
+from shredlake.spark.query.scan import SparkScan
+from shredlake.spark.query.workers.partials import (
+    AGGREGATES,
+    COMPARABLE,
+    DISTINCT,
+    FUNCTIONS,
+    Grouping,
+    Part,
+    Value,
+)
+from shredlake.spark.query.workers.pushdown import (
     ABOVE,
     BELOW,
     Draft,
+    NotApplicable,
     Reader,
-    can_and_should,
-    down,
-    for_spark,
-    grafted,
-    is_straight,
-    parts,
-    sought,
-    unnamed,
+    TableQuery,
+    descend,
+    equality_references,
+    read_by_workers,
+    reason_against_workers,
+    splice_under,
+    without_alias,
+    worker_query,
 )
-from shredlake.spark.query.scan import SparkScan
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 SMALL_DICTIONARY: Final = 1 << 16
-"""Bytes up to which a dictionary tells that a column has few values."""
+"""The largest dictionary, in bytes, of a column that counts as having few values."""
 FEW_GROUPS: Final = 0.25
-"""Groups for each row up to which it pays to make them here; each must travel to Spark."""
-
-_few: Final[LruCache[tuple[Any, ...], bool]] = LruCache(256, "few groups")
+"""The most groups per row for which workers pay off: each group is sent to Spark."""
 
 
 @dataclass(frozen=True)
 class Aggregated:
-    """A query whose aggregate the workers compute: what they read, and how the rest of it goes on."""
+    """A query whose aggregate the workers compute, and the rest of its plan."""
 
     scan: SparkScan
     grouping: Grouping
     outputs: tuple[str, ...]
-    """Per column of the aggregate, the one of `grouping` that it comes from."""
+    """For each column of the aggregate, the column of `grouping` that it comes from."""
     node: plan.Plan
     above: tuple[plan.Plan, ...]
-    """The plans over the aggregate, from the top."""
-    how: ClassVar[str] = "grouped"
+    """The plan nodes above the aggregate, the topmost first."""
 
-    def frame(self) -> DataFrame:
+    def frame(self) -> DataFrame | NotApplicable:
         """The whole query."""
-        return grafted(self._merged(), self.outputs, self.node.aggregates(), self.above)
+        return splice_under(self._merged(), self.outputs, tuple(self.node.aggregates()), self.above)
 
     def _merged(self) -> DataFrame:
-        """The parts of all tasks, and what Spark makes of them."""
+        """The parts of all tasks, merged by Spark."""
         from pyspark.sql import functions as F
 
         scan, grouping = self.scan, self.grouping
@@ -90,31 +95,31 @@ class Aggregated:
             return _parts(scan, grouping).groupBy(*grouping.key_names).agg(*final)
 
         key = ("parts", grouping, *scan.identity, scan.local.query.predicate, scan.options.timezone)
-        return remembered(scan.spark, key, make)
+        return cached_frame(scan.spark, key, make)
 
 
-def aggregated(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    relation: plan.Relation,
-    analysed: plan.Plan,
-    variants: Sequence[str],
-) -> Aggregated | None:
-    """The query, if it is one aggregate over this table that the workers can and should compute."""
-    above, node = down(analysed, ABOVE)
-    if node.name != "Aggregate" or down(node.children[0], BELOW)[1].name != plan.LEAF:
-        return None
-    if not is_straight(relation, analysed) or node.tries():  # a sum that tries may be null
-        return None
-    reader = _Reader(filters.Translator(relation, variants, strict=True))
+def aggregated(query: TableQuery) -> Aggregated | NotApplicable:
+    """The query, if it is one aggregate over a table that the workers can and should compute."""
+    above, node = descend(query.analysed, ABOVE)
+    if node.name != "Aggregate" or descend(node.children[0], BELOW)[1].name != plan.LEAF:
+        return NotApplicable("the query is not a single aggregate over the table")
+    if not query.has_plain_filters:
+        return NotApplicable("more than plain filters decides which rows are grouped")
+    if node.has_try_sum():
+        return NotApplicable("try_sum is NULL where a sum overflows")
+    if query.spark.conf.get("spark.sql.retainGroupColumns", "true") != "true":
+        return NotApplicable("spark.sql.retainGroupColumns is false")
+    if query.too_small:
+        return NotApplicable(query.too_small)
+    reader = _Reader(filters.Translator(query.relation, query.variants, strict=True))
     try:
-        predicate = filters.whole_predicate(relation, variants)
+        predicate = filters.whole_predicate(query.relation, query.variants)
         keys = [reader.value(tree) for tree in node.groupings()]
         columns = [reader.column(tree, node.groupings()) for tree in node.results()]
-        scan = SparkScan(spark, snapshot, reader.projections, predicate)
+        scan = SparkScan(query.spark, query.snapshot, reader.projections, predicate)
         kinds = [from_arrow(kind) for kind in scan.local.schema.types]
-    except (filters.NotUnderstood, ShredlakeError):
-        return None
+    except (filters.NotUnderstood, ShredlakeError) as error:
+        return NotApplicable(f"only Spark can evaluate a part of the query: {error}")
 
     def value(draft: Draft) -> Value:
         return Value(scan.local.schema.names[draft.ref], kinds[draft.ref], draft.functions)
@@ -124,13 +129,17 @@ def aggregated(
 
     asked = tuple(dict.fromkeys(part(column) for column in columns if column.aggregate))
     distinct = {value(column.distinct) for column in columns if column.distinct is not None}
-    if not (asked or distinct) or len(distinct) > 1:  # several would make groups of all their pairs
-        return None
+    if not (asked or distinct):
+        return NotApplicable("the query computes no aggregate")
+    if len(distinct) > 1:
+        return NotApplicable("the query counts distinct values of several columns")
     grouping = Grouping(tuple(map(value, keys)), asked, *distinct)
     if None in [one.type for one in asked] or not all(key.result in COMPARABLE for key in grouping.grouped):
-        return None
-    if not can_and_should(scan) or not _has_few_groups(scan, grouping):
-        return None
+        return NotApplicable("only Spark computes exactly what the query asks of some type")
+    if against := reason_against_workers(scan):
+        return NotApplicable(against)
+    if not _has_few_groups(scan, grouping):
+        return NotApplicable("there may be too many groups, or too few matching rows")
 
     def output(column: _Result) -> str:
         if column.distinct is not None:
@@ -144,7 +153,7 @@ def aggregated(
 
 @dataclass(frozen=True)
 class _Result:
-    """A column of the aggregate: one of the keys, an aggregate of a value, or a count of distinct ones."""
+    """A column of the aggregate: a key, an aggregate of a value, or a count of distinct values."""
 
     key: int = -1
     aggregate: str = ""
@@ -156,7 +165,7 @@ class _Reader(Reader):
     """Reads the columns of an aggregate."""
 
     def column(self, tree: plan.Node, keys: Sequence[plan.Node]) -> _Result:
-        inner = unnamed(tree)
+        inner = without_alias(tree)
         for number, key in enumerate(keys):
             if key == inner:
                 return _Result(key=number)
@@ -176,7 +185,7 @@ class _Reader(Reader):
 
 
 def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
-    """Whether what is looked up has few values, and the groups are few: the first and the last file tell."""
+    """Whether there are few groups, and few values of columns compared for equality, in the outer files."""
     adds = [add for group in scan.groups for add in group.adds]
     query = scan.local.query
     key = (scan.snapshot.storage, adds[0].path, adds[-1].path, grouping, query.projections, query.predicate)
@@ -184,18 +193,18 @@ def _has_few_groups(scan: SparkScan, grouping: Grouping) -> bool:
     def find() -> bool:
         ends = [DataFile(scan.snapshot, add) for add in (adds[0], adds[-1])]
         try:
-            if not all(_is_small(data, ref) for data in ends for ref in sought(query.predicate)):
+            if not all(_is_small(data, ref) for data in ends for ref in equality_references(query.predicate)):
                 return False
             small = all(_has_few(data, query, key) for data in ends for key in grouping.grouped)
-            return small or _come_back(ends, for_spark(scan), grouping, len(adds))
+            return small or _groups_repeat(ends, worker_query(scan), grouping, len(adds))
         finally:
             for data in ends:
                 data.file.close()
 
     try:
-        return _few.get(key, find)
+        return bool(of_session(scan.spark, "tables with few groups", 256).get(key, find))
     except (ShredlakeError, OSError, pa.ArrowException):
-        return False  # whoever reads the file will say what is wrong with it
+        return False  # the reader of the file will say what is wrong with it
 
 
 def _has_few(data: DataFile, query: Query, key: Value) -> bool:
@@ -205,11 +214,11 @@ def _has_few(data: DataFile, query: Query, key: Value) -> bool:
     return _is_small(data, path)
 
 
-def _come_back(ends: Sequence[DataFile], query: Query, grouping: Grouping, files: int) -> bool:
-    """Whether groups come back, within a file or in the next, so that there are far fewer than rows.
+def _groups_repeat(ends: Sequence[DataFile], query: Query, grouping: Grouping, files: int) -> bool:
+    """Whether groups repeat within a file or across files, so that there are far fewer groups than rows.
 
-    Of so many in one file and so many in another, some are in both: were all equally frequent, their number
-    would follow. If none is, each file may have its own.
+    The number of all groups is estimated from those of two files and the overlap, as if all groups were
+    equally frequent (capture-recapture). Without an overlap, each file may have groups of its own.
     """
     rows, found = 0, []
     paths = {projection.name: projection.expr for projection in query.projections}
@@ -223,14 +232,14 @@ def _come_back(ends: Sequence[DataFile], query: Query, grouping: Grouping, files
         found.append(replace(grouping, parts=(Part("Count"),)).groups_of(batch))
     first, last = map(len, found)
     both = first + last - len(pa.concat_tables(found).group_by(grouping.grouped_names).aggregate([]))
-    there = files * (first + last) / len(ends)
+    total = files * (first + last) / len(ends)
     if both:
-        there = min(there, first * last / both)
-    return there <= FEW_GROUPS * files * rows / len(ends)
+        total = min(total, first * last / both)
+    return total <= FEW_GROUPS * files * rows / len(ends)
 
 
 def _has_column(data: DataFile, ref: Expr) -> bool:
-    """Whether a file has a column for a path, not just Variants to look for it in."""
+    """Whether a file has a shredded column for a path."""
     bound = data.binding.expression(ref)
     access = data.file.columns.access(bound) if isinstance(bound, Column | Get) else None
     return access is not None and access.leaf is not None
@@ -239,7 +248,7 @@ def _has_column(data: DataFile, ref: Expr) -> bool:
 def _is_small(data: DataFile, ref: Expr) -> bool:
     bound = data.binding.expression(ref)
     if not isinstance(bound, Column | Get):
-        return True  # a constant: a partition's value, or null
+        return True  # a constant: a partition value or null
     access = data.file.columns.access(bound)
     if access is None or not data.file.chunks:
         return True
@@ -258,13 +267,13 @@ def _parts(scan: SparkScan, grouping: Grouping) -> DataFrame:
     def work(files: Iterator[DataFile], query: Query) -> Iterator[pa.RecordBatch]:
         return grouping.parts_of(rows_of(files, query))
 
-    return parts(scan, columns, work)
+    return read_by_workers(scan, columns, work)
 
 
 def rows_of(files: Iterable[DataFile], query: Query) -> Iterator[pa.RecordBatch]:
-    """What is to be grouped; texts may be indexes."""
+    """The rows to group. Strings may stay dictionary-encoded."""
     for data in files:
         if query.projections:
             yield from data.batches(query, indexes=True)
-        else:  # only rows are counted
+        else:  # rows are only counted
             yield pa.record_batch({"": pa.nulls(data.count(query))})

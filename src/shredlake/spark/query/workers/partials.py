@@ -1,14 +1,14 @@
-"""Aggregates of the rows of some files, in parts that Spark puts together: what a worker computes.
+"""Partial aggregates: what a worker computes of its files, and Spark merges.
 
 ```
-batches ─ functions of columns ─ group ─▶ k0 k1 │ d │ p0 p1    one row per group, as often as there are tasks
+batches ─ functions of columns ─ group ─▶ k0 k1 │ d │ p0 p1    one row per group and task
                                           ──────┼───┼──────
                                            keys │ │ │ parts    Spark: group by k0, k1, count distinct d,
-                                            what is distinct   and merge p0, p1
+                                             distinct value    and merge p0, p1
 ```
 
-The functions and aggregates are few, those of which Arrow gives exactly Spark's answer: no floating-point
-sums, whose digits depend on the order, and no text but as it is.
+Only functions and aggregates for which Arrow gives exactly Spark's result are here: no sums of floating-point
+numbers, whose digits depend on the order, and no functions that change strings.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from shredlake.expr.types import (
 from shredlake.kernels.casts.invalid_utf8 import characters
 
 COMPARABLE: Final = (BOOLEAN, *INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Types whose equality and order are Spark's: no numbers with NaN and -0.0."""
+"""Types that Arrow compares as Spark does: no floating-point numbers, which have NaN and -0.0."""
 
 MOST_GROUPS: Final = 1 << 20
-"""Groups that a worker keeps; more are handed on, and begun anew."""
+"""The most groups that a worker keeps before it sends them."""
 ENOUGH_TO_MERGE: Final = 1 << 16
-"""Groups that wait to be merged, at least; and at least as many as were merged before."""
+"""The least number of groups to merge at once, unless more were merged before."""
 MANY: Final = 0.05
-"""Groups for each row from which on rows of several batches are grouped together."""
+"""The number of groups per row from which on the rows of several batches are grouped together."""
 BYTES_AT_ONCE: Final = 128 << 20
-"""Bytes of such rows; and of the groups that a worker keeps."""
+"""The most bytes of such rows, and of the groups that a worker keeps."""
 ROWS_OF_A_BATCH: Final = 1 << 16
-"""Spark turns one batch into rows while the next one is made ready."""
+"""Rows of an output batch: Spark turns one batch into rows while the worker prepares the next."""
 ROWS: Final = "rows"
-"""A column of nulls, where rows are counted and nothing else is asked."""
+"""A column of nulls, for queries that only count rows."""
 
 DISTINCT: Final = "d"
 LARGEST: Final = (1 << 63) - 1
@@ -56,17 +56,17 @@ LARGEST_INT: Final = 1 << 31
 
 @dataclass(frozen=True)
 class Function:
-    """A function of one value: what it takes, what it gives, and how Arrow computes it."""
+    """A function of one value: its argument and result types, and how Arrow computes it."""
 
     takes: DataType
     gives: DataType
     apply: Callable[[pa.Array], pa.Array]
     few: bool = False
-    """Whether it has few results, so that groups by it are few."""
+    """Whether it has few distinct results, so that there are few groups by it."""
 
 
 def _in_utc(values: pa.Array) -> pa.Array:
-    """Without the zone, which is UTC: Arrow takes a tenth of the time where it need not look one up."""
+    """Drops the time zone, which is UTC: Arrow is ten times as fast if it does not look one up."""
     return values.view(pa.timestamp("us"))
 
 
@@ -76,21 +76,21 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "Hour": Function(TIMESTAMP, INT, lambda values: pc.hour(_in_utc(values)).cast(pa.int32()), few=True),
     "Minute": Function(TIMESTAMP, INT, lambda values: pc.minute(_in_utc(values)).cast(pa.int32()), few=True),
 }
-"""By the name of Spark's class. Those of time are in UTC."""
+"""By the name of Spark's class. Functions of time work in UTC."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A column of the batches, under functions: the innermost first."""
+    """A column of the batches, and the functions applied to it, the innermost first."""
 
     column: str
     type: DataType
-    """The column's."""
+    """The column's type."""
     functions: tuple[str, ...] = ()
 
     @property
     def result(self) -> DataType | None:
-        """The type of the value; None where a function does not take what it would get."""
+        """The type of the value; None if a function does not accept its argument."""
         kind = self.type
         for name in self.functions:
             if FUNCTIONS[name].takes != kind:
@@ -99,8 +99,10 @@ class Value:
         return kind
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The value of each row. Texts that are indexes into a dictionary stay so, unless something is
-        computed of them: once for each text, then."""
+        """The value of each row.
+
+        Dictionary-encoded strings stay so, unless there are functions: these run once per dictionary entry.
+        """
         column = batch.column(self.column)
         by_index = bool(self.functions) and pa.types.is_dictionary(column.type)
         values = column.dictionary if by_index else column
@@ -111,16 +113,16 @@ class Value:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate function: Arrow's name of it, and how its parts become one, there and in Spark."""
+    """An aggregate function: its name in Arrow, and how Arrow and Spark merge its parts."""
 
     part: str
     merged: str
     final: str
-    """SQL, with the part's column for `{}`."""
+    """SQL with `{}` in place of the part's column."""
     takes: tuple[DataType, ...] | None = None
-    """The types that it is exact for; None: all."""
+    """The types for which it is exact; None for all."""
     gives: DataType | None = None
-    """The type of a part; None: that of the value."""
+    """The type of a part; None for the type of the value."""
 
 
 AGGREGATES: Final[Mapping[str, Aggregate]] = {
@@ -134,14 +136,14 @@ AGGREGATES: Final[Mapping[str, Aggregate]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """One aggregate of a query: of a value, or, for a count, of rows."""
+    """An aggregate of a query: of a value, or of rows for a count."""
 
     aggregate: str
     value: Value | None = None
 
     @property
     def type(self) -> DataType | None:
-        """The type of the part; None where the aggregate is not computed here."""
+        """The type of the part; None if workers do not compute it."""
         facts = AGGREGATES[self.aggregate]
         if self.value is None:
             return facts.gives if self.aggregate == "Count" else None
@@ -151,7 +153,7 @@ class Part:
         return facts.gives or kind
 
     def alone(self, batch: pa.RecordBatch) -> pa.Array:
-        """The part of every row by itself."""
+        """The part of each single row."""
         if self.value is None:
             return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
         values = _plain(self.value.of(batch))
@@ -162,7 +164,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Grouping:
-    """What to group by, and what to compute.
+    """The keys to group by, and the aggregates to compute.
 
     >>> grouping = Grouping((Value("k", STRING),), (Part("Count"), Part("Sum", Value("n", BIGINT))))
     >>> batch = pa.record_batch({"k": ["a", "b", "a"], "n": pa.array([1, 2, 3], pa.int64())})
@@ -174,7 +176,7 @@ class Grouping:
     keys: tuple[Value, ...]
     parts: tuple[Part, ...]
     distinct: Value | None = None
-    """What is to be counted once for each value: Spark counts, so here it is one more key."""
+    """The value whose distinct values are counted. Spark counts them, so for workers it is one more key."""
 
     @property
     def names(self) -> list[str]:
@@ -182,7 +184,7 @@ class Grouping:
 
     @property
     def grouped(self) -> tuple[Value, ...]:
-        """What a worker groups by."""
+        """The keys that a worker groups by."""
         return self.keys if self.distinct is None else (*self.keys, self.distinct)
 
     @property
@@ -204,7 +206,7 @@ class Grouping:
         at_once = merged = bound = 0
         for batch in batches:
             bound += self._bound(batch)
-            if bound > LARGEST:  # a sum may not fit: Spark decides, row by row
+            if bound > LARGEST:  # a sum may overflow: Spark decides, row by row
                 yield from _batches(self._merged([*groups, *self._grouped(rows)]))
                 yield self._rows(batch)
                 rows, groups, merged, bound = [], [], 0, 0
@@ -213,7 +215,7 @@ class Grouping:
             if sum(table.nbytes for table in rows) < at_once:
                 continue
             found = self._grouped(rows)
-            # Where each batch has many of the groups, most work is saved by grouping several as one.
+            # If each batch has many of the groups, grouping several batches at once saves most of the work.
             are_many = sum(map(len, found)) > MANY * sum(map(len, rows))
             at_once = BYTES_AT_ONCE if are_many else 0
             groups, rows = [*groups, *found], []
@@ -228,7 +230,7 @@ class Grouping:
         yield from _batches(self._merged([*groups, *self._grouped(rows)]))
 
     def _bound(self, batch: pa.RecordBatch) -> int:
-        """What no sum over the batch exceeds."""
+        """An upper bound of the absolute value of any sum over the batch."""
         largest = 0
         for part in self.parts:
             if part.aggregate == "Sum" and part.value is not None:
@@ -248,7 +250,7 @@ class Grouping:
         return self._groups(self._columns(batch))
 
     def _columns(self, batch: pa.RecordBatch) -> pa.Table:
-        """What is to be grouped, and what to be computed: keys may be indexes, the rest are values."""
+        """Keys, which may be dictionary-encoded, and values to aggregate, which are not."""
         columns = {name: key.of(batch) for name, key in zip(self.grouped_names, self.grouped, strict=True)}
         for name, part in zip(self.part_names, self.parts, strict=True):
             if part.value is not None:
@@ -256,7 +258,7 @@ class Grouping:
         return pa.table(columns or {ROWS: pa.nulls(batch.num_rows)})
 
     def _grouped(self, rows: list[pa.Table]) -> list[pa.Table]:
-        """Groups of rows; those with indexes for keys apart from those with texts."""
+        """Groups of rows. Tables with dictionary-encoded keys are grouped apart from the others."""
         alike: dict[pa.Schema, list[pa.Table]] = {}
         for table in rows:
             alike.setdefault(table.schema, []).append(table)
@@ -273,7 +275,7 @@ class Grouping:
             ([], "count_all") if part.value is None else (name, AGGREGATES[part.aggregate].part)
             for name, part in zip(self.part_names, self.parts, strict=True)
         ]
-        if ROWS in rows.column_names:  # there is nothing to group by
+        if ROWS in rows.column_names:  # nothing to group by
             return pa.table(dict.fromkeys(self.names, pa.array([len(rows)], pa.int64())))
         rows = rows.unify_dictionaries()
         texts: dict[str, pa.Array] = {}
@@ -295,7 +297,7 @@ class Grouping:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """Texts in place of indexes into a dictionary."""
+    """Decodes dictionary-encoded strings."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 

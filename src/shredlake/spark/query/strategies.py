@@ -1,0 +1,343 @@
+"""The ways to answer a query in SQL, in the order in which they are tried.
+
+| strategy          | Python workers                         | Spark                                        |
+|-------------------|----------------------------------------|----------------------------------------------|
+| groups by workers | read and group the rows of their files | merges the groups                            |
+| top-n by workers  | find the first rows of their files     | merges and sorts these rows                  |
+| plain columns     | read only what is not a plain column   | reads paths as plain columns, runs the query |
+| Spark's reading   |                                        | reads whole Variants, runs the query         |
+
+Every strategy says whether it applies to a query, and if not, why not: `explain` shows the reasons. A
+strategy plans at most one scan of each table, once it has checked everything that does not need one. The last
+strategy always applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.read.bind import rewrite as rewrite_references
+from shredlake.delta.schema.types import Struct
+from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
+from shredlake.spark.arrow import spark_type
+from shredlake.spark.engine import is_connect
+from shredlake.spark.query import catalyst as plan
+from shredlake.spark.query import filters
+from shredlake.spark.query.frames import cached_frame, is_hidden, parquet_files
+from shredlake.spark.query.scan import SparkScan
+from shredlake.spark.query.sql_paths import Rewritten, depends_on_generated_names, may_take_whole, rewrite
+from shredlake.spark.query.views import AnalysisFailure, analysed, analysed_or_failure
+from shredlake.spark.query.workers.aggregate import Aggregated, aggregated
+from shredlake.spark.query.workers.pushdown import NotApplicable, TableQuery
+from shredlake.spark.query.workers.top_n import TopN, top_n
+from shredlake.spark.settings import temporary_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+LONG_LISTS: Final = "spark.sql.optimizer.inSetConversionThreshold"
+"""The number of constants from which on the optimiser turns an IN into a set that its plan does not show."""
+
+
+# ── the question ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class QueryFacts:
+    """Facts about a query, taken from Spark's plan. Over Connect there is no plan, and most are unknown."""
+
+    whole: str | None = None
+    """Why the query needs whole Variants; empty if it does not, None if unknown."""
+    relations: Sequence[plan.Relation] = ()
+    joins: bool = True
+    analysed: plan.Plan | None = None
+
+    @classmethod
+    def of(cls, original: DataFrame) -> QueryFacts:
+        """The facts about an analysed query."""
+        spark = original.sparkSession
+        if is_connect(spark):
+            return cls()
+        execution = original._jdf.queryExecution()
+        found = plan.Plan.of(spark, plan.inline_ctes(spark, execution.analyzed()))
+        with temporary_settings(spark, {LONG_LISTS: "10000"} if found.holds("In") else {}):
+            optimised = plan.Plan.of(spark, execution.optimizedPlan())
+        whole = ""
+        if plan.takes_variants_whole(found):
+            whole = "the query needs a Variant as a whole"
+        elif plan.names_paths(found):
+            whole = "the query names fields of a struct after paths"
+        relations = plan.relations(optimised)
+        if found.holds(*plan.CLOCK):
+            relations = [replace(one, filters=[]) for one in relations]
+        joins = any(node.name.endswith("Join") for node in optimised.walk())
+        return cls(whole, relations, joins, found)
+
+    def relations_of(self, table: str) -> list[plan.Relation]:
+        """The occurrences of a table. A table that the optimiser removed has none."""
+        return [one for one in self.relations if one.table == table]
+
+    def not_understood(self, table: str) -> Iterator[str]:
+        """The conditions on a table that only Spark can evaluate."""
+        for relation in self.relations_of(table):
+            yield from filters.not_understood(relation)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query, the tables that it names, and what Spark says about it."""
+
+    text: str
+    snapshots: Mapping[str, Snapshot]
+    original: DataFrame
+    """The query over empty tables: its plan and its types."""
+    facts: QueryFacts
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.original.sparkSession
+
+    def pruning(self, table: str) -> Expr | None:
+        """A condition that every row needed of a table satisfies: the filters of any of its occurrences."""
+        variants = variant_columns(self.snapshots[table].schema)
+        predicates = [filters.predicate(one, variants) for one in self.facts.relations_of(table)]
+        kept = [one for one in predicates if one is not None]
+        if not kept or len(kept) < len(predicates):
+            return None
+        return kept[0] if len(kept) == 1 else Or(tuple(kept))
+
+    def has_types_of(self, frame: DataFrame) -> bool:
+        """Whether a frame has the types of the query's columns."""
+        return [item.dataType for item in frame.schema] == [item.dataType for item in self.original.schema]
+
+
+def variant_columns(schema: Struct) -> list[str]:
+    """The names of the top-level Variant columns."""
+    return [item.name for item in schema.fields if item.type == "variant"]
+
+
+# ── the answer ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A planned query: its DataFrame, the scan of each table, and the strategies that did not apply."""
+
+    frame: DataFrame
+    facts: QueryFacts
+    scans: Mapping[str, SparkScan]
+    by_workers: str = ""
+    """What the workers do with the rows, if they do more than read some of them."""
+    reads_variants: bool = False
+    """Whether Spark reads whole Variants."""
+    declined: Mapping[str, str] = field(default_factory=dict)
+    """By strategy that was tried before, why it does not apply."""
+
+
+class Strategy(Protocol):
+    """A way to answer queries."""
+
+    @property
+    def name(self) -> str: ...
+
+    def plan(self, question: Question) -> Answer | NotApplicable:
+        """The answer, or why this strategy does not apply. Reads the log and footers, but no rows."""
+        ...
+
+
+def answer(question: Question) -> Answer:
+    """The answer of the first strategy that applies."""
+    declined: dict[str, str] = {}
+    for strategy in STRATEGIES:
+        found = strategy.plan(question)
+        if isinstance(found, Answer):
+            return replace(found, declined=declined)
+        declined[strategy.name] = found.reason
+    raise AssertionError("the last strategy always applies")
+
+
+# ── groups and top-n by workers ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ByWorkers:
+    """The workers reduce the rows of one table, and Spark merges what they send."""
+
+    name: str
+    verb: str
+    """What the workers do with the rows, for `explain`."""
+    find: Callable[[TableQuery], Aggregated | TopN | NotApplicable]
+
+    def plan(self, question: Question) -> Answer | NotApplicable:
+        facts = question.facts
+        if facts.whole:
+            return NotApplicable(facts.whole)
+        if facts.analysed is None:
+            return NotApplicable("Spark Connect does not show plans")
+        if len(facts.relations) != 1 or facts.relations[0].table not in question.snapshots:
+            return NotApplicable("the query does not read exactly one table")
+        [relation] = facts.relations
+        snapshot = question.snapshots[relation.table]
+        variants = variant_columns(snapshot.schema)
+        found = self.find(TableQuery(question.spark, snapshot, relation, facts.analysed, tuple(variants)))
+        if isinstance(found, NotApplicable):
+            return found
+        frame = found.frame()
+        if isinstance(frame, NotApplicable):
+            return frame
+        if not question.has_types_of(frame):
+            return NotApplicable("the result would have other types")
+        return Answer(frame, facts, {relation.table: found.scan}, by_workers=self.verb)
+
+
+# ── plain columns ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class PlainColumns:
+    """Spark runs the query over structs of paths, which it reads as plain columns (`sql_paths.py`)."""
+
+    name: str = "plain columns"
+
+    def plan(self, question: Question) -> Answer | NotApplicable:
+        if question.facts.whole:
+            return NotApplicable(question.facts.whole)
+        if any(_holds_variant(item.dataType) for item in question.original.schema):
+            return NotApplicable("the query gives a Variant")
+        names = frozenset(name for one in question.snapshots.values() for name in variant_columns(one.schema))
+        every, some = rewrite(question.text), rewrite(question.text, names)
+        # Paths into columns of other names may be paths of our Variants under new names, or not ours at all:
+        # only Spark's analysis tells.
+        for rewritten in [every] if every.sql == some.sql else [every, some]:
+            reason = self._reason_against(rewritten, names, question.facts)
+            if reason:
+                return NotApplicable(reason)
+            views = {table: _paths_view(question, table, rewritten) for table in question.snapshots}
+            frames = {table: frame for table, (frame, _) in views.items()}
+            found = analysed_or_failure(question.spark, rewritten.sql, frames)
+            if isinstance(found, AnalysisFailure):
+                continue
+            if not question.has_types_of(found):
+                return NotApplicable("the query names fields of a struct after paths")
+            return Answer(found, question.facts, {table: scan for table, (_, scan) in views.items()})
+        return NotApplicable("Spark does not accept the query with plain columns in place of its paths")
+
+    def _reason_against(self, rewritten: Rewritten, variants: frozenset[str], facts: QueryFacts) -> str:
+        if not rewritten.fields:
+            return "the query reads no path with a type"
+        if depends_on_generated_names(rewritten):
+            return "the query may depend on the names that Spark gives to columns of paths"
+        if facts.whole is None and may_take_whole(rewritten, variants):
+            return "the query may need a Variant as a whole"
+        return ""
+
+
+def _holds_variant(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+
+    match kind:
+        case StructType():
+            return any(_holds_variant(item.dataType) for item in kind)
+        case ArrayType():
+            return _holds_variant(kind.elementType)
+        case MapType():
+            return _holds_variant(kind.keyType) or _holds_variant(kind.valueType)
+        case _:
+            return isinstance(kind, VariantType)
+
+
+def _paths_view(question: Question, table: str, rewritten: Rewritten) -> tuple[DataFrame, SparkScan]:
+    """A table with a struct of paths in place of each Variant. The query's filters prune its files."""
+    from pyspark.sql import functions as F
+
+    spark, snapshot = question.spark, question.snapshots[table]
+    found = question.facts.relations_of(table)
+    paths = {
+        name: {item: replace(get, column=join_name((name,))) for get, item in rewritten.fields.items()}
+        for name in variant_columns(snapshot.schema)
+    }
+    # In the order of the table, because a query may go by position. Columns that it does not need are null.
+    used: list[Projection] = []
+    for item in snapshot.schema.fields:
+        if item.name in paths:
+            used += [
+                Projection(f"{item.name}.{name}", get)
+                for name, get in paths[item.name].items()
+                if not found or any(one.takes(item.name, get) for one in found)
+            ]
+        elif not found or any(item.name in one.used for one in found):
+            used.append(Projection(item.name, Column(join_name((item.name,)))))
+    where = question.pruning(table)
+    if where is not None:
+        same = {(get.column, get.path, get.type): get for gets in paths.values() for get in gets.values()}
+        where = rewrite_references(
+            where,
+            lambda ref: same.get((ref.column, ref.path, ref.type), ref) if isinstance(ref, Get) else ref,
+        )
+
+    def columns(values: Sequence[SparkColumn]) -> list[SparkColumn]:
+        by_name = {projection.name: value for projection, value in zip(used, values, strict=True)}
+
+        def known(name: str, kind: Any) -> SparkColumn:
+            return by_name[name] if name in by_name else F.lit(None).cast(spark_type(kind))
+
+        def column(name: str, kind: Any) -> SparkColumn:
+            if name not in paths:
+                return known(name, kind)
+            fields = (known(f"{name}.{field}", get.type).alias(field) for field, get in paths[name].items())
+            return F.struct(*fields)
+
+        return [column(item.name, item.type).alias(item.name) for item in snapshot.schema.fields]
+
+    scan = SparkScan(spark, snapshot, used, where, prune_only=True)
+    key = ("paths", tuple(used), *scan.frame_identity)
+    return cached_frame(spark, key, lambda: scan.frame(columns)), scan
+
+
+# ── Spark's reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class SparkReading:
+    """Spark reads Variant columns by itself. Files are pruned by the log."""
+
+    name: str = "Spark's reading"
+
+    def plan(self, question: Question) -> Answer:
+        scans = {
+            table: variants_scan(question.spark, snapshot, question.pruning(table))
+            for table, snapshot in question.snapshots.items()
+        }
+        frames = {table: variants_frame(scan) for table, scan in scans.items()}
+        frame = analysed(question.spark, question.text, frames)
+        return Answer(frame, question.facts, scans, reads_variants=True)
+
+
+def variants_scan(spark: SparkSession, snapshot: Snapshot, where: Expr | None = None) -> SparkScan:
+    """A scan of all columns in which Spark reads whole Variants; `where` only prunes files."""
+    return SparkScan(spark, snapshot, None, where, prune_only=True, native=True)
+
+
+def variants_frame(scan: SparkScan) -> DataFrame:
+    """The rows of such a scan; in one step where the files are all there is to read."""
+    snapshot = scan.snapshot
+    if not snapshot.metadata.partition_columns and snapshot.settings.mapping_mode == "none":
+        adds = as_adds(scan.local.files())
+        if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
+            schema: Any = spark_type(snapshot.schema)
+            return parquet_files(scan.spark, schema, snapshot.storage, adds)
+    return scan.frame()
+
+
+STRATEGIES: Final[tuple[Strategy, ...]] = (
+    ByWorkers("groups by workers", "grouped", aggregated),
+    ByWorkers("top-n by workers", "searched for the first rows", top_n),
+    PlainColumns(),
+    SparkReading(),
+)
