@@ -69,6 +69,7 @@ class Get(Protocol):
         steps: tuple[str | int, ...],
         target: Scalar | None,
         options: CastOptions,
+        *,
         first_row: int,
     ) -> tuple[pa.Array, pa.Array]: ...
 

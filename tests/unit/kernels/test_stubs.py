@@ -20,7 +20,7 @@ def declared(name: str) -> dict[str, list[str]]:
     """The parameter names of each function in a stub."""
     tree = ast.parse((FOLDER / f"{name}.pyi").read_text())
     return {
-        node.name: [argument.arg for argument in node.args.args]
+        node.name: [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
     }

@@ -63,7 +63,7 @@ def extract(
         there = pc.is_valid(value)
         require_metadata(metadata, there if valid is None else pc.and_(there, valid), context.first_row)
     array, deferred = dispatch("get").extract(
-        metadata, value, valid, steps, target, context.options, context.first_row
+        metadata, value, valid, steps, target, context.options, first_row=context.first_row
     )
     if not len(deferred):
         return array

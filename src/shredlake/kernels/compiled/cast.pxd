@@ -1,11 +1,11 @@
-"""Casts of one value out of a Variant, for compiled code: the frequent pairs of `cast.py`'s table.
+"""Casts one value out of a Variant in compiled code: the frequent pairs of casts/table.py.
 
 Each function looks at the value at p and says what came of it:
 
     CAST      it is written to `out`
     NOTHING   a Variant null
     FAILED    no value of this kind, or not this one, casts: null, or an error if the caller is strict
-    DEFERRED  a pair or a text that only the table in cast.py knows
+    DEFERRED  a pair or a text that only casts/table.py casts
     MALFORMED the bytes end too early
 
 The meaning is the table's; a test holds both against each other for every pair.

@@ -10,5 +10,6 @@ def extract(
     steps: tuple[str | int, ...],
     target: Scalar | None,
     options: CastOptions,
+    *,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array]: ...

@@ -456,7 +456,7 @@ cdef object finish(Job* job, type_):
     return array if storage is type_ else pa.ExtensionArray.from_storage(type_, array)
 
 
-def extract(metadata, value, validity, steps, target, options, int64_t first_row):
+def extract(metadata, value, validity, steps, target, options, *, int64_t first_row):
     """Return the value at the steps in each row, cast to a scalar (None: the Variant's bytes), and the deferred rows.
 
     `validity` (booleans from bit 0, or None) says which rows exist. Deferred rows are those that

@@ -21,6 +21,7 @@ def extract(
     steps: tuple[str | int, ...],
     target: Scalar | None,
     options: CastOptions,
+    *,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array]:
     """As the compiled `extract`: Variants are taken out here, every cast is left to casts/table.py."""
