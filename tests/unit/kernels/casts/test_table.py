@@ -63,6 +63,6 @@ def table() -> str:
 
 
 def test_the_table_in_the_docs() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "casts.md").read_text()
+    text = (Path(__file__).parents[4] / "docs" / "casts.md").read_text()
     shown = text.partition("<!-- table -->\n")[2].partition("<!-- end of table -->")[0].strip()
     assert shown == table(), f"put this into docs/casts.md:\n{table()}"

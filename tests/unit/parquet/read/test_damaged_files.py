@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FUZZER = Path(__file__).parents[2] / "fuzz" / "fuzz_parquet.py"
+FUZZER = Path(__file__).parents[3] / "fuzz" / "fuzz_parquet.py"
 
 
 def test_a_few_hundred_damaged_files(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shredlake.parquet.inspect.rules import ALL_RULES
 
-PAGE = Path(__file__).parents[3] / "docs" / "check.md"
+PAGE = Path(__file__).parents[4] / "docs" / "check.md"
 
 
 def test_the_page_lists_every_rule_as_it_is() -> None:
