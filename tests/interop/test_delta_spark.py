@@ -18,7 +18,7 @@ from delta_spark import DeltaSpark, DeltaSparkError, started
 from delta_tables import SHREDDED, numbered, rows_of, variants
 from shredlake.delta.stats.z85 import decode_variant
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.optimize import optimize_table
 from shredlake.kernels.checksum import checksum
 from shredlake.variant.scalars import Float32, Int8, Int16, Int32, Int64

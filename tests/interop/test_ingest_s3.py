@@ -15,7 +15,7 @@ from obstore.store import from_url
 
 import shredlake as sl
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.migrate import migrate_files
 from shredlake.parquet.legacy.convert import write_draft
 

@@ -23,7 +23,7 @@ import shredlake as sl
 from datagen import write_ndjson
 from pipeline_driver import Driver
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.optimize import optimize_table
 from shredlake.spark import ingest, optimize, stream
 from shredlake.spark.session import java_version

@@ -144,7 +144,7 @@ def test_imports_point_down(module: Path) -> None:
         ("variant/value.py", "from shredlake.json import print_value", None),
         ("json/probe.py", "def f():\n    import pyarrow as pa", "does without pyarrow"),
         ("delta/probe.py", "from shredlake import Table", "not from the package root"),
-        ("delta/probe.py", "from shredlake.jobs.once import Claim", "a layer above it"),
+        ("delta/probe.py", "from shredlake.jobs.ingest.once import Claim", "a layer above it"),
         ("jobs/probe.py", "from shredlake.delta.table import Table", None),
     ],
 )

@@ -19,16 +19,16 @@ from shredlake.delta.schema.variants import type_at, variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.create import planned
+from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
-from shredlake.delta.write.spec import file_spec
 from shredlake.errors import InvalidSchema
 from shredlake.jobs.engine import Engine
-from shredlake.jobs.ingest import already_done, commit_adds
-from shredlake.jobs.once import claim_files
+from shredlake.jobs.ingest.ingest import already_done, commit_adds
+from shredlake.jobs.ingest.once import claim_files
+from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob
+from shredlake.jobs.ingest.sources import SourceFile, find_files, location
 from shredlake.jobs.packing import pack
-from shredlake.jobs.parse_task import FILE_BYTES, FileJob
 from shredlake.jobs.report import IngestReport, progress
-from shredlake.jobs.sources import SourceFile, find_files, location
 from shredlake.jobs.verified_copy import CopyResult, check_same, row_sum, write_and_sum
 from shredlake.parquet.io.source import open_input
 from shredlake.parquet.legacy.convert import read_draft
@@ -73,18 +73,15 @@ def migrate_files(
     version = commit_adds(snapshot, adds, claim.transactions, "draft files")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
-        storage.uri,
-        version,
-        rows,
-        rows,
-        0,
-        None,
-        len(adds),
-        total,
-        sum(add.size for add in adds),
-        next((layout for task in tasks for layout in task.layout.values()), None),
-        None,
-        time.monotonic() - started,
+        table=storage.uri,
+        version=version,
+        documents=rows,
+        rows=rows,
+        files=len(adds),
+        input_bytes=total,
+        table_bytes=sum(add.size for add in adds),
+        layout=next((layout for task in tasks for layout in task.layout.values()), None),
+        seconds=time.monotonic() - started,
         skipped=claim.skipped,
     )
 

@@ -37,16 +37,16 @@ from shredlake.delta.stats.skipping import prune
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit
+from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
-from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.engine import Engine, SortJob, Watch
-from shredlake.jobs.key_paths import in_all, key_paths
+from shredlake.jobs.ingest.key_paths import in_all, key_paths
+from shredlake.jobs.ingest.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.packing import pack_files
-from shredlake.jobs.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.report import progress
 from shredlake.jobs.verified_copy import (
     CopyResult,
@@ -70,18 +70,18 @@ LARGE_ENOUGH = 0.75
 WITHOUT_LIMIT = 1 << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OptimizeReport:
-    """What an optimize did."""
+    """The outcome of an optimize."""
 
     version: int
-    files_before: int
-    files_after: int
-    bytes_before: int
-    bytes_after: int
-    rows: int
-    layout: str | None
-    seconds: float
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+    layout: str | None = None
+    seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     """What is probably not meant: a sort key or a Bloom filter on a path that no row has."""
 
@@ -127,7 +127,7 @@ def optimize_table(
     if not sort_by:
         bins = [one for one in bins if len(one) > 1 or not _fits(one[0], layout)]
     if not bins:
-        return OptimizeReport(snapshot.version, 0, 0, 0, 0, 0, None, time.monotonic() - started)
+        return OptimizeReport(version=snapshot.version, seconds=time.monotonic() - started)
     old = [add for one in bins for add in one]
     size = sum(add.size for add in old)
     with progress("optimize", len(bins), size, show_progress) as watch:
@@ -139,15 +139,15 @@ def optimize_table(
     new = [replace(Add.from_json(dict(add)), data_change=False) for result in results for add in result.adds]
     version = _commit(snapshot, old, new, where, sort_by)
     return OptimizeReport(
-        version,
-        len(old),
-        len(new),
-        size,
-        sum(add.size for add in new),
-        sum(result.total.rows for result in results),
-        next(iter(layout.values()), None),
-        time.monotonic() - started,
-        in_all([result.warnings for result in results if result.total.rows]),
+        version=version,
+        files_before=len(old),
+        files_after=len(new),
+        bytes_before=size,
+        bytes_after=sum(add.size for add in new),
+        rows=sum(result.total.rows for result in results),
+        layout=next(iter(layout.values()), None),
+        seconds=time.monotonic() - started,
+        warnings=in_all([result.warnings for result in results if result.total.rows]),
     )
 
 

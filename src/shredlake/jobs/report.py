@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IngestReport:
     """The outcome of an ingest. `documents == rows + rejects`, always: it was checked before the commit."""
 
     table: str
     version: int
-    documents: int
-    rows: int
-    rejects: int
-    rejects_table: str | None
-    files: int
-    input_bytes: int
-    table_bytes: int
-    layout: str | None
-    typed_share: float | None
+    documents: int = 0
+    rows: int = 0
+    rejects: int = 0
+    rejects_table: str | None = None
+    files: int = 0
+    input_bytes: int = 0
+    table_bytes: int = 0
+    layout: str | None = None
+    typed_share: float | None = None
     """Of the new files' bytes of Variants, how many lie in typed columns; None where nothing was written."""
-    seconds: float
+    seconds: float = 0.0
     already_done: bool = False
     """The same job had been committed before: nothing was added."""
     skipped: int = 0

@@ -13,13 +13,13 @@ from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
-from shredlake.delta.write.spec import file_spec
+from shredlake.delta.write.data_files import file_spec
 from shredlake.errors import InvalidSchema, TableExists
 from shredlake.jobs.engine import Engine
-from shredlake.jobs.ingest import already_done, commit_adds
-from shredlake.jobs.once import claim_job
+from shredlake.jobs.ingest.ingest import already_done, commit_adds
+from shredlake.jobs.ingest.once import claim_job
+from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob
 from shredlake.jobs.packing import pack_files
-from shredlake.jobs.parse_task import FILE_BYTES, FileJob
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.verified_copy import CopyResult, copy_files
 from shredlake.kernels.arrow.types import is_variant
@@ -63,18 +63,14 @@ def unshred_table(
     done_version = commit_adds(snapshot, adds, [transaction], "table")
     rows = sum(result.total.rows for result in results)
     return IngestReport(
-        storage.uri,
-        done_version,
-        rows,
-        rows,
-        0,
-        None,
-        len(adds),
-        size,
-        sum(add.size for add in adds),
-        None,
-        None,
-        time.monotonic() - started,
+        table=storage.uri,
+        version=done_version,
+        documents=rows,
+        rows=rows,
+        files=len(adds),
+        input_bytes=size,
+        table_bytes=sum(add.size for add in adds),
+        seconds=time.monotonic() - started,
     )
 
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from shredlake.errors import PipelineError
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
-from shredlake.jobs.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
-from shredlake.jobs.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.report import IngestReport
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding

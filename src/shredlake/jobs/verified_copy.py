@@ -17,8 +17,8 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.data_file import DataFile, whole_rows
 from shredlake.errors import VerificationFailed
-from shredlake.jobs.key_paths import PathWatch
-from shredlake.jobs.parse_task import FileJob, write_tables
+from shredlake.jobs.ingest.key_paths import PathWatch
+from shredlake.jobs.ingest.parse_task import FileJob, write_tables
 from shredlake.kernels import from_arrow
 from shredlake.kernels.checksum import checksum
 

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from shredlake.delta.read.conform import conform
 from shredlake.delta.write.constraints import Constraints, shown
 from shredlake.errors import ConstraintViolation
-from shredlake.jobs.key_paths import PathWatch
-from shredlake.jobs.parse_task import (
+from shredlake.jobs.ingest.key_paths import PathWatch
+from shredlake.jobs.ingest.parse_task import (
     Parsing,
     TaskResult,
     WriteJob,
@@ -30,8 +30,8 @@ from shredlake.jobs.parse_task import (
     variants_of,
     write_tables,
 )
-from shredlake.jobs.rejects import REJECTS_SCHEMA, Staging
-from shredlake.jobs.sources import Split
+from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
+from shredlake.jobs.ingest.sources import Split
 from shredlake.kernels.arrow.types import variant
 from shredlake.spark.arrow import from_spark, spark_batch
 

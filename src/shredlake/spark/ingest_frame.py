@@ -25,7 +25,7 @@ from shredlake.delta.schema.types import Field, arrow_schema, parse_schema
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
 from shredlake.errors import InvalidSchema
-from shredlake.jobs.ingest import (
+from shredlake.jobs.ingest.ingest import (
     LARGEST_TASK,
     IngestOptions,
     already_done,
@@ -39,11 +39,11 @@ from shredlake.jobs.ingest import (
     task_size,
     with_layout,
 )
-from shredlake.jobs.once import Claim, claim_job, job_transaction
-from shredlake.jobs.parse_task import TaskResult, WriteJob, count_lines
-from shredlake.jobs.rejects import LineNumbers, rejects_place
+from shredlake.jobs.ingest.once import Claim, claim_job, job_transaction
+from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, count_lines
+from shredlake.jobs.ingest.rejects import LineNumbers, rejects_place
+from shredlake.jobs.ingest.sources import bundle, cut, find_files, spooled
 from shredlake.jobs.report import IngestReport, progress
-from shredlake.jobs.sources import bundle, cut, find_files, spooled
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.arrow import from_spark, spark_type
 from shredlake.spark.columns import at, from_log, from_user, spark_order
@@ -89,11 +89,11 @@ def ingest_frame(
         table,
         options,
         claim,
-        "DataFrame",
-        0,
-        0,
-        lambda: _sampled(parsed),
-        lambda results: LineNumbers([]),
+        source="DataFrame",
+        input_bytes=0,
+        tasks=0,
+        profile=lambda: _sampled(parsed),
+        lines=lambda results: LineNumbers([]),
     )
 
 
@@ -138,11 +138,11 @@ def ingest_text_by_sql(
         table,
         options,
         claim,
-        "text",
-        total,
-        len(tasks),
-        lambda: sample(engine, splits, options),
-        lines,
+        source="text",
+        input_bytes=total,
+        tasks=len(tasks),
+        profile=lambda: sample(engine, splits, options),
+        lines=lines,
     )
 
 
@@ -151,6 +151,7 @@ def _ingest(
     table: str,
     options: IngestOptions,
     claim: Claim,
+    *,
     source: str,
     input_bytes: int,
     tasks: int,
@@ -172,7 +173,17 @@ def _ingest(
     with progress("ingest", tasks, input_bytes, options.show_progress) as watch:
         answers = collected(rows.mapInArrow(Write(job, demands), "result string"), watch)
     results = [TaskResult.from_json(row["result"]) for row in answers]
-    return finish(snapshot, results, options, claim, source, started, input_bytes, layout, lines(results))
+    return finish(
+        snapshot,
+        results,
+        options,
+        claim,
+        source=source,
+        started=started,
+        input_bytes=input_bytes,
+        layout=layout,
+        lines=lines(results),
+    )
 
 
 def _opened(frame: DataFrame, table: str, options: IngestOptions) -> Snapshot:

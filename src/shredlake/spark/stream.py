@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import CommitConflict
-from shredlake.jobs.ingest import IngestOptions, at_least_one
+from shredlake.jobs.ingest.ingest import IngestOptions, at_least_one
+from shredlake.jobs.ingest.sources import HADOOP_SCHEMES
 from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.report import IngestReport
-from shredlake.jobs.sources import HADOOP_SCHEMES
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 

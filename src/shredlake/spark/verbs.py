@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from shredlake.jobs.ingest.parse_task import FILE_BYTES
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
-from shredlake.jobs.parse_task import FILE_BYTES
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
 from shredlake.jobs.verbs import Address, IngestArguments, addresses, as_tuple, ingest_options

@@ -31,9 +31,8 @@ from shredlake.delta.stats.text import with_stats
 from shredlake.delta.stats.z85 import decode_variant
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
-from shredlake.delta.write.data_files import DataFileWriter
+from shredlake.delta.write.data_files import DataFileWriter, file_spec
 from shredlake.delta.write.layout import choose, of_rows
-from shredlake.delta.write.spec import file_spec
 from shredlake.shredding.request import Shredding
 
 

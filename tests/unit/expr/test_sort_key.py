@@ -13,7 +13,7 @@ import shredlake as sl
 from shredlake.errors import InvalidExpression
 from shredlake.expr.sort_key import SortKey, parse_sort_keys, sort_indices
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.optimize import optimize_table
 
 NUMBERS = pa.table({"a": [2.0, None, math.nan, -1.0, math.inf], "b": [1, 1, 2, 2, 3]})

@@ -11,9 +11,9 @@ import pytest
 
 import shredlake as sl
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.parse_task import ordered
 from shredlake.jobs.optimize import optimize_table
-from shredlake.jobs.parse_task import ordered
 
 WORDS = [f"word{n}" for n in range(2000)]
 

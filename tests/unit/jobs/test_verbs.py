@@ -13,7 +13,7 @@ import pytest
 import shredlake as sl
 from shredlake.errors import PipelineError
 from shredlake.jobs import verbs
-from shredlake.jobs.ingest import IngestOptions
+from shredlake.jobs.ingest.ingest import IngestOptions
 from shredlake.spark import verbs as spark_verbs
 
 INTERNAL = {"keep_layout", "transaction"}

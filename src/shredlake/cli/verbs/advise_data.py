@@ -15,7 +15,7 @@ from shredlake.delta.table import Table
 from shredlake.delta.write.layout import newest_layout
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.expr import join_name
-from shredlake.jobs.documents import is_array, split_elements, split_lines
+from shredlake.jobs.ingest.documents import is_array, split_elements, split_lines
 from shredlake.kernels.arrow.types import is_variant, shredding_schema
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.unshred import unshred

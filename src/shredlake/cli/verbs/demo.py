@@ -20,7 +20,7 @@ from shredlake.cli.verbs.demo_data import bluesky, write_lines
 from shredlake.delta.table import Table
 from shredlake.errors import MissingDependency
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.parquet.inspect.inspect import inspect
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.query.api import read

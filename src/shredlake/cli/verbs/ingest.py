@@ -16,11 +16,11 @@ from shredlake.cli.inputs import open_table, seekable, table_to_write
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import screen
 from shredlake.errors import InvalidFile, PipelineError
-from shredlake.jobs.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_without_spark
-from shredlake.jobs.ingest_arrow import ingest_batches
-from shredlake.jobs.parse_task import Parsing
+from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_without_spark
+from shredlake.jobs.ingest.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.parse_task import Parsing
+from shredlake.jobs.ingest.sources import find_files
 from shredlake.jobs.report import IngestReport
-from shredlake.jobs.sources import find_files
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame

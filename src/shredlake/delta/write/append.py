@@ -12,12 +12,10 @@ from shredlake.delta.protocol.actions import Action, Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.schema.types import Struct
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.commit import commit
+from shredlake.delta.write.commit import commit, is_committed, transaction_actions
 from shredlake.delta.write.constraints import Constraints, complete
-from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, write_files
+from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, file_spec, write_files
 from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
-from shredlake.delta.write.once import is_committed, transaction_actions
-from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import NOTHING, Operation
 from shredlake.errors import CommitConflict
 from shredlake.parquet.given import given_tables

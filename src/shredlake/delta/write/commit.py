@@ -1,12 +1,18 @@
-"""Committing: a version is added to the log, then a checkpoint is written if one is due."""
+"""Committing: a version is added to the log, then a checkpoint is written if one is due.
+
+Exactly once: a commit carries the transaction ids of its work, and work whose id the table has is skipped.
+A transaction id is Delta's idempotency key. Two commits that set the same id conflict, so of two jobs that do
+the same work at a time only one is committed.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
-from shredlake.delta.protocol.actions import Action
+from shredlake.delta.protocol.actions import Action, Transaction, TransactionId
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.transaction import NOTHING, Operation, Reads, add_version, properties_after
 from shredlake.errors import CommitConflict
@@ -56,3 +62,16 @@ def retry_on_conflict(snapshot: Snapshot, plan: Callable[[Snapshot], int]) -> in
                 raise
             snapshot = newest(snapshot)
     raise AssertionError("unreachable")
+
+
+def is_committed(snapshot: Snapshot, transaction: TransactionId) -> bool:
+    """Whether the table has this version of the application's work, or a later one."""
+    application, version = transaction
+    seen = snapshot.transactions.get(application)
+    return seen is not None and seen.version >= version
+
+
+def transaction_actions(transactions: Iterable[TransactionId]) -> list[Transaction]:
+    """The actions that record work as done."""
+    now = int(time.time() * 1000)
+    return [Transaction(application, version, now) for application, version in transactions]

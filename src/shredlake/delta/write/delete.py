@@ -25,9 +25,8 @@ from shredlake.delta.schema.change_feed import CHANGE_DIRECTORY, CHANGE_TYPE, ch
 from shredlake.delta.stats.skipping import prune
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, retry_on_conflict
-from shredlake.delta.write.data_files import FileSpec, write_files
+from shredlake.delta.write.data_files import FileSpec, file_spec, write_files
 from shredlake.delta.write.layout import Layout, layout_like
-from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.expr import Column, Expr, references
 from shredlake.expr.arguments import read_condition

@@ -10,7 +10,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.delta.storage.storage import Storage
-from shredlake.jobs.ingest import IngestOptions
+from shredlake.jobs.ingest.ingest import IngestOptions
 
 SECRET = "SUPERSECRETKEY123"
 OPTIONS = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": SECRET, "aws_region": "us-east-1"}

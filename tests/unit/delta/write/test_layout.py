@@ -13,8 +13,8 @@ import shredlake as sl
 from delta_tables import ID_AND_VARIANT, numbered, rows_of, set_by_another_writer
 from shredlake.delta.write.layout import newest_layout
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
-from shredlake.jobs.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest_arrow import ingest_batches
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.legacy.convert import write_draft

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import shredlake as sl
 from shredlake.cli.app import app
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.write.writer import WriteOptions
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.errors import NotJson, TooManyRejects, VerificationFailed
-from shredlake.jobs.parse_task import TaskResult
-from shredlake.jobs.rejects import LineNumbers, Places, first_rejects, guess
+from shredlake.jobs.ingest.parse_task import TaskResult
+from shredlake.jobs.ingest.rejects import LineNumbers, Places, first_rejects, guess
 
 _log = logging.getLogger(__name__)
 

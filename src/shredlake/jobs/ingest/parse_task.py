@@ -30,11 +30,11 @@ from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys, sort_indices
-from shredlake.jobs.key_paths import KeyPath, PathWatch
+from shredlake.jobs.ingest.key_paths import KeyPath, PathWatch
+from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
+from shredlake.jobs.ingest.sources import Split
+from shredlake.jobs.ingest.text import MAX_DOCUMENT, Piece, pieces
 from shredlake.jobs.packing import pack
-from shredlake.jobs.rejects import REJECTS_SCHEMA, Staging
-from shredlake.jobs.sources import Split
-from shredlake.jobs.text import MAX_DOCUMENT, Piece, pieces
 from shredlake.kernels import from_arrow, from_json, unshred
 from shredlake.kernels.arrow.types import is_variant, shredding_schema, variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
@@ -384,7 +384,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
 
     Text that can't be read from anywhere (compressed, small, arrays) is read from its beginning.
 
-    >>> from shredlake.jobs.sources import SourceFile
+    >>> from shredlake.jobs.ingest.sources import SourceFile
     >>> whole = Split(SourceFile("a.ndjson", 1000, ""), 0, 1000, 0, "lines")
     >>> [[(split.start, split.end) for split in window] for window in sample_windows([whole], 4, 10)]
     [[(0, 10)], [(250, 260)], [(500, 510)], [(750, 760)]]

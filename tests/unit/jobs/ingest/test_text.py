@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shredlake.errors import PipelineError
-from shredlake.jobs import text as text_module
-from shredlake.jobs.parse_task import sample_windows
-from shredlake.jobs.sources import SourceFile, Split, cut, find_files
-from shredlake.jobs.text import pieces
+from shredlake.jobs.ingest import text as text_module
+from shredlake.jobs.ingest.parse_task import sample_windows
+from shredlake.jobs.ingest.sources import SourceFile, Split, cut, find_files
+from shredlake.jobs.ingest.text import pieces
 
 LINES = st.lists(
     st.sampled_from([b"", b"1", b'{"a": "x"}', b'"\xc3\xa9"', b"[1,\r", b"7\r", b" "]), max_size=12

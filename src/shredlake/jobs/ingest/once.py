@@ -26,8 +26,8 @@ from typing import Any, Final
 
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import TransactionId
-from shredlake.delta.write.once import is_committed
-from shredlake.jobs.sources import SourceFile, open_plain, place
+from shredlake.delta.write.commit import is_committed
+from shredlake.jobs.ingest.sources import SourceFile, open_plain, place
 
 TIME_BITS: Final = 31
 SAMPLED: Final = 16 << 20

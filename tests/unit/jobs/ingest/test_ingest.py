@@ -33,9 +33,9 @@ from shredlake.errors import (
     UnsupportedExpression,
 )
 from shredlake.jobs.engine import LocalEngine
-from shredlake.jobs.ingest import IngestOptions, ingest_text
-from shredlake.jobs.ingest_arrow import ingest_batches
-from shredlake.jobs.parse_task import Parsing
+from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
+from shredlake.jobs.ingest.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, choose_encodings
 
@@ -157,7 +157,7 @@ def test_bad_elements_of_an_array(tmp_path: Path, ingest: Ingest, ending: str) -
 def test_a_line_longer_than_allowed_is_a_reject_of_its_own(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shredlake.jobs.text.READ_SIZE", 10_000)
+    monkeypatch.setattr("shredlake.jobs.ingest.text.READ_SIZE", 10_000)
     (tmp_path / "a.ndjson").write_bytes(b'{"a": 1}\n{"b": "' + b"x" * 300_000 + b'"}\n{"a": 2}\n')
     report = ingest(tmp_path / "a.ndjson", parsing=Parsing(max_document=100_000), task_bytes=50)
     [row] = rejects(tmp_path / "table")
@@ -211,7 +211,7 @@ def test_a_job_that_is_run_again_does_nothing(tmp_path: Path, ingest: Ingest) ->
 def test_a_crash_between_rejects_and_commit(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["shredlake.jobs.ingest"]
+    module = sys.modules["shredlake.jobs.ingest.ingest"]
     (tmp_path / "a.ndjson").write_text('{"a": 1}\nbad\n')
 
     def crash(*_: object) -> int:
@@ -232,7 +232,7 @@ def test_a_crash_between_rejects_and_commit(
 def test_the_same_job_twice_at_a_time(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: Any = sys.modules["shredlake.jobs.ingest"]
+    module: Any = sys.modules["shredlake.jobs.ingest.ingest"]
     (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
     real = module.commit_adds
 
@@ -250,7 +250,7 @@ def test_the_same_job_twice_at_a_time(
 def test_two_jobs_make_the_table_at_a_time(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: Any = sys.modules["shredlake.jobs.ingest"]
+    module: Any = sys.modules["shredlake.jobs.ingest.ingest"]
     (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
     real = module.commit_adds
 
@@ -323,7 +323,7 @@ def test_layouts(tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 
 
 def test_files_of_the_wanted_size(tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shredlake.jobs.text.READ_SIZE", 10_000)
+    monkeypatch.setattr("shredlake.jobs.ingest.text.READ_SIZE", 10_000)
     (tmp_path / "a.ndjson").write_text("".join('{"id": "%032x"}\n' % (n * 7919**5) for n in range(4000)))
     assert ingest(tmp_path / "a.ndjson", "one").files == 1
     many = ingest(tmp_path / "a.ndjson", "many", file_bytes=10_000)
@@ -564,7 +564,7 @@ def test_what_makes_a_file_the_same(tmp_path: Path, ingest: Ingest) -> None:
 def test_large_files_are_known_by_pieces_of_them(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shredlake.jobs.once.SAMPLED", 640)
+    monkeypatch.setattr("shredlake.jobs.ingest.once.SAMPLED", 640)
     source = tmp_path / "a.ndjson"
     lines = [f'{{"a": {number:6}}}\n' for number in range(1000)]
     source.write_text("".join(lines))
@@ -578,7 +578,7 @@ def test_large_files_are_known_by_pieces_of_them(
 def test_two_jobs_that_share_a_file_do_not_both_stand(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: Any = sys.modules["shredlake.jobs.ingest"]
+    module: Any = sys.modules["shredlake.jobs.ingest.ingest"]
     for name in ("a", "b"):
         (tmp_path / f"{name}.ndjson").write_text(f'{{"a": "{name}"}}\nbad\n')
     real = module.commit_adds
@@ -638,7 +638,7 @@ def test_rows_sorted_over_all_files_without_spark(
     for number in range(5):
         lines = "".join(f'{{"n": {n * 5 + number}, "text": "{n:0200}"}}\n' for n in range(2000))
         (tmp_path / "in" / f"{number}.ndjson").write_text(lines)
-    monkeypatch.setattr("shredlake.jobs.parse_task.ROWS_AT_ONCE", 500)
+    monkeypatch.setattr("shredlake.jobs.ingest.parse_task.ROWS_AT_ONCE", 500)
     report = ingest(
         tmp_path / "in", sort_by=("v:n::int",), range_partition=True, task_bytes=10_000, file_bytes=20_000
     )
@@ -651,7 +651,7 @@ def test_rows_sorted_over_all_files_without_spark(
     )
     assert all(before[1] < after[0] for before, after in pairwise(bounds))
     assert table.scan().count() == 10_000
-    monkeypatch.setattr(sys.modules["shredlake.jobs.ingest"], "LARGEST_SORT", 1000)
+    monkeypatch.setattr(sys.modules["shredlake.jobs.ingest.ingest"], "LARGEST_SORT", 1000)
     with pytest.raises(PipelineError, match="use Spark"):
         ingest(tmp_path / "in", sort_by=("v:n::int",), range_partition=True, job_id="again")
 
@@ -703,7 +703,7 @@ def test_a_job_that_ends_early_leaves_no_files(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     (tmp_path / "a.ndjson").write_bytes(LINES * 20 + b"bad\n")
-    module: Any = sys.modules["shredlake.jobs.ingest"]
+    module: Any = sys.modules["shredlake.jobs.ingest.ingest"]
     real = module.write_splits
 
     def failing(job: Any, splits: Any) -> str:

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import PipelineError
-from shredlake.jobs.documents import split_documents, split_elements, split_lines
-from shredlake.jobs.sources import (
+from shredlake.jobs.ingest.documents import split_documents, split_elements, split_lines
+from shredlake.jobs.ingest.sources import (
     BYTE_ORDER_MARK,
     HEAD_SIZE,
     READ_SIZE,
@@ -59,7 +59,7 @@ def pieces(
     """Reads a split piece by piece; memory stays at a few times READ_SIZE unless one document is longer.
 
     >>> import tempfile, pathlib
-    >>> from shredlake.jobs.sources import cut, find_files
+    >>> from shredlake.jobs.ingest.sources import cut, find_files
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.ndjson"
     >>> _ = file.write_text('{"a": 1}\\n{"a": 2}\\n{"a": 3}\\n')
     >>> first, second = cut(find_files(str(file)), split_size=12)[:2]

@@ -23,13 +23,12 @@ from shredlake.delta.protocol.actions import Action, TransactionId
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.append import write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.commit import commit
+from shredlake.delta.write.commit import commit, transaction_actions
 from shredlake.delta.write.create import create, planned
-from shredlake.delta.write.once import transaction_actions
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict, PipelineError, TableExists
-from shredlake.jobs.once import Claim, has
-from shredlake.jobs.sources import Split, place
+from shredlake.jobs.ingest.once import Claim, has
+from shredlake.jobs.ingest.sources import Split, place
 from shredlake.parquet.write.writer import ParquetWriter
 
 ATTEMPTS = 5
@@ -96,7 +95,7 @@ class Staging:
 class LineNumbers:
     """From lines of a split to lines of its file.
 
-    >>> from shredlake.jobs.sources import SourceFile
+    >>> from shredlake.jobs.ingest.sources import SourceFile
     >>> file = SourceFile("a.ndjson", 30, "")
     >>> lines = LineNumbers([(Split(file, 0, 20, 0), 5), (Split(file, 20, 30, 1), 2)])
     >>> lines.number("a.ndjson", offset=3, line=0), lines.number("a.ndjson", offset=20, line=0)

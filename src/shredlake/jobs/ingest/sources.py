@@ -35,7 +35,7 @@ from obstore.exceptions import NotFoundError
 from shredlake.delta.storage.secrets import shown_address
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
-from shredlake.jobs.documents import Framing, framing
+from shredlake.jobs.ingest.documents import Framing, framing
 from shredlake.jobs.packing import pack
 
 CODECS: Final[Mapping[str, str]] = {

@@ -33,11 +33,10 @@ from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.commit import commit
+from shredlake.delta.write.commit import commit, transaction_actions
 from shredlake.delta.write.create import planned
+from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
-from shredlake.delta.write.once import transaction_actions
-from shredlake.delta.write.spec import file_spec
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import (
     CommitConflict,
@@ -49,12 +48,12 @@ from shredlake.errors import (
     VerificationFailed,
 )
 from shredlake.expr import join_name
-from shredlake.jobs.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.engine import Engine, LocalEngine, Watch
-from shredlake.jobs.key_paths import in_all, key_paths
-from shredlake.jobs.once import Claim, claim_files, claim_job, has, job_transaction
-from shredlake.jobs.outcome import check_counts, check_json, typed_share
-from shredlake.jobs.parse_task import (
+from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
+from shredlake.jobs.ingest.key_paths import in_all, key_paths
+from shredlake.jobs.ingest.once import Claim, claim_files, claim_job, has, job_transaction
+from shredlake.jobs.ingest.outcome import check_counts, check_json, typed_share
+from shredlake.jobs.ingest.parse_task import (
     FILE_BYTES,
     FileJob,
     Parsing,
@@ -66,14 +65,14 @@ from shredlake.jobs.parse_task import (
     with_computed,
     write_splits,
 )
-from shredlake.jobs.rejects import (
+from shredlake.jobs.ingest.rejects import (
     LineNumbers,
     discard_staged,
     rejects_place,
     write_rejects,
 )
+from shredlake.jobs.ingest.sources import SourceFile, Split, bundle, cut, find_files, spooled
 from shredlake.jobs.report import IngestReport, progress
-from shredlake.jobs.sources import SourceFile, Split, bundle, cut, find_files, spooled
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write.writer import WriteOptions
@@ -245,7 +244,17 @@ def _ingest_files(
         strict=True,
     )
     numbers = LineNumbers(counted)
-    return finish(snapshot, results, options, claim, "text", started, total, layout, numbers)
+    return finish(
+        snapshot,
+        results,
+        options,
+        claim,
+        source="text",
+        started=started,
+        input_bytes=total,
+        layout=layout,
+        lines=numbers,
+    )
 
 
 def sorted_here(
@@ -347,9 +356,11 @@ def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
     if not claim.is_done(snapshot) and (claim.files or not claim.skipped):
         return None
     return IngestReport(
-        snapshot.storage.uri, snapshot.version, 0, 0, 0, None, 0, 0, 0, None, None, 0.0,
-        already_done=True, skipped=claim.skipped or len(claim.by_file),
-    )  # fmt: skip
+        table=snapshot.storage.uri,
+        version=snapshot.version,
+        already_done=True,
+        skipped=claim.skipped or len(claim.by_file),
+    )
 
 
 # ── The layout ──────────────────────────────────────────────────────────────────────────────────────────
@@ -395,6 +406,7 @@ def finish(
     results: Sequence[TaskResult],
     options: IngestOptions,
     claim: Claim,
+    *,
     source: str,
     started: float,
     input_bytes: int,

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidSchema, PipelineError
-from shredlake.jobs.computed import not_kept
-from shredlake.jobs.ingest import (
+from shredlake.jobs.ingest.computed import not_kept
+from shredlake.jobs.ingest.ingest import (
     IngestOptions,
     already_done,
     finish,
@@ -19,9 +19,9 @@ from shredlake.jobs.ingest import (
     open_checked,
     with_layout,
 )
-from shredlake.jobs.key_paths import PathWatch
-from shredlake.jobs.once import claim_job, job_transaction
-from shredlake.jobs.parse_task import (
+from shredlake.jobs.ingest.key_paths import PathWatch
+from shredlake.jobs.ingest.once import claim_job, job_transaction
+from shredlake.jobs.ingest.parse_task import (
     TaskResult,
     WriteJob,
     rows_of,
@@ -29,7 +29,7 @@ from shredlake.jobs.parse_task import (
     with_computed,
     write_tables,
 )
-from shredlake.jobs.rejects import LineNumbers, Staging, rejects_place
+from shredlake.jobs.ingest.rejects import LineNumbers, Staging, rejects_place
 from shredlake.jobs.report import IngestReport
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 
@@ -85,7 +85,17 @@ def ingest_batches(
     layout = layout_of_documents(snapshot, options, profiled)
     job = with_layout(job, layout)
     result = _write(job, chain(first, rows), document)
-    return finish(snapshot, [result], options, claim, "Arrow", started, 0, layout, LineNumbers([]))
+    return finish(
+        snapshot,
+        [result],
+        options,
+        claim,
+        source="Arrow",
+        started=started,
+        input_bytes=0,
+        layout=layout,
+        lines=LineNumbers([]),
+    )
 
 
 def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:
