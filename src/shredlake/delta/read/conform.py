@@ -1,4 +1,4 @@
-"""Making Arrow data fit a table: order, types, missing columns, physical names."""
+"""Fits Arrow data to a table: column order, types, missing columns and physical names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from shredlake.kernels.arrow.types import is_variant, variant
 
 @dataclass(frozen=True)
 class Rule:
-    """How values reach a column: plain ones by `convert`; fields that the table lacks are an error or not."""
+    """How to convert plain values, and whether structs may have fields that the table lacks."""
 
     convert: Callable[[pa.Array, pa.DataType], pa.Array]
     extra_fields: bool
 
 
-# Rows of users: nothing may be lost. Files: what the protocol lets a column's type grow from, and without the
-# fields that were dropped since.
+# Rows from users must be stored without loss. Files may hold the narrower types that the protocol can widen,
+# and fields that were dropped later.
 ROWS = Rule(convert, extra_fields=False)
 FILES = Rule(lambda array, target: array.cast(target), extra_fields=True)
 
@@ -38,11 +38,11 @@ def conform(
     *,
     first_row: int | None = 0,
 ) -> pa.Table:
-    """The table with exactly the columns of the schema, in its order and types.
+    """Return the table with exactly the columns of the schema, in its order and types.
 
-    Columns that are not there come from `given` (defaults, generated values), else they are null. A column
-    that the schema lacks, or a value that would change, is an error that says so. Rows are numbered from
-    `first_row` on; None if the numbers would mean nothing to the caller.
+    Missing columns come from `given` (defaults, generated values) or are null. A column that the schema
+    lacks, or a value that would change, raises an error. Errors number the rows from `first_row`; pass None
+    if row numbers would mean nothing to the caller.
 
     >>> from shredlake.delta.schema.types import Field
     >>> schema = Struct((Field("id", "long"), Field("s", "string")))
@@ -68,7 +68,7 @@ def conform(
             columns.append(fit(pa.chunked_array([given[item.name]]), item.type, item.name))
         else:
             columns.append(pa.chunked_array([null_rows(table.num_rows, arrow_type(item.type))]))
-    # Nullability is checked as a constraint, with rows to show; here every field may be null.
+    # Constraints check nullability later, where they can name the row; here every field may be null.
     fields = [arrow_field(item).with_nullable(True) for item in schema.fields]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
@@ -94,7 +94,7 @@ def fit(
     *,
     first_row: int | None = 0,
 ) -> pa.ChunkedArray:
-    """A column as the Arrow type of a Delta type; Variants may come shredded.
+    """Convert a column to the Arrow type of a Delta type. Variants may be shredded.
 
     >>> fit(pa.chunked_array([[1, 2], [300]]), "byte", "n")
     Traceback (most recent call last):
@@ -156,7 +156,7 @@ def _fit_array(array: pa.Array, kind: DeltaType, rule: Rule) -> pa.Array:
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    """The values of extension types, dictionaries and runs."""
+    """Return plain values for extension types, dictionaries and run-end encoded arrays."""
     if isinstance(array, pa.ExtensionArray):
         return _decoded(array.storage)
     if pa.types.is_dictionary(array.type):
@@ -215,16 +215,16 @@ def _nulls(array: pa.Array) -> Any:
 
 
 def _dense_offsets(array: Any) -> pa.Array:
-    """Offsets that match `flatten()`, which leaves out what lies under nulls."""
+    """Return offsets that match `flatten()`, which omits the values under null lists."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
     total = pc.cumulative_sum(lengths)
     return pa.concat_arrays([pa.array([0], pa.int64()), total]).cast(pa.int32())
 
 
 def physical(table: pa.Table, schema: Struct) -> pa.Table:
-    """The conformed table under the names that data files use, with column ids where the schema has them.
+    """Rename the columns of a conformed table to their physical names, and add the schema's column ids.
 
-    Only names and nullability change; the data is the same.
+    Only names, ids and nullability change; the data is the same.
     """
     columns, fields = [], []
     places = {name: place for place, name in enumerate(table.column_names)}
@@ -234,7 +234,7 @@ def physical(table: pa.Table, schema: Struct) -> pa.Table:
         field = arrow_field(item, physical=True)
         column = table.column(places[item.name])
         if not isinstance(item.type, str) and contains(item.type, "variant"):
-            # Under a null struct a child may hold anything; a Variant there must be null itself.
+            # A child of a null struct may hold any value, but a Variant child must be null too.
             column = pa.chunked_array([renamed_array(c, field.type) for c in column.chunks], type=field.type)
         columns.append(renamed(column, field.type))
         fields.append(field)
@@ -242,14 +242,14 @@ def physical(table: pa.Table, schema: Struct) -> pa.Table:
 
 
 def renamed(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    """The same data under a type that differs in field names, ids and nullability only."""
+    """Return the same data under a type that differs only in field names, ids and nullability."""
     if column.type.equals(target, check_metadata=True):
         return column
     return pa.chunked_array([renamed_array(chunk, target) for chunk in column.chunks], type=target)
 
 
 def renamed_array(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The same data under another type, nulls of structs and lists handed down to what they cover."""
+    """Return the same data under another type; the children of null structs and lists become null too."""
     if is_variant(target) or not pa.types.is_nested(target):
         return array if array.type.equals(target) else array.cast(target)
     if pa.types.is_struct(target):
@@ -267,5 +267,5 @@ def renamed_array(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _dense_map(array: pa.MapArray) -> pa.MapArray:
-    """Keys and items from the first row on, nothing under nulls."""
+    """Return a copy whose keys and items start at the first row and have no entries under nulls."""
     return array.take(pa.array(range(len(array)), pa.int64()))

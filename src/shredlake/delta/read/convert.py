@@ -1,8 +1,8 @@
-"""The conversions of rows on their way into a table; none of them loses anything.
+"""Lossless conversions of rows that are written to a table.
 
-A value that would change is an error; whether it would is known by converting it back. What is not in the
-table below is refused for whole columns, because it needs a decision: how to read a text, or in which zone a
-time is.
+Every value is converted and then converted back; a value that changes on the way raises an error. Conversions
+that are not in the table below are refused for whole columns, because the user has to decide something first:
+how to parse a string, or which time zone a timestamp is in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS: list[tuple[Callable[[pa.DataType], bool], str]] = [
     (pa.types.is_timestamp, "instant"),
 ]
 
-# From, to. Each value is compared with what it becomes when it is converted back.
+# Pairs of source and target. Each value is converted back and compared with the original.
 ALLOWED: frozenset[tuple[str, str]] = frozenset(
     {
         ("boolean", "boolean"),
@@ -61,12 +61,12 @@ _HINTS: dict[tuple[str, str], str] = {
     ("instant", "local time"): "the times have a zone; drop it with pyarrow.compute.local_timestamp",
 }
 
-# Integers as decimals first: Arrow refuses a decimal by its precision alone, whatever the values are.
+# Integers are cast to this type before any other decimal: Arrow checks a decimal's precision, not its values.
 _WIDEST_INTEGER = pa.decimal128(20, 0)
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """The family of a type, as the table of conversions names it.
+    """Return the family of a type, as the table of conversions names it.
 
     >>> kind_of(pa.int8()), kind_of(pa.large_string()), kind_of(pa.time64("us"))
     ('integer', 'text', 'time64[us]')
@@ -75,7 +75,9 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Plain values as another type, or an error: `CastError` for a value, `InvalidSchema` for the types.
+    """Convert plain values to another type.
+
+    Raise `CastError` if a value would change, and `InvalidSchema` if the types can't be converted at all.
 
     >>> convert(pa.array([1, 2]), pa.int8()).type
     DataType(int8)
@@ -89,7 +91,7 @@ def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
         hint = _HINTS.get(pair, "convert it first, so that you decide how")
         raise InvalidSchema(f"{pair[0]} is not converted to {pair[1]}: {hint}")
     if pa.types.is_float16(array.type):
-        array = array.cast(pa.float32())  # exact, and Arrow can compare these
+        array = array.cast(pa.float32())  # exact; Arrow can't compare float16
     try:
         found = _cast(array, target)
         same = _unchanged(array, found)
@@ -107,7 +109,7 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _unchanged(array: pa.Array, found: pa.Array) -> bool:
-    """Whether the values come back as they were; Arrow checks whole numbers, texts and decimals itself."""
+    """Whether the values survive a round trip. Arrow itself checks integers, strings and decimals."""
     if kind_of(array.type) == kind_of(found.type) and not pa.types.is_floating(found.type):
         return True
     back = _cast(found, array.type)
@@ -133,7 +135,7 @@ def _fits(array: pa.Array, target: pa.DataType) -> bool:
 
 
 def first_failing(array: pa.Array, holds: Callable[[pa.Array], bool]) -> int:
-    """The first row for which something does not hold, of an array for which it does not, by halving.
+    """Find by bisection the first row for which `holds` is false. It must be false for the whole array.
 
     >>> first_failing(pa.array([1, 2, 7, 3, 9]), lambda part: pc.max(part).as_py() < 5)
     2

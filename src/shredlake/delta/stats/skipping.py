@@ -1,9 +1,9 @@
-"""Which files of a table can hold a row that a predicate keeps.
+"""Data skipping: determines which files of a table may hold rows that match a predicate.
 
-Statistics come as Arrow columns over all files; `expr.prune` decides. What a bound may be used for depends
-on its type, and Variant statistics can differ in type from file to file: so the files are judged once per
-type that occurs, each time with the bounds of that type alone and the others unknown. A file is skipped if
-one of these says so; each is sound by itself.
+The statistics of all files are Arrow columns, and `expr.prune` evaluates the predicate on them. How a bound
+can be used depends on its type, and the bounds of a Variant path can differ in type from file to file. Each
+type is therefore evaluated in a pass of its own, in which bounds of other types count as unknown. A file is
+skipped if any pass rules it out; each pass is sound by itself.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.variant.path import Path
 
-# The type id of a primitive (the upper six bits of its first byte) to the type its bounds are read as.
-# Integers of any width are one class; decimals are another, read with all the digits there are.
+# Maps the type id of a primitive (the upper six bits of its first byte) to the type that we read its bounds
+# as. Integers of any width form one class. Decimals form another, which keeps all their digits.
 _CLASSES: dict[int, pa.DataType] = {
     1: pa.bool_(),
     2: pa.bool_(),
@@ -57,12 +57,12 @@ _CLASSES: dict[int, pa.DataType] = {
 
 
 FEW_FILES: Final = 10_000
-"""Up to so many files, statistics that were read once are kept: a few MB a table."""
+"""The maximum number of files for which a table's statistics are cached: a few MB per table."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Files to read, and how many fell to what."""
+    """The files to read, and how many files partition values and statistics ruled out."""
 
     keep: Mask
     by_partition: int
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class BoundsOfType:
-    """Statistics as `expr.prune` asks for them: one type per reference, the rank-th most frequent."""
+    """The statistics for one pass of `expr.prune`: for each reference, the bounds of one type by rank."""
 
     statistics: FileStatistics
     rank: int
@@ -96,12 +96,12 @@ class FileStatistics:
 
     @staticmethod
     def of(snapshot: Snapshot) -> FileStatistics:
-        """The statistics of a version; cached for the next query unless the table is large."""
+        """Return the statistics of a version, which are cached unless the table is large."""
         found = _remembered.find(snapshot.storage)
         if found is not None and found.snapshot is snapshot:
             return found
         found = FileStatistics(snapshot, list(pieces_of(snapshot.files)))
-        # By identity: a snapshot never changes, but another of the same version may hold fewer files.
+        # The cache compares snapshots by identity: another snapshot of the same version may hold fewer files.
         return _remembered.put(snapshot.storage, found) if snapshot.files.places <= FEW_FILES else found
 
     @property
@@ -109,11 +109,11 @@ class FileStatistics:
         return self.snapshot.files.places
 
     def ranks(self, predicate: Expr) -> int:
-        """How many types the bounds of one of the predicate's references come in, at most."""
+        """Return the maximum number of types that the bounds of a reference in the predicate have."""
         return max((len(self.bounds(ref)) for ref in references(predicate)), default=0)
 
     def bounds(self, ref: Column | Get) -> list[Bounds]:
-        """The bounds of a reference, one set per type that occurs."""
+        """Return the bounds of a reference, one set per type that occurs."""
         if ref not in self._cache:
             self._cache[ref] = self._find(ref)
         return self._cache[ref]
@@ -154,13 +154,13 @@ class FileStatistics:
         )
 
     def _was_float(self, leaf: Leaf) -> bool:
-        """Whether a column of doubles was one of floats, so that texts of old bounds may mean floats."""
+        """Whether a double column was a float column before, so that old bounds may be floats."""
         field = resolve(self.snapshot.schema, join_name(leaf.names))[-1]
         changes = field.metadata.get(TYPE_CHANGES) or ()
         return leaf.type == "double" and any(change.get("fromType") == "float" for change in changes)
 
     def _presence(self, leaf: Leaf) -> Bounds:
-        """Null counts only: of Variants, lists and maps."""
+        """Return bounds that hold null counts only, for Variants, lists and maps."""
         unknown = pa.nulls(self.length, pa.int64())
         [nulls] = self._gathered(lambda piece: piece.null_count(leaf))
         return Bounds(unknown, unknown, self._trusted(_joined(nulls)), self.row_counts)
@@ -172,7 +172,7 @@ class FileStatistics:
         return self._row_counts
 
     def _gathered(self, *questions: Callable[[Piece], pa.Array]) -> list[list[pa.Array]]:
-        """The answers of every piece, which is read once for all of them and then let go."""
+        """Apply every function to every piece. Each piece is read once and then released."""
         answers: list[list[pa.Array]] = [[] for _ in questions]
         counts = []
         for piece in self.pieces:
@@ -186,7 +186,7 @@ class FileStatistics:
         return answers
 
     def _trusted(self, found: pa.Array) -> pa.Array:
-        """Null counts. For files with deleted rows, only "none" and "all" still hold."""
+        """Return the null counts that still hold: for files with deleted rows, only "none" and "all"."""
         deleted = self._has_vector
         if deleted is None:
             return found
@@ -202,7 +202,7 @@ class FileStatistics:
         return pc.is_valid(files.column("deletionVector")).combine_chunks()
 
     def _may_be_nan(self, maximum: pa.Array) -> pa.Array | None:
-        """Whether a file may hold NaN. Our own files then have no maximum; other writers may ignore NaN."""
+        """Whether a file may hold NaN. If so, our own files have no maximum; other writers may ignore NaN."""
         if not pa.types.is_floating(maximum.type):
             return None
         return pc.invert(pc.and_(self._written_by_us, pc.is_valid(maximum)))
@@ -216,7 +216,7 @@ class FileStatistics:
     # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
 
     def _partition_bounds(self, leaf: Leaf) -> Bounds:
-        """Bounds of one row per file: all rows of a file share the value."""
+        """Return bounds as if each file had one row, because all rows of a file share the partition value."""
         values = self._partition_values(leaf)
         one = pa.array(np.ones(self.length, dtype=np.int64))
         return Bounds(values, values, pc.cast(pc.is_null(values), pa.int64()), one)
@@ -231,7 +231,7 @@ class FileStatistics:
     # ── Paths of Variants ───────────────────────────────────────────────────────────────────────────────
 
     def _path_bounds(self, leaf: Leaf, ref: Get) -> list[Bounds]:
-        """One set of bounds per type that occurs, the most frequent first."""
+        """Return one set of bounds per type that occurs, the most frequent type first."""
         path = ref.path.normalized()
         lower, upper = self._gathered(
             lambda piece: piece.variant_bound("minValues", leaf, path),
@@ -247,7 +247,7 @@ class FileStatistics:
         for kind in kinds:
             nothing = pa.nulls(self.length, kind)
             minimum, maximum = minima.get(kind, nothing), _unbroken(maxima.get(kind, nothing))
-            # How many rows lack a path is not recorded.
+            # Statistics do not record how many rows lack a path.
             found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
         return found
 
@@ -256,7 +256,7 @@ _remembered: LruCache[Storage, FileStatistics] = LruCache(8, "statistics of tabl
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
-    """The column that a dotted name means, with its names as the schema spells them.
+    """Return the leaf column that a dotted name refers to, with its names as the schema spells them.
 
     >>> from shredlake.delta.schema.types import Field
     >>> find_leaf(Struct((Field("s", Struct((Field("Id", "long"),))),)), ("S", "id")).names
@@ -270,16 +270,17 @@ def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:
     kinds = {array.type for array in arrays}
-    if len(kinds) > 1:  # a checkpoint may say int32 where the JSON on top reads as int64
+    if len(kinds) > 1:  # a checkpoint may hold int32 where the JSON of later commits is read as int64
         widest = pa.float64() if any(pa.types.is_floating(kind) for kind in kinds) else arrays[-1].type
         arrays = [array.cast(widest) for array in arrays]
     return pa.concat_arrays(arrays)
 
 
 def _unbroken(maxima: pa.Array) -> pa.Array:
-    """Maxima, except those that another writer may have truncated in the middle of a character.
+    """Replace maxima that another writer may have truncated in the middle of a character with null.
 
-    Delta cuts by UTF-16 units and appends U+10FFFF; half a character becomes a question mark: too small.
+    Delta truncates by UTF-16 code units and appends U+10FFFF. Half a surrogate pair becomes a question mark,
+    which makes the maximum too small.
     """
     if not pa.types.is_string(maxima.type):
         return maxima
@@ -288,7 +289,7 @@ def _unbroken(maxima: pa.Array) -> pa.Array:
 
 
 def _loosened(bounds: pa.Array, outer: Callable[..., pa.Array]) -> pa.Array:
-    """Bounds that hold whether a text such as 0.1 meant the double or the float, which is a little more."""
+    """Return bounds that hold whether a text such as 0.1 is the double or the slightly greater float."""
     return outer(bounds, bounds.cast(pa.float32()).cast(pa.float64()))
 
 
@@ -297,7 +298,7 @@ def _valid(array: pa.Array | None) -> int:
 
 
 def _by_class(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
-    """Bounds of all files, one column per type that occurs, null where a file's bound has another."""
+    """Return one column of bounds per type that occurs, with null for files whose bound has another type."""
     scale = max((_largest_scale(piece) for piece in pieces), default=0)
     typed = [_classes_of(piece, scale) for piece in pieces]
     kinds = {kind for found in typed for kind in found}
@@ -317,7 +318,7 @@ def _classes_of(bounds: pa.Array, scale: int) -> dict[pa.DataType, pa.Array]:
         try:
             return {kind: bounds.cast(kind)}
         except pa.ArrowException:
-            return {}  # more digits than fit: unknown
+            return {}  # too many digits for a decimal128, so the bounds count as unknown
     headers = bytes_at(bounds, 0)
     found = {}
     for kind in {class_of(header) for header in np.unique(headers).tolist()} - {None}:
@@ -328,9 +329,10 @@ def _classes_of(bounds: pa.Array, scale: int) -> dict[pa.DataType, pa.Array]:
 
 
 def class_of(header: int) -> pa.DataType | None:
-    """The type behind the first byte of a value; None for what has no order here.
+    """Return the type that the first byte of a value encodes, or None if it has no order here.
 
-    `ttttttbb`: two bits for the basic type (0 primitive, 1 short string), six for the type or length.
+    The byte `ttttttbb` has two bits for the basic type (0 primitive, 1 short string) and six for the
+    primitive type or the length.
     """
     basic, kind = header & 0b11, header >> 2
     if basic == 1:
@@ -345,7 +347,7 @@ def _widest(kind: pa.DataType, scale: int) -> pa.DataType:
 
 
 def _largest_scale(bounds: pa.Array) -> int:
-    """Digits after the point that decimals among the bounds have, at most: none may be rounded away."""
+    """Return the largest scale of the decimals among the bounds, so that no digit is rounded away."""
     if pa.types.is_decimal(bounds.type):
         return int(bounds.type.scale)
     if not is_variant(bounds.type) or bounds.null_count == len(bounds):
@@ -357,7 +359,7 @@ def _largest_scale(bounds: pa.Array) -> int:
 
 
 def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """One byte of every value, 0 for rows that have none there."""
+    """Return the byte at a position of every value, or 0 for rows that are null or too short."""
     values = pc.struct_field(bounds, ["value"]).cast(pa.binary())
     _, offsets, data = values.buffers()
     starts = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
@@ -369,7 +371,7 @@ def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np
 
 
 def prune(snapshot: Snapshot, predicate: Expr | None, options: CastOptions = DEFAULT) -> Verdict:
-    """The files that a predicate can't rule out. Names in it are as the schema spells them.
+    """Return the files that a predicate can't rule out. It must spell names as the schema does.
 
     >>> from shredlake.delta.example import example_table
     >>> from shredlake.expr import parse_predicate
@@ -399,7 +401,7 @@ def prune(snapshot: Snapshot, predicate: Expr | None, options: CastOptions = DEF
 
 
 def _together(parts: Iterable[Expr]) -> Iterator[Expr]:
-    """Joins conjuncts that read the same columns, so that their statistics are looked up once."""
+    """Join conjuncts that read the same columns, so that their statistics are looked up once."""
     found: dict[frozenset[Column | Get], list[Expr]] = {}
     for part in parts:
         found.setdefault(frozenset(references(part)), []).append(part)

@@ -1,4 +1,4 @@
-"""Variants as text in a commit's statistics: metadata bytes, then value bytes, as z85.
+"""Variants as text in a commit's statistics: the metadata and value bytes, encoded as z85.
 
 ```
 metadata ─┐                    4 bytes, big-endian
@@ -6,8 +6,8 @@ value ────┼─ zero bytes up ─▶  [b0 b1 b2 b3] ─▶ 5 digits of 
           └─ to a multiple of 4
 ```
 
-The protocol's own example strings are value, then metadata, with a short last group; `decode_variant` reads
-them too. `decode_variants` does a whole column at once.
+The protocol's own example strings hold the value before the metadata and end with a short group;
+`decode_variant` reads them too. `decode_variants` decodes a whole column at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POWERS = np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint64)
 
 
 def encode(data: bytes) -> str:
-    """Bytes as z85, padded with zero bytes to a multiple of 4.
+    """Encode bytes as z85, padded with zero bytes to a multiple of 4.
 
     >>> encode(bytes([0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B]))
     'HelloWorld'
@@ -43,7 +43,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """The bytes of a z85 text; a short last group of n characters encodes n - 1 bytes.
+    """Decode a z85 string. A short last group of n characters encodes n - 1 bytes.
 
     >>> decode("HelloWorld").hex()
     '864fd26fb559f75b'
@@ -54,7 +54,7 @@ def decode(text: str) -> bytes:
         raise MalformedVariant(
             f"z85 text of {len(text)} characters: a last group of one character encodes no byte"
         )
-    # The digit 84 rounds a short group up, so that its leading bytes come out whole.
+    # Padding a short group with the digit 84 rounds it up, so that its leading bytes are exact.
     digits = _DIGIT[np.frombuffer(raw + b"#" * short, dtype=np.uint8)]
     if (digits == _BAD).any():
         position = int(np.argmax(digits == _BAD))
@@ -67,7 +67,7 @@ def decode(text: str) -> bytes:
 
 
 def encode_variant(value: Variant) -> str:
-    """A Variant as statistics spell it.
+    """Encode a Variant as a statistics string.
 
     >>> decode_variant(encode_variant(Variant.of({"$['a']": 1}))).to_python()
     {"$['a']": 1}
@@ -76,7 +76,7 @@ def encode_variant(value: Variant) -> str:
 
 
 def decode_variant(text: str) -> Variant:
-    """The Variant of a statistics string.
+    """Decode the Variant in a statistics string.
 
     >>> decode_variant("0S&u500&]LC42A9vqZe}wb#-i1}-a+cT!xdbWhT9cTx}7v<+K").to_python()
     {"$['a']": 'variant', "$['b']['c']": 100}
@@ -91,7 +91,7 @@ def decode_variant(text: str) -> Variant:
 
 
 def _split(data: bytes) -> Variant:
-    """Metadata, then value, then up to 3 zero bytes."""
+    """Split bytes into metadata and value, which up to 3 zero bytes of padding follow."""
     size = _metadata_size(data)
     metadata, value = data[:size], data[size:]
     for padding in range(4):
@@ -107,7 +107,7 @@ def _split(data: bytes) -> Variant:
 
 
 def _split_reversed(data: bytes) -> Variant:
-    """Value, then metadata, as in the protocol's example."""
+    """Split bytes that hold the value before the metadata, as in the protocol's example."""
     for start in range(1, len(data) - 2):
         if _metadata_size(data[start:], required=False) != len(data) - start:
             continue
@@ -121,10 +121,10 @@ def _split_reversed(data: bytes) -> Variant:
 
 
 def _metadata_size(data: bytes, *, required: bool = True) -> int:
-    """Bytes of the dictionary at the start of `data`; -1, or an error where it is required, if there is none.
+    """Return the size of the dictionary at the start of `data`. If there is none, raise, or return -1.
 
-    Header `oo0sVVVV`: offset size less one, sorted, version 1. Then the number of keys, one offset more than
-    keys, and the keys' bytes.
+    The header `oo0sVVVV` holds the offset size minus one, the sorted flag and the version, 1. The number of
+    keys follows, then one more offset than there are keys, then the bytes of the keys.
     """
     header = data[0] if data else 0
     width = (header >> 6) + 1
@@ -141,10 +141,10 @@ def _metadata_size(data: bytes, *, required: bool = True) -> int:
 
 
 def decode_variants(texts: pa.Array) -> pa.StructArray:
-    """A column of statistics strings as a Variant column; what is not a Variant becomes null.
+    """Decode a column of statistics strings to a Variant column. Strings that are not Variants become null.
 
-    The usual form is decoded all at once. Padding stays on the value: a Variant's value says itself where
-    it ends.
+    Strings in the usual form are decoded all at once. The value keeps its padding, because a Variant value
+    encodes its own length.
 
     >>> column = decode_variants(pa.array([encode_variant(Variant.of(7)), None, "?"]))
     >>> [None if row is None else row["value"][:2].hex() for row in column.to_pylist()]
@@ -183,7 +183,7 @@ def decode_variants(texts: pa.Array) -> pa.StructArray:
 
 
 def _rare_forms(texts: pa.Array, is_good: np.ndarray[Any, Any], metadata: Any, value: Any) -> pa.StructArray:
-    """Puts the decoded rows in place, and tries those of an unusual form one by one."""
+    """Put the decoded rows in place, and decode rows in an unusual form one by one."""
     kind = variant()
     decoded = pa.nulls(0, kind)
     if len(metadata):
@@ -209,7 +209,7 @@ def _rare_forms(texts: pa.Array, is_good: np.ndarray[Any, Any], metadata: Any, v
 
 
 def without_damaged(column: pa.StructArray) -> pa.StructArray:
-    """Decoded Variants with those as null that are none.
+    """Replace malformed Variants with null.
 
     >>> column = decode_variants(pa.array([encode_variant(Variant.of(7)), encode(b"\\x01\\0\\0\\x14")]))
     >>> without_damaged(column).is_valid().to_pylist()
@@ -226,7 +226,7 @@ def without_damaged(column: pa.StructArray) -> pa.StructArray:
 
 
 def encode_variants(column: pa.StructArray) -> pa.StringArray:
-    """A column of unshredded Variants as statistics spell them: `encode_variant` for many.
+    """Encode a column of unshredded Variants as statistics strings, like `encode_variant`.
 
     >>> column = pa.array([{"metadata": b"\\x01\\x00\\x00", "value": b"\\x0c\\x07"}, None], variant())
     >>> encode_variants(column).to_pylist() == [encode_variant(Variant.of(7)), None]
@@ -255,7 +255,7 @@ def encode_variants(column: pa.StructArray) -> pa.StringArray:
 def _pieces(
     values: pa.Array, valid: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The bytes of a binary column, and per row where its own begin and how many they are, 0 if not valid."""
+    """Return the bytes of a binary column, and each row's start and length; invalid rows have length 0."""
     values = values.cast(pa.binary())
     _, raw, data = values.buffers()
     offsets = np.frombuffer(raw, dtype=np.int32, count=len(values) + 1, offset=values.offset * 4)
@@ -265,7 +265,7 @@ def _pieces(
 
 
 def _ranges(starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The positions of several ranges, one after the other."""
+    """Return the positions in several ranges, concatenated."""
     shift = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     return np.repeat(starts - shift, lengths) + np.arange(int(lengths.sum()))
 
@@ -273,7 +273,7 @@ def _ranges(starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.n
 def _metadata_sizes(
     data: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Bytes of the dictionary at each start, -1 where there is none: `_metadata_size` for many."""
+    """Return the size of the dictionary at each start, or -1 if there is none, like `_metadata_size`."""
     header = data[starts]
     width = (header >> 6).astype(np.int64) + 1
     keys = _integers(data, starts + 1, width, ends)
@@ -289,7 +289,7 @@ def _integers(
     width: np.ndarray[Any, Any],
     ends: np.ndarray[Any, Any],
 ) -> np.ndarray[Any, Any]:
-    """Little-endian integers of 1 to 4 bytes; bytes past the end of their row count as zero."""
+    """Read little-endian integers of 1 to 4 bytes. Bytes past the end of a row count as zero."""
     total = np.zeros(len(at), dtype=np.int64)
     for byte in range(4):
         inside = (byte < width) & (at + byte < ends) & (at >= 0)
@@ -301,7 +301,7 @@ def _integers(
 def _binary(
     data: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]
 ) -> pa.BinaryArray:
-    """A binary column of ranges of `data`."""
+    """Build a binary column from ranges of `data`."""
     chosen = data[_ranges(starts, lengths)]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.BinaryArray.from_buffers(

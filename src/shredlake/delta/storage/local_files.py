@@ -1,8 +1,8 @@
-"""A table's directory on the local disk: plain system calls, each write whole and on disk before it returns.
+"""A table's directory on the local disk, accessed by plain system calls. Writes are atomic and durable.
 
-A file is written under a hidden temporary name, synced, and only then given its name: by a hard link where
-it must not exist yet, by a rename where it may. Then the directory is synced, so a machine that stops
-right afterwards keeps the file. Temporaries of killed writers are removed by vacuum.
+A write creates a file under a hidden temporary name, syncs it, and only then gives it its final name: by a
+hard link if the file must not exist yet, otherwise by a rename. Then it syncs the directory, so the file
+survives a crash right afterwards. Vacuum removes the temporary files of killed writers.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Final
 
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-"""What file systems answer that have no hard links."""
+"""Error codes of file systems that do not support hard links."""
 
 _CANNOT_SYNC: Final = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES}
-"""What file systems answer that can't sync a directory."""
+"""Error codes of file systems that can't sync a directory."""
 
 _READ: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One stored object: key relative to the root, size in bytes, when it was last written."""
+    """A stored object: its key relative to the root, its size in bytes, and when it was last modified."""
 
     path: str
     size: int
@@ -41,7 +41,7 @@ class Entry:
 
 
 class LocalFiles:
-    """The files below a directory. Errors are those of the system."""
+    """The files below a directory. Methods raise the operating system's errors."""
 
     def __init__(self, root: Path) -> None:
         self.root = str(root)
@@ -50,7 +50,7 @@ class LocalFiles:
         return os.path.join(self.root, path)
 
     def entries(self, prefix: str, start_after: str | None) -> Iterator[Entry]:
-        """The files below a directory, in any order; links to directories are not followed."""
+        """Yield the files below a directory, in any order. Links to directories are not followed."""
         try:
             found = os.scandir(self._at(prefix))
         except (FileNotFoundError, NotADirectoryError):
@@ -61,7 +61,7 @@ class LocalFiles:
                 if item.is_dir(follow_symlinks=False):
                     yield from self.entries(key, start_after)
                 elif (start_after is None or key > start_after) and not item.is_dir():
-                    with suppress(FileNotFoundError):  # gone meanwhile
+                    with suppress(FileNotFoundError):  # deleted in the meantime
                         yield _entry(key, item.stat(follow_symlinks=not _is_dangling(item)))
 
     def get(self, path: str) -> bytes:
@@ -108,7 +108,7 @@ class LocalFiles:
 
 
 class _Draft:
-    """A file that is complete and synced under a temporary name; what it became is synced at the end."""
+    """A complete, synced file under a temporary name. On success, leaving the block syncs its directory."""
 
     def __init__(self, final: str, data: bytes) -> None:
         self.final = final
@@ -137,7 +137,7 @@ class _Draft:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Writes a new file and waits until the disk has it."""
+    """Write a new file and sync it to disk."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()
@@ -145,7 +145,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _create_in_place(path: str, data: bytes) -> None:
-    """Creates a file where there are no links: under its own name from the start, so it may be cut short."""
+    """Create a file under its final name, for file systems without hard links. A crash may truncate it."""
     try:
         _write(path, data)
     except FileExistsError:
@@ -157,7 +157,7 @@ def _create_in_place(path: str, data: bytes) -> None:
 
 
 def make_directories(path: str | Path) -> None:
-    """Makes a directory and its parents, each synced into its parent."""
+    """Create a directory and its missing parents, and sync each new entry to disk."""
     missing = []
     current = os.path.abspath(path)
     while not os.path.isdir(current):
@@ -166,13 +166,13 @@ def make_directories(path: str | Path) -> None:
         missing.append(current)
         current = os.path.dirname(current)
     for directory in reversed(missing):
-        with suppress(FileExistsError):  # another writer was faster
+        with suppress(FileExistsError):  # another writer created it first
             os.mkdir(directory)
         sync_directory(os.path.dirname(directory))
 
 
 def sync_directory(path: str) -> None:
-    """Waits until the disk has the names in a directory, where the file system can do that."""
+    """Sync a directory's entries to disk, if the file system supports it."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except PermissionError:
@@ -187,7 +187,7 @@ def sync_directory(path: str) -> None:
 
 
 def _opened(path: str) -> int:
-    """A regular file, opened for reading. A pipe or device is refused: reading it may never end."""
+    """Open a regular file for reading. Pipes and devices are refused, because reading them may never end."""
     handle = os.open(path, _READ)
     facts = os.fstat(handle)
     if stat.S_ISREG(facts.st_mode):
@@ -208,6 +208,6 @@ def _is_dangling(item: os.DirEntry[str]) -> bool:
 def _entry(key: str, facts: os.stat_result) -> Entry:
     try:
         modified = datetime.fromtimestamp(facts.st_mtime, UTC)
-    except (OverflowError, ValueError, OSError):  # a time that no calendar has
+    except (OverflowError, ValueError, OSError):  # out of range for a datetime
         modified = datetime(1970, 1, 1, tzinfo=UTC)
     return Entry(key, facts.st_size, modified)

@@ -1,8 +1,7 @@
-"""What the table demands of every row: NOT NULL, CHECK, invariants; and what it fills in: defaults,
-generated columns.
+"""Enforces a table's constraints (NOT NULL, CHECK, invariants) and fills in defaults and generated columns.
 
-All are Spark SQL texts in the log. The local evaluator knows a part of Spark SQL; a write to a table whose
-expression it does not know is refused before anything is written, never waved through.
+The log stores all expressions as Spark SQL. The local evaluator supports a subset of Spark SQL. If a table
+has an expression outside that subset, the write is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ INVARIANT = "delta.invariants"
 DEFAULT = "CURRENT_DEFAULT"
 
 LONGEST_SHOWN = 200
-"""Characters of a value that an error message shows."""
+"""The maximum number of characters of a value that an error message shows."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A boolean expression that must be true, not merely not false, for every row."""
+    """A boolean expression that must be true for every row; null violates it."""
 
     name: str
     text: str
@@ -50,7 +49,7 @@ class Check:
 
 
 def checks_of(schema: Struct, properties: Mapping[str, str]) -> Iterator[Check]:
-    """CHECK constraints and invariants of a table."""
+    """Yield the CHECK constraints and invariants of a table."""
     for name, text in TableProperties(properties).checks.items():
         yield Check(name, text, "CHECK constraint")
     for name, item in walk(schema):
@@ -66,7 +65,7 @@ def _invariant_text(raw: Any, name: str) -> str:
 
 
 def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
-    """Refuses definitions that no engine would take: generated Variants, texts that do not parse."""
+    """Refuse definitions that no engine accepts: generated Variants, and expressions that do not parse."""
     for name, item in walk(schema):
         if GENERATED in item.metadata and item.type == "variant":
             raise InvalidSchema(
@@ -75,7 +74,7 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
             )
     check_feed(schema, TableProperties(properties))
     for check in checks_of(schema, properties):
-        with suppress(UnsupportedExpression):  # Spark may know it; our own writes will refuse it
+        with suppress(UnsupportedExpression):  # Spark may support it; our own writes will refuse it
             _parsed_check(check, schema)
 
 
@@ -83,7 +82,7 @@ def check_definitions(schema: Struct, properties: Mapping[str, str]) -> None:
 
 
 def check_generated(schema: Struct) -> None:
-    """Refuses generated columns whose expression reads a missing column or another generated one.
+    """Refuse generated columns whose expression reads a missing column or another generated column.
 
     >>> made = {GENERATED: "nope + 1"}
     >>> check_generated(Struct((Field("id", "long"), Field("n", "long", metadata=made))))
@@ -98,7 +97,7 @@ def check_generated(schema: Struct) -> None:
     rows = arrow_schema(Struct(tuple(plain))).empty_table()
     for item in schema.fields:
         if GENERATED in item.metadata:
-            with suppress(UnsupportedExpression):  # Spark may know it
+            with suppress(UnsupportedExpression):  # Spark may support it
                 _generated(item, rows)
 
 
@@ -109,10 +108,10 @@ def complete(
     *,
     first_row: int | None = 0,
 ) -> pa.Table:
-    """Rows as given, made to fit the table: defaults and generated columns filled in where absent.
+    """Conform rows to the table, and fill in missing columns that are generated or have a default.
 
-    Generated columns that are given must equal their expression. Partition values are what will be read
-    back, so that constraints see what is stored.
+    If the rows include a generated column, its values must equal its expression. Partition values are
+    converted to the values that will be read back, so that constraints check the stored values.
 
     >>> made = {GENERATED: "a + 1"}
     >>> schema = Struct((Field("a", "long"), Field("b", "long", metadata=made)))
@@ -149,7 +148,7 @@ def _generated(item: Field, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def default_values(item: Field, count: int) -> pa.Array:
-    """A column of an item's default value."""
+    """Return a column of `count` rows that all hold the default value of a field."""
     text, what = item.metadata[DEFAULT], f"default of column {item.name}"
     one = pa.table({"\0": pa.array([True])})
     value = _variant_default(text, what) if item.type == "variant" else _evaluated(text, one, what)
@@ -158,7 +157,7 @@ def default_values(item: Field, count: int) -> pa.Array:
 
 
 def _variant_default(text: str, what: str) -> pa.ChunkedArray:
-    """The Variants that a default can be: NULL, `parse_json('...')`, a constant cast to variant."""
+    """Evaluate the default of a Variant column: NULL, `parse_json('...')`, or a constant cast to variant."""
     one = pa.table({"\0": pa.array([True])})
     match parsed(text, what):
         case exp.ParseJSON(this=exp.Literal(is_string=True, this=document)):
@@ -170,7 +169,7 @@ def _variant_default(text: str, what: str) -> pa.ChunkedArray:
 
 
 def parsed(text: str, what: str) -> exp.Expr:
-    """The syntax tree of an expression in the log."""
+    """Parse an expression from the log into a syntax tree."""
     try:
         return sqlglot.parse_one(text, dialect="databricks")
     except SqlglotError as error:
@@ -201,7 +200,7 @@ def _check_generated(table: pa.Table, item: Field, expected: pa.ChunkedArray) ->
 
 
 def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
-    """The error for an expression that only Spark can evaluate."""
+    """Return the error for an expression that only Spark can evaluate."""
     return UnsupportedExpression(
         f"{what}: the local evaluator does not know {text!r} ({error}). Nothing was written; write through "
         "Spark "
@@ -234,7 +233,7 @@ def _checked(check: Check, expr: Expr, table: pa.Table) -> pa.Array:
 
 @dataclass(frozen=True)
 class Constraints:
-    """The demands of a table, parsed once per write."""
+    """The constraints of a table, parsed once per write."""
 
     schema: Struct
     checks: tuple[tuple[Check, Expr], ...]
@@ -247,9 +246,9 @@ class Constraints:
         return Constraints(schema, tuple(found))
 
     def enforce(self, table: pa.Table, first_row: int | None = 0) -> None:
-        """Raises `ConstraintViolation` with the first row that breaks one. The table is a conformed one.
+        """Raise `ConstraintViolation` if a row of a conformed table violates a constraint.
 
-        Rows are numbered from `first_row` on; None if the numbers would mean nothing to the caller.
+        Errors number the rows from `first_row`; pass None if row numbers would mean nothing to the caller.
 
         >>> from shredlake.delta.schema.types import Field
         >>> constraints = Constraints.of(Struct((Field("id", "long", nullable=False),)), {})
@@ -284,7 +283,7 @@ Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 def _first_null(
     column: pa.Array, kind: DeltaType, nullable: bool, where: str, rows: Rows
 ) -> tuple[int, str] | None:
-    """The row and the name of the first value that is null and may not be; `rows` are the values' rows."""
+    """Return the row and name of the first null in a NOT NULL field; `rows` maps each value to its row."""
     if not nullable and column.null_count:
         return int(rows[pc.index(pc.is_null(column), True).as_py()]), where
     if not _demands(kind):
@@ -298,7 +297,7 @@ def _first_null(
 
 
 def _children(column: pa.Array, kind: DeltaType) -> Iterator[tuple[Field, pa.Array, Any]]:
-    """The children of a column of structs, lists or maps, each with the row that a value belongs to."""
+    """Yield the children of a struct, list or map column, each with the row that every value belongs to."""
     match kind:
         case Struct():
             for child in kind.fields:
@@ -307,14 +306,14 @@ def _children(column: pa.Array, kind: DeltaType) -> Iterator[tuple[Field, pa.Arr
             owners = pc.list_parent_indices(column).to_numpy()
             yield Field("element", kind.element, kind.contains_null), pc.list_flatten(column), owners
         case Map():
-            dense = column.take(pa.array(np.arange(len(column))))  # nothing before the first row
+            dense = column.take(pa.array(np.arange(len(column))))  # entries start at the first row
             owners = np.repeat(np.arange(len(dense)), np.diff(dense.offsets.to_numpy()))
             yield Field("key", kind.key, False), dense.keys, owners
             yield Field("value", kind.value, kind.value_contains_null), dense.items, owners
 
 
 def _demands(kind: DeltaType) -> bool:
-    """Whether something inside a type may not be null."""
+    """Whether a type contains a field, element or value that is NOT NULL."""
     match kind:
         case Struct():
             return any(not child.nullable or _demands(child.type) for child in kind.fields)
@@ -336,7 +335,7 @@ def _numbered(first_row: int | None, row: int) -> str:
 
 
 def shown(table: pa.Table, row: int) -> str:
-    """A row for an error message: on one line, long values shortened, Variants as JSON."""
+    """Format a row for an error message: on one line, with long values truncated and Variants as JSON."""
     parts = []
     for name in table.column_names:
         value = table.column(name).slice(row, 1)

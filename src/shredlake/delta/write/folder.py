@@ -1,4 +1,4 @@
-"""What lies in a table's folder: files that Delta writers write there, and files of others."""
+"""The files in a table's folder: those that Delta writers create, and foreign files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kind(Enum):
 
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _RULES: Final = (
-    # A write that was killed before its rename: ours, and the object store's own on a local disk.
+    # Left by writes that were killed before the rename: by our own, and by obstore's on a local disk.
     (re.compile(r"(?:.*/)?\.[^/]+\.[0-9a-f]{32}\.tmp"), Kind.TEMPORARY),
     (re.compile(r"(?:.*/)?[^/]+\.(?:parquet|json|crc|bin)#\d+"), Kind.TEMPORARY),
     (re.compile(rf"_staging/[^/]+/{_UUID}\.parquet"), Kind.TEMPORARY),
@@ -39,13 +39,13 @@ _RULES: Final = (
     (re.compile(rf"(?:.*/)?deletion_vector_{_UUID}\.bin"), Kind.VECTOR),
     (re.compile(r".*\.parquet"), Kind.DATA),
 )
-"""The first pattern that matches the whole key decides the kind of the file."""
+"""The first pattern that matches the whole key determines the kind of the file."""
 
 _OUR_OWN: Final = re.compile(rf"(?:.*/)?(?:part|cdc)-{_UUID}\.c\d+\.[^/]*parquet|(?:.*/)?deletion_vector_.*")
 
 
 def kind_of(key: str) -> Kind:
-    """What a file is, by its key in the table's folder.
+    """Return the kind of a file, given its key in the table's folder.
 
     >>> [kind_of(key).name for key in ("day=1/part-1.parquet", "raw/d1.ndjson", "_mine/keep.parquet")]
     ['DATA', 'FOREIGN', 'HIDDEN']
@@ -59,7 +59,7 @@ def kind_of(key: str) -> Kind:
 
 
 def checked_file(key: str) -> str:
-    """The file that a checksum file of Hadoop (`.name.crc`) belongs to; any other file itself.
+    """Return the file that a Hadoop checksum file (`.name.crc`) belongs to; return any other key unchanged.
 
     >>> checked_file("d/.x.parquet.crc"), checked_file("d/x.parquet")
     ('d/x.parquet', 'd/x.parquet')
@@ -78,11 +78,11 @@ class Resident:
     modified_ms: int
     is_link: bool = False
     identity: tuple[int, int] | None = None
-    """Device and number of a local file: the same for all its names."""
+    """Device and inode number of a local file, which all its names share."""
 
 
 def residents(storage: Storage) -> Iterator[Resident]:
-    """Everything in the folder; symbolic links are named, not followed.
+    """Yield every file in the folder. Symbolic links are listed but not followed.
 
     >>> storage = Storage("memory://doc/residents")
     >>> storage.create("d/x.parquet", b"")
@@ -112,14 +112,16 @@ def _local(root: str, folder: str) -> Iterator[Resident]:
         try:
             facts = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
-            continue  # gone meanwhile
+            continue  # deleted in the meantime
         if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
             identity = (facts.st_dev, facts.st_ino)
             yield Resident(key, int(facts.st_mtime * 1000), stat.S_ISLNK(facts.st_mode), identity)
 
 
 def others_files(storage: Storage) -> Iterator[str]:
-    """Keys of files that hold a new table off: all but hidden ones, and what our own jobs that died left.
+    """Yield the keys of files that prevent the creation of a table in the folder.
+
+    These are all files except hidden files, the log, and files that our own crashed jobs left behind.
 
     >>> storage = Storage("memory://doc/others")
     >>> storage.create("raw/d1.ndjson", b"")
@@ -136,7 +138,7 @@ def others_files(storage: Storage) -> Iterator[str]:
 
 
 def remove(storage: Storage, keys: Iterable[str]) -> None:
-    """Deletes files; those already gone are not an error."""
+    """Delete files. Missing files are not an error."""
     if not storage.is_local:
         storage.delete(keys)
         return

@@ -1,8 +1,8 @@
-"""Deleting files that no version within the retention period needs.
+"""Deletes files that no version within the retention period needs.
 
-Only files that a Delta writer can have put there are deleted: data files, deletion vectors, change data, and
-temporaries of writers that died. Everything else stays and is reported. In doubt a file stays: it is kept if
-any spelling in the log means it, also through a symbolic link or a second mount.
+Vacuum deletes only the kinds of file that Delta writers create: data files, deletion vectors, change data,
+and temporary files of crashed writers. It keeps and reports all other files. When in doubt it keeps a file:
+any path in the log that leads to the file protects it, even through a symbolic link or a second mount.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Vacuumed:
     """The result of a vacuum, or of its dry run."""
 
     files: list[str]
-    """Files that are deleted, or would be."""
+    """Files that were deleted, or that a dry run would delete."""
     foreign: list[str]
-    """Files that no Delta writer has written, by their names: they stay."""
+    """Files whose names show that no Delta writer wrote them. Vacuum keeps them."""
     links: list[str]
-    """Symbolic links: they stay, and nothing behind them is touched."""
+    """Symbolic links. Vacuum keeps them and does not follow them."""
 
 
 def vacuum(
@@ -50,10 +50,10 @@ def vacuum(
     dry_run: bool = True,
     enforce_retention: bool = True,
 ) -> Vacuumed:
-    """Deletes, or in a dry run finds, the files that are not needed.
+    """Delete the files that are no longer needed, or only list them in a dry run.
 
-    A file goes if it is not live, was not removed within the retention period, and was written before it:
-    files of writes that are under way are younger.
+    A file is deleted if it is not live, was not removed within the retention period, and was written before
+    that period began. The last condition protects the files of writes in progress, which are younger.
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     kept_for = _kept_for(snapshot, retention_hours, enforce_retention)
@@ -68,7 +68,7 @@ def vacuum(
     ]
     unnamed = [file for file in old if checked_file(file.key) not in needed]
     gone = {file.key for file in _without_other_names(snapshot.storage, unnamed, needed, files)}
-    # A checksum file stays as long as its file does.
+    # A checksum file is kept as long as the file that it belongs to.
     staying = {file.key for file in files if file.key not in gone or file.key != checked_file(file.key)}
     doomed = [key for key in sorted(gone) if key == checked_file(key) or checked_file(key) not in staying]
     if not dry_run:
@@ -85,7 +85,7 @@ def vacuum(
 
 
 def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> int:
-    """How long files are kept, in milliseconds."""
+    """Return the retention period in milliseconds."""
     kept_for = snapshot.settings.file_retention_ms
     if asked_hours is None:
         return kept_for
@@ -104,9 +104,9 @@ def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> i
 def _without_other_names(
     storage: Storage, unnamed: list[Resident], needed: set[str], files: Iterable[Resident]
 ) -> list[Resident]:
-    """Those of the files that the log does not mean by another name: a link, another mount, another case.
+    """Drop the files that the log names by another path: a link, another mount, or another case.
 
-    A needed file that is not where its name says is looked up; what the system finds there is kept.
+    If the listing lacks a needed path, the file system resolves the path, and the file it finds is kept.
     """
     if not storage.is_local or not unnamed:
         return unnamed
@@ -121,7 +121,7 @@ def _without_other_names(
 
 
 def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
-    """Keys of all files that the log names for readers, now or within the retention period."""
+    """Yield the keys of all files that the log names for readers, now or within the retention period."""
     live = snapshot.files.table(["path", "deletionVector"])
     tombstones = snapshot.tombstones()
     fresh = pc.greater_equal(pc.fill_null(tombstones.column("deletionTimestamp"), 0), horizon)
@@ -130,16 +130,16 @@ def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
         for path in table.column("path").to_pylist():
             yield table_key(snapshot.storage, path)
             if "%" in path:
-                yield path  # a writer that does not encode paths means it as it stands
+                yield path  # some writers do not percent-encode paths
         for path in _vectors(table):
             yield table_key(snapshot.storage, path) if is_absolute(path) else path
 
 
 def _vectors(table: pa.Table) -> Iterator[str]:
-    """Files of deletion vectors."""
+    """Yield the files of deletion vectors."""
     with_vector = table.filter(pc.is_valid(table.column("deletionVector")))
     padded = with_vector.append_column("size", pa.array([0] * with_vector.num_rows, pa.int64()))
     for add in as_adds(padded):
         assert add.deletion_vector is not None
-        if add.deletion_vector.storage_type != "i":  # that one is in the log itself
+        if add.deletion_vector.storage_type != "i":  # "i": stored inline, in the log
             yield vector_path(add.deletion_vector)
