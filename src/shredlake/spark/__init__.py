@@ -6,12 +6,12 @@
 - `settings`          reads and overrides a session's settings
 - `engine`            runs the tasks of a job as Spark tasks
 - `worker`            prepares a Python worker
-- `arrow`             types, batches and addresses between Spark and Arrow
-- `columns`           expressions as Spark columns
-- `ingest_frame`      ingest of DataFrames, and of text whose rows need Spark SQL
-- `frame_tasks`       the workers' part of such an ingest
-- `store_assignment`  values of a DataFrame as the table's columns store them
-- `stream`            Structured Streaming into a table
+- `arrow`             converts types, batches and paths between Spark and Arrow
+- `columns`           converts expressions to Spark columns
+- `ingest_frame`      ingests DataFrames, and text whose rows need Spark SQL
+- `frame_tasks`       the part of such an ingest that runs in Python workers
+- `store_assignment`  casts the values of a DataFrame to the types of the table's columns
+- `stream`            writes a Structured Streaming query into a table
 """
 
 from shredlake.spark.query.api import explain, read, register, scan, sql

@@ -1,4 +1,4 @@
-"""Between Spark and Arrow: types, batches as Spark's workers must hand them over, addresses."""
+"""Converts types, batches and file paths between Spark and Arrow."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 Task = TypeVar("Task")
 
 NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
-"""Types of ours that have no column type in every supported Spark."""
+"""Shredlake types that some supported Spark version cannot store in a column."""
 
 SCHEMA_NAMES: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-"""Spark's names of types in schemas, where they are not those of SQL."""
+"""The names of types in Spark's schemas, where they differ from SQL."""
 
 HADOOP_SCHEMES: Final = {"s3": "s3a", "gs": "gs", "az": "abfss", "abfs": "abfss"}
 
 
 def spark_type(kind: DataType | DeltaType) -> SparkType:
-    """The Spark type of an expression or of a column of a Delta schema.
+    """The Spark type for the type of an expression, or of a column in a Delta schema.
 
     >>> from shredlake.expr.types import BIGINT
     >>> spark_type(BIGINT).simpleString(), spark_type("variant").simpleString()
@@ -43,19 +43,22 @@ def spark_type(kind: DataType | DeltaType) -> SparkType:
     from pyspark.sql.types import StructType
 
     if not isinstance(kind, DataType):
-        # Delta writes its schemas as Spark does.
+        # Delta and Spark write schemas in the same JSON format.
         return StructType.fromJson(json.loads(schema_json(Struct((Field("c", kind),))))).fields[0].dataType
     if kind.name in NOT_IN_SPARK:
-        raise InvalidExpression(f"Spark has no columns of type {kind.name}: read the path as string instead")
+        raise InvalidExpression(f"Spark has no column type {kind.name}. Read the path as string instead.")
     if "<" in kind.name:
         return StructType.fromDDL(f"c {kind.name}").fields[0].dataType
-    # Not by DDL, which needs a session: the names of plain types in schemas differ for integers alone.
+    # Parsing DDL would need a session. Among plain types, only integers have other names in schemas.
     plain = {"name": "c", "type": SCHEMA_NAMES.get(kind.name, kind.name), "nullable": True, "metadata": {}}
     return StructType.fromJson({"type": "struct", "fields": [plain]}).fields[0].dataType
 
 
 def spark_batch(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
-    """A batch as Spark expects it of a worker: a Variant is a struct of value, then metadata, by position."""
+    """A batch in the form that Spark expects from a worker.
+
+    Spark reads the fields of a Variant by position: first `value`, then `metadata`.
+    """
     return pa.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=list(names))
 
 
@@ -65,7 +68,7 @@ def from_tasks(
     work: Callable[[Task], Iterator[pa.RecordBatch]],
     schema: StructType,
 ) -> DataFrame:
-    """The rows that the workers make of the tasks, each in a partition of its own."""
+    """A frame of the rows that the workers produce from the tasks, with one partition per task."""
     names = schema.names
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -75,7 +78,7 @@ def from_tasks(
                 for rows in work(tasks[number]):
                     yield spark_batch(rows.columns, names)
 
-    # A range of n rows in n partitions: partition i holds the row i, and so the task i.
+    # A range of n rows in n partitions puts row i, and therefore task i, into partition i.
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
 
 
@@ -86,14 +89,14 @@ def _for_spark(column: pa.Array) -> pa.Array:
             pa.field("value", pa.binary(), nullable=False),
             pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
         ]
-        # Under a NULL both parts are there, empty: the fields themselves may not be null.
+        # The fields are not nullable, so a NULL Variant gets empty parts.
         value, metadata = (column.field(name).fill_null(b"") for name in ("value", "metadata"))
         return pa.StructArray.from_arrays([value, metadata], fields=fields, mask=column.is_null())
     return _rebuilt(column, _for_spark)
 
 
 def _rebuilt(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """The column with its parts changed, if it has any."""
+    """The column with `change` applied to its children. A column without children is returned as is."""
     kind = column.type
     if pa.types.is_struct(kind):
         children = [change(child) for child in column.flatten()]
@@ -116,7 +119,7 @@ def _rebuilt(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Arr
 
 
 def from_spark(column: pa.Array) -> pa.Array:
-    """A column as Spark hands it to a worker, with its Variants in our order."""
+    """A column received from Spark, with the fields of its Variants in the order that shredlake uses."""
     kind = column.type
     if is_variant(kind):
         fields = [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary())]
@@ -131,9 +134,9 @@ def _holds_variant(kind: pa.DataType) -> bool:
 
 
 def collected(frame: DataFrame) -> pa.Table:
-    """All rows of a frame as an Arrow table, which Arrow takes for valid: with all texts in UTF-8.
+    """All rows of a frame as a valid Arrow table, in which every string is UTF-8.
 
-    Spark's own `toArrow` hands out any bytes, and refuses Variants that are NULL.
+    Spark's own `toArrow` returns invalid UTF-8 unchanged, and fails on Variants that are NULL.
     """
     from pyspark.sql.types import BinaryType, StructField, StructType, VariantType
 
@@ -163,7 +166,7 @@ def collected(frame: DataFrame) -> pa.Table:
 
 
 def _in_utf8(column: pa.Array) -> pa.Array:
-    """The column itself, unless it has texts that are not: those as Java prints them."""
+    """The column with invalid UTF-8 decoded as Java decodes it. A valid column is returned as is."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -173,7 +176,9 @@ def _in_utf8(column: pa.Array) -> pa.Array:
 
 
 def hadoop_path(storage: Storage, path: str) -> str:
-    """Where Spark finds a file of the log: decoded, with Hadoop's scheme. It is no pattern: see `relations`.
+    """The path at which Spark finds a file of the log: decoded, and with Hadoop's scheme.
+
+    The path is literal. Spark must not expand it as a glob (see `relations`).
 
     >>> hadoop_path(Storage("s3://bucket/events"), "day=2024-01-01/a%20b.parquet")
     's3a://bucket/events/day=2024-01-01/a b.parquet'

@@ -1,7 +1,7 @@
-"""Expressions as columns of Spark, built from their parts.
+"""Converts expressions to Spark columns through Spark's column API.
 
-Spark replaces `${env:HOME}` and the like in every text that it reads as SQL, also inside quotes. So no name,
-no path and no text of a query, of data or of a log is printed into SQL: they are handed over as values.
+Spark substitutes variables such as `${env:HOME}` in all SQL text, even inside quotes. Names, paths and
+strings that come from queries, data or a log are therefore passed as values, and never formatted into SQL.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
 
 Names = tuple[str | int, ...]
-"""The way to a column of a file: names of groups, and the index where the way leads into a list."""
+"""The path to a column of a file: names of groups, and an index for each list on the path."""
 
 SUBSTITUTED: Final = "${"
-"""What begins a name that Spark replaces, wherever it stands in a text of SQL."""
+"""The start of a variable that Spark substitutes anywhere in SQL text."""
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,
@@ -62,7 +62,7 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 def at(names: Names) -> SparkColumn:
-    """The column at the end of a way: elements of lists by `get`, which is null beyond them."""
+    """The column at a path. List elements are read with `get`, which is null when out of bounds."""
     from pyspark.sql import functions as F
 
     ends = [number for number, name in enumerate(names) if isinstance(name, int)] or [len(names)]
@@ -75,10 +75,10 @@ def at(names: Names) -> SparkColumn:
 def column_of(
     expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], SparkColumn] | None = None
 ) -> SparkColumn:
-    """The expression as a column: paths become (try_)variant_get.
+    """The expression as a Spark column, with paths as `variant_get` or `try_variant_get`.
 
-    `strict` decides for casts that leave it open, as `v:a::int` does. `refs` says columns and paths in
-    other words.
+    `strict` applies to casts that do not say whether they may fail, such as `v:a::int`. `refs` maps
+    columns and paths to other Spark columns.
     """
     from pyspark.sql import functions as F
 
@@ -129,7 +129,7 @@ def column_of(
 def combined(
     join: Callable[[SparkColumn, SparkColumn], SparkColumn], columns: Sequence[SparkColumn]
 ) -> SparkColumn:
-    """Columns joined in pairs, and the pairs in pairs: a chain of thousands would be too deep for Spark."""
+    """Joins columns as a balanced tree, because a chain of thousands would be too deep for Spark."""
     while len(columns) > 1:
         pairs = [columns[index : index + 2] for index in range(0, len(columns), 2)]
         columns = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
@@ -137,7 +137,10 @@ def combined(
 
 
 def constant(literal: Literal) -> SparkColumn:
-    """A constant, of its type. Only texts can hold what they like; all others are printed by us."""
+    """A literal as a Spark column of the same type.
+
+    Only strings can hold arbitrary text. The other types are safe to format as SQL.
+    """
     from pyspark.sql import functions as F
 
     if literal.value is None:
@@ -148,9 +151,9 @@ def constant(literal: Literal) -> SparkColumn:
 
 
 def from_user(text: str) -> SparkColumn:
-    """An expression of a user; casts of paths give null where a value does not fit, as everywhere.
+    """A user's expression as a Spark column. As elsewhere, a path is null if its value does not cast.
 
-    What only Spark understands is handed over as it is: it knows more, or says what is wrong.
+    Expressions that shredlake cannot parse go to Spark unchanged, which supports more or reports the error.
     """
     from pyspark.sql import functions as F
 
@@ -161,7 +164,7 @@ def from_user(text: str) -> SparkColumn:
 
 
 def from_log(text: str) -> SparkColumn:
-    """An expression of a table: Spark's own, unless it holds what Spark would replace."""
+    """An expression from a table's log. Spark parses it, unless Spark would substitute a variable in it."""
     from pyspark.sql import functions as F
 
     if SUBSTITUTED not in text:
@@ -175,14 +178,14 @@ def from_log(text: str) -> SparkColumn:
 def _without_substitution(text: str) -> str:
     if SUBSTITUTED in text:
         raise UnsupportedExpression(
-            f"{text!r} holds ${{…}}, which Spark would replace by a setting or by a variable of its "
-            "environment: write such a text in parts, as in concat('$', '{a}')"
+            f"{text!r} contains ${{…}}, which Spark would replace with a setting or an environment variable. "
+            "Split such a string, as in concat('$', '{a}')."
         )
     return text
 
 
 def spark_order(sort_by: Sequence[str]) -> list[Column]:
-    """Sort keys as Spark's columns."""
+    """Sort keys as Spark columns."""
     ordered = []
     for key in parse_sort_keys(sort_by):
         column = from_user(key.text)

@@ -1,4 +1,4 @@
-"""Runs the tasks of a job as Spark tasks, and turns what fails there into errors of ours."""
+"""Runs the tasks of a job as Spark tasks, and converts Spark's errors to shredlake's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SparkEngine:
-    """Runs each task as a Spark task; only the number of the task and its result pass through the JVM."""
+    """Runs each task as a Spark task. Only the task number and the result pass through the JVM."""
 
     in_process: Literal[False] = False
 
@@ -58,7 +58,7 @@ class SparkEngine:
                     add(*tally(result))
                     yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})
 
-        # A range of n rows in n partitions: partition i holds the row i, and so the task i.
+        # A range of n rows in n partitions puts row i, and therefore task i, into partition i.
         frame = self.spark.range(0, count, 1, count).mapInArrow(perform, "task bigint, result string")
         rows = collected(frame, watch, counters)
         watch(count, *counters.values)
@@ -93,7 +93,7 @@ class SparkEngine:
 
 
 def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | None = None) -> list[Any]:
-    """The rows of a frame, while somebody watches; errors of ours come out as such."""
+    """Collects the rows of a frame and reports progress to `watch`. Raises shredlake's errors unwrapped."""
     with _Watcher(frame.sparkSession, watch, counters):
         try:
             return list(frame.collect())
@@ -102,7 +102,7 @@ def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | 
 
 
 class _Counters:
-    """Rows and rejects, counted by Spark as tasks finish; over Connect there are no accumulators."""
+    """Counts rows and rejects with Spark accumulators as tasks finish. Connect does not have accumulators."""
 
     def __init__(self, spark: SparkSession) -> None:
         if is_connect(spark):
@@ -127,7 +127,7 @@ def _nothing(rows: int, rejects: int) -> None:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session talks to a Spark elsewhere, so that there is no JVM to ask.
+    """Whether the session is a Spark Connect client, which has no access to a JVM.
 
     >>> is_connect(object())
     False
@@ -136,7 +136,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 class _Watcher:
-    """Counts finished tasks of the job that this thread starts, while it waits for the result."""
+    """Reports the number of finished tasks while the thread that started the job waits for its result."""
 
     def __init__(self, spark: SparkSession, watch: Watch, counters: _Counters | None) -> None:
         self._spark, self._watch, self._counters = spark, watch, counters
@@ -180,19 +180,19 @@ _NO_STAGES = _NoStages()
 CAUSE: Final = re.compile(
     r"""
     Traceback\ \(most\ recent\ call\ last\):\n
-    (?:[ \t].*\n|\n)*                            # where it was
+    (?:[ \t].*\n|\n)*                            # stack frames
     (?P<kind>[\w.]+)
     (?::\ (?P<text>.*(?:\n(?!\s+at\ |\s*SQLSTATE|\n).*)*))?
     """,
     re.VERBOSE,
 )
-"""A traceback of Python in the text of Spark's errors: what was raised, and its message, of all its lines."""
+"""Matches a Python traceback in the text of a Spark error: the exception's class and its full message."""
 LONGEST: Final = 2000
-"""Characters of a cause that are shown."""
+"""The maximum length of a cause in an error message."""
 
 
 def translated(error: BaseException) -> Exception:
-    """The error of ours that a worker raised, taken out of Spark's wrapping; or the cause of Spark's own.
+    """The shredlake error that a worker raised, unwrapped from Spark's error; otherwise Spark's own cause.
 
     >>> translated(RuntimeError("job aborted\\nshredlake.errors.PipelineError: a.gz: breaks off\\n"))
     PipelineError('a.gz: breaks off')
@@ -213,14 +213,14 @@ def translated(error: BaseException) -> Exception:
                 return PipelineError(message)
     if "No module named 'shredlake" in text:
         return MissingDependency(
-            "the Spark job failed: its workers can't import shredlake: install it, of the same version, "
-            "where they run, or ship an environment with the job (see docs/cluster.md)"
+            "the Spark job failed because its workers can't import shredlake. Install the same version "
+            "on the workers, or ship an environment with the job (see docs/cluster.md)."
         )
     return PipelineError(f"the Spark job failed: {_cause(text) or type(error).__name__}")
 
 
 def _cause(text: str) -> str:
-    """What a worker raised last, or the first line that says something."""
+    """The last exception that a worker raised, or the first line of the text that is not blank."""
     found = list(CAUSE.finditer(text))
     if found:
         kind, message = found[-1]["kind"], (found[-1]["text"] or "").strip()

@@ -1,11 +1,11 @@
-"""What workers do for an ingest that passes through Spark SQL: parse documents, then write finished rows.
+"""Worker tasks of an ingest through Spark SQL: parsing documents, and writing the completed rows.
 
 ```
 batches of the frame ─ Parse ─▶ Variant + place and reason ─ Spark SQL ─▶ Write ─▶ files, rejects, counts
 splits of text ─── ParseText ─┘
 ```
 
-Between the two every row carries, in columns of its own, what a rejects table would say of it.
+Between the two steps, every row has extra columns that hold its entry for the rejects table.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from shredlake.kernels.arrow.types import variant
 from shredlake.spark.arrow import from_spark, spark_batch
 
 DOCUMENT: Final = "__document"
-"""The parsed document, until it gets the name that it has in the table."""
+"""The temporary name of the column of parsed documents."""
 
 REJECT: Final = "__reject_"
-"""Prefix of the columns that say where a row came from and why it was refused, if it was."""
+"""Prefix of the columns that hold where a row came from and, for a rejected row, the reason."""
 
 HELD: Final = "__held_"
-"""Prefix of the columns that say whether a row meets a demand of the table."""
+"""Prefix of the columns that hold whether a row satisfies a constraint of the table."""
 
 REJECT_COLUMNS: Final = tuple(REJECT + name for name in REJECTS_SCHEMA.names)
 REJECT_DDL: Final = (
@@ -53,7 +53,7 @@ REJECT_DDL: Final = (
 
 @dataclass(frozen=True)
 class Parse:
-    """Turns the documents of a frame's batches into Variants; other columns go along."""
+    """Parses the document column of a frame into Variants, and keeps the other columns."""
 
     document: str
     others: tuple[str, ...]
@@ -69,7 +69,7 @@ class Parse:
 
 @dataclass(frozen=True)
 class ParseText:
-    """Reads and parses splits of text; the frame only says which."""
+    """Reads and parses splits of text. The frame only holds the numbers of the tasks."""
 
     tasks: Sequence[Sequence[Split]]
     parsing: Parsing
@@ -94,11 +94,11 @@ def _arrays(table: pa.Table) -> list[pa.Array]:
 
 @dataclass(frozen=True)
 class Write:
-    """Writes the finished rows of one partition, or refuses them."""
+    """Writes the completed rows of one partition, and stages the rejected ones."""
 
     job: WriteJob
     demands: tuple[str, ...]
-    """What each of the HELD columns stands for, for people."""
+    """The constraint behind each HELD column, as error messages show it."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rejects = Staging(self.job.rejects)
@@ -129,7 +129,7 @@ class Write:
         yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
 
     def _finished(self, table: pa.Table) -> pa.Table:
-        """The rows with the table's columns and types, all demands met."""
+        """The rows with the table's columns and types. Raises if a row violates a constraint."""
         extra = [name for name in table.column_names if name.startswith((REJECT, HELD))]
         schema = self.job.files.spec.schema
         rows = conform(table.drop_columns(extra), schema)

@@ -1,12 +1,12 @@
-"""Ingest through Spark SQL: of a DataFrame, or of text whose rows need what only Spark can evaluate.
+"""Ingests through Spark SQL a DataFrame, or text whose rows need expressions that only Spark can evaluate.
 
 ```
 frame or text ─ parse ─ Spark SQL: computed, generated, default columns, constraints ─ shred ─ write ─▶ adds
                 worker                                                                  worker
 ```
 
-Every partition is one task. What the table demands of its rows is evaluated by Spark SQL, which knows all of
-it, in the same pass; a row that breaks a demand ends the job before anything is committed.
+Every partition is one task. Spark SQL, which supports every constraint that a table can have, checks the
+constraints in the same pass. A row that violates one fails the job before anything is committed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 SAMPLE_PARTITIONS = 16
 SAMPLE_ROWS = 2_000
-"""Rows that are looked at for the layout, of each of so many partitions spread over the frame."""
+"""The number of rows sampled from each of SAMPLE_PARTITIONS partitions to infer the layout."""
 
 Lines = Callable[[Sequence[TaskResult]], LineNumbers]
 
@@ -73,12 +73,12 @@ Lines = Callable[[Sequence[TaskResult]], LineNumbers]
 def ingest_frame(
     frame: DataFrame, table: str, options: IngestOptions, document: str | None = None
 ) -> IngestReport:
-    """Runs an ingest of a DataFrame on its own Spark session."""
+    """Ingests a DataFrame on the Spark session that it belongs to."""
     named = document_column(frame, options.column, document)
     if named != options.column and options.column in frame.columns:
         raise InvalidSchema(
-            f"the documents are in {named!r} and go to {options.column!r}, but the frame has a column of "
-            "that name too: drop it or rename it"
+            f"the documents in {named!r} go to the column {options.column!r}, but the frame also has "
+            "a column of that name. Drop or rename it."
         )
     others = [field for field in frame.schema.fields if field.name != named]
     parse = Parse(named, tuple(field.name for field in others), options.parsing)
@@ -100,7 +100,7 @@ def ingest_frame(
 def ingest_files(
     engine: SparkEngine, source: Sequence[str], table: str, options: IngestOptions
 ) -> IngestReport:
-    """Runs an ingest of text files, through Spark SQL if rows need its functions or a global sort."""
+    """Ingests text files, through Spark SQL if the rows need its functions or a global sort."""
     opened = None if options.range_partition else opened_without_spark(table, options)
     if opened is None:
         return ingest_text_by_sql(engine.spark, source, table, options)
@@ -110,9 +110,9 @@ def ingest_files(
 def ingest_text_by_sql(
     spark: SparkSession, source: str | Iterable[str], table: str, options: IngestOptions
 ) -> IngestReport:
-    """Runs an ingest of text files, their rows completed and checked by Spark SQL."""
+    """Ingests text files, and lets Spark SQL compute columns and check constraints."""
     with spooled(find_files(source, options.storage_options), here=False) as found:
-        pass  # no pipes among them
+        pass  # rejects pipes, which workers cannot read
     nothing = spark.createDataFrame([], _parsed_schema([]))
     snapshot = _opened(_with_computed(nothing, options), table, options)
     claim = claim_text(snapshot, found, options)
@@ -126,7 +126,7 @@ def ingest_text_by_sql(
     tasks = bundle(splits, size)
 
     def lines(results: Sequence[TaskResult]) -> LineNumbers:
-        # Rows may have changed places since they were read, so lines are counted apart, if anyone asks.
+        # Sorting may have moved rows to other tasks, so lines are counted separately, and only if needed.
         if not any(result.rejected for result in results):
             return LineNumbers([])
         return LineNumbers(zip(splits, map(int, engine.run(splits, count_lines)), strict=True))
@@ -187,13 +187,13 @@ def _ingest(
 
 
 def _opened(frame: DataFrame, table: str, options: IngestOptions) -> Snapshot:
-    """The table as it is, or as the job will make it for these columns."""
+    """The table's snapshot, or the planned snapshot of a new table with these columns."""
     storage = Storage(table, dict(options.storage_options))
     return open_or_plan(storage, options, _other_fields(frame, options))
 
 
 def document_column(frame: DataFrame, column: str, given: str | None) -> str:
-    """The frame's column that holds the documents: as named, called as in the table, or the only one."""
+    """The frame's column of documents: the given column, the table's column name, or the only candidate."""
     if given is not None:
         if given not in frame.columns:
             raise InvalidSchema(f"the frame has no column {given!r}; it has {', '.join(frame.columns)}")
@@ -208,8 +208,8 @@ def document_column(frame: DataFrame, column: str, given: str | None) -> str:
     if len(fitting) == 1:
         return str(fitting[0])
     raise InvalidSchema(
-        f"which column of the frame holds the documents? Candidates: {', '.join(fitting) or 'none'}; "
-        "say it with document=..."
+        f"the frame's column of documents is not clear. Candidates: {', '.join(fitting) or 'none'}. "
+        "Name it with document=..."
     )
 
 
@@ -223,19 +223,19 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
 
 
 def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:
-    """Parsed documents under the name of their column, with the columns that are made of them."""
+    """The parsed documents under the name of the table's column, with the computed columns added."""
     frame = parsed.withColumnRenamed(DOCUMENT, options.column)
     try:
         for name, expression in options.computed.items():
             frame = frame.withColumn(name, from_user(expression))
-        frame.schema  # noqa: B018 - over Connect an expression is first looked at here
+        frame.schema  # noqa: B018 - Connect resolves the expressions only here
     except Exception as error:
         raise translated(error) from error
     return frame
 
 
 def _other_fields(frame: DataFrame, options: IngestOptions) -> list[pa.Field]:
-    """The frame's other columns as they will be in a new table: Spark spells types as Delta's log does."""
+    """The frame's other columns as in a new table. Spark and Delta write types in the same JSON format."""
     from pyspark.sql.types import StructType
 
     ours = (options.column, *REJECT_COLUMNS)
@@ -244,9 +244,10 @@ def _other_fields(frame: DataFrame, options: IngestOptions) -> list[pa.Field]:
 
 
 def _sampled(parsed: DataFrame) -> bytes:
-    """A profile of the first rows of some partitions, made by the workers and merged; empty without rows.
+    """A profile of the first rows of some partitions, computed by the workers and merged. Empty without rows.
 
-    Partitions put together are read one after another, so all but the first of each are never begun.
+    Coalesced partitions are read one after another, and each task stops at its first rows. Most partitions
+    are therefore never read.
     """
 
     def summarize(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -263,7 +264,7 @@ def _sampled(parsed: DataFrame) -> bytes:
 
 
 def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[str, ...]]:
-    """The rows with exactly the table's columns, and per demand of it a column that says if it is met."""
+    """The rows with exactly the table's columns, plus one boolean column per constraint."""
     from pyspark.sql import functions as F
 
     present = {name.casefold(): name for name in frame.columns}
@@ -272,8 +273,8 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
     ]
     if unknown:
         raise InvalidSchema(
-            f"the frame has the column {unknown[0]!r}, which the table lacks: drop it from the frame, "
-            "or add it to the table first"
+            f"the frame has the column {unknown[0]!r}, which the table lacks. Drop it from the frame, "
+            "or add it to the table first."
         )
     demands = {f"the {one.kind} {one.name} ({one.text})": from_log(one.text) for one in checks_of(
         snapshot.schema, snapshot.properties
@@ -311,7 +312,7 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
 
 
 def _partition_value(value: Column, item: Field, snapshot: Snapshot) -> Column:
-    """A value as it reads back: an empty text or binary in a partition column is null."""
+    """The value as readers will see it. In a partition column, an empty string or binary becomes null."""
     from pyspark.sql import functions as F
 
     if item.name not in snapshot.metadata.partition_columns or item.type not in ("string", "binary"):
@@ -320,7 +321,7 @@ def _partition_value(value: Column, item: Field, snapshot: Snapshot) -> Column:
 
 
 def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input_bytes: int) -> DataFrame:
-    """The rows in the order, and on the tasks, in which they are written."""
+    """The rows, partitioned and sorted for writing."""
     if not options.sort_by:
         return rows
     places = [at((name,)) for name in snapshot.metadata.partition_columns]

@@ -1,4 +1,4 @@
-"""A Spark session that shredlake can work in: settings, the right Python for the workers, clear errors."""
+"""Creates or checks a Spark session: its settings, the workers' Python, and clear errors."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA: Final = 17
 SPARK_VERSIONS: Final = ((4, 1), (4, 3))
-"""The first and the last Spark that is tested; others are refused by name."""
+"""The oldest and newest Spark versions that are tested. Other versions are rejected."""
 
 RUNTIME_SETTINGS: Final[Mapping[str, str]] = {
-    # Shredded Variants are read as the plain columns they are: pruned to the leaf, filters pushed down.
+    # Spark reads shredded Variants as plain columns, so it prunes columns and pushes filters down.
     "spark.sql.parquet.ignoreVariantAnnotation": "true",
-    # Batches go to and from the Python workers as Arrow.
+    # Spark exchanges batches with Python workers as Arrow.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
-"""What a session must say while a query of ours runs; can be set on a running session."""
+"""Settings that shredlake's queries require. They can be set on a running session."""
 
 LOCAL: Final = "local[*, 2]"
-"""All cores of this machine, and a second try for a task whose worker died."""
+"""All cores of this machine, with one retry for a task whose worker died."""
 
 LOCAL_SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.driver.memory": "2g",
-    # A laptop's name often resolves to an address it does not have.
+    # A laptop's host name often resolves to an address that the laptop does not have.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Over TCP, each task of a Python worker waits 40 ms for an acknowledgement.
     "spark.python.unix.domain.socket.enabled": "true",
 }
-"""Comfort for a Spark inside this process, unless the caller says otherwise."""
+"""Defaults for a local Spark, which the caller's settings override."""
 
 
 def session(
@@ -50,9 +50,9 @@ def session(
     remote: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The running session, or a new one: local, on `master`, or over Connect at `remote`.
+    """Returns the running session, or creates one: local, on `master`, or over Connect at `remote`.
 
-    Under `spark-submit` the cluster's own settings hold: nothing but what shredlake needs is added.
+    Under `spark-submit`, the cluster's own settings apply, plus the few that shredlake needs.
 
     >>> spark = session(master="local[1]")
     >>> spark.conf.get("spark.sql.parquet.ignoreVariantAnnotation")
@@ -62,7 +62,7 @@ def session(
     from pyspark.sql import SparkSession
 
     if remote is not None:
-        if remote.startswith("local"):  # a server that PySpark starts here, with workers of this environment
+        if remote.startswith("local"):  # PySpark starts a server here, whose workers use this environment
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         return ensure_supported(SparkSession.builder.remote(remote).getOrCreate())
     active = SparkSession.getActiveSession()
@@ -84,21 +84,21 @@ def session(
 
 
 def configure(builder: Any) -> Any:
-    """Adds what shredlake needs to a `SparkSession.builder` of one's own.
+    """Adds the settings that shredlake needs to a given `SparkSession.builder`.
 
     >>> from pyspark.sql import SparkSession
     >>> spark = configure(SparkSession.builder).getOrCreate()
     """
     for name, value in RUNTIME_SETTINGS.items():
         builder = builder.config(name, value)
-    # Classic PySpark takes the workers' Python from this variable alone, when the context starts. Workers on
-    # this machine need the driver's environment; a cluster that ships its own has set the variable itself.
+    # Classic PySpark reads the workers' Python only from this variable, when the context starts. Workers on
+    # this machine need the driver's environment. A cluster that ships its own sets the variable itself.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return builder
 
 
 def ensure_supported(spark: SparkSession) -> SparkSession:
-    """Makes a running session fit for our queries; refuses a Spark that is too old or too new."""
+    """Applies the required settings to a running session. Raises if its Spark version is not supported."""
     found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
     first, last = SPARK_VERSIONS
     if not first <= found <= last:
@@ -113,7 +113,7 @@ def ensure_supported(spark: SparkSession) -> SparkSession:
 
 
 def check_spark() -> None:
-    """One clear line where PySpark is missing or of a version that is not supported."""
+    """Raises a clear error if PySpark is missing or its version is not supported."""
     first, last = SPARK_VERSIONS
     wanted = f"pip install 'shredlake[spark]' (PySpark {first[0]}.{first[1]} to {last[0]}.{last[1]})"
     try:
@@ -126,7 +126,7 @@ def check_spark() -> None:
 
 
 def check_java() -> None:
-    """One clear line where Java is missing or too old."""
+    """Raises a clear error if Java is missing or too old."""
     advice = f"install Java {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless)"
     version = java_version()
     if version is None:
@@ -136,7 +136,7 @@ def check_java() -> None:
 
 
 def java_version() -> int | None:
-    """The major version of the Java that Spark would start, or None."""
+    """The major version of the Java that Spark would start, or None if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if not java or not os.path.exists(java):

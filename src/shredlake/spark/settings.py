@@ -18,13 +18,13 @@ _changing: Final = Lock()
 
 
 def settings(spark: SparkSession) -> str:
-    """All settings of a session as one string: the result of an expression may depend on any of them."""
+    """All settings of a session as one string. Any of them may affect the result of an expression."""
     return str(_settings_of(spark).toString())
 
 
 @contextmanager
 def temporary_settings(spark: SparkSession, others: Mapping[str, str]) -> Iterator[None]:
-    """Overrides settings inside the block. Afterwards every setting is as before, set or not set."""
+    """Overrides settings inside the block, and afterwards restores or unsets each of them."""
     with _changing:  # otherwise another thread would save these temporary settings, and restore them later
         known = {name: _settings_of(spark).get(name) for name in others}
         try:
@@ -40,7 +40,7 @@ def temporary_settings(spark: SparkSession, others: Mapping[str, str]) -> Iterat
 
 
 def session_options(spark: SparkSession, *, strict: bool = False) -> CastOptions:
-    """How a session casts: its time zone, and the dialect of Spark on its Java."""
+    """The cast options of a session: its time zone, and the dialect of its Spark and Java versions."""
     timezone = str(spark.conf.get("spark.sql.session.timeZone"))
     return CastOptions.of(strict=strict, timezone=timezone, dialect=dialect_of(spark))
 

@@ -1,15 +1,15 @@
-"""Values of a frame as a table's column stores them: Spark's rule for INSERT, whatever the session's setting.
+"""Casts a frame's values to a table's types by Spark's INSERT rules, regardless of the session's settings.
 
-| from                      | to                        |                                                   |
+| from                      | to                        | result                                            |
 |---------------------------|---------------------------|---------------------------------------------------|
-| a type                    | itself, or a wider number | as it is                                          |
-| a number                  | another type of number    | a value that would change ends the job            |
-| a date or timestamp       | another of these          | the same                                          |
-| any plain type            | string                    | its text                                          |
-| a struct, array or map    | the same, leaves widened  | fields in the same order                          |
-| anything else             |                           | refused before any work is done: cast it yourself |
+| a type                    | itself, or a wider number | stored unchanged                                  |
+| a number                  | another type of number    | a value that would change fails the job           |
+| a date or timestamp       | another of these types    | a value that would change fails the job           |
+| any plain type            | string                    | cast to string                                    |
+| a struct, array or map    | the same, leaves widened  | stored, if the fields are in the same order       |
+| anything else             |                           | rejected before the job starts                    |
 
-Under `spark.sql.ansi.enabled=false` a plain cast would wrap numbers around and turn text into NULL.
+With `spark.sql.ansi.enabled=false`, a plain cast would let numbers wrap around and turn text into NULL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def stored(value: Column, source: Any, target: Any, column: str) -> Column:
-    """A column of a frame, of type `source`, as the table's `column` of type `target` keeps it."""
+    """Casts a frame's column of type `source` to the type `target` of the table's `column`."""
     have, want = source.simpleString(), target.simpleString()
     if have == want:
         return value
@@ -38,13 +38,13 @@ def stored(value: Column, source: Any, target: Any, column: str) -> Column:
     if (_number(have) and _number(want)) or (have in TIMES and want in TIMES):
         return _unchanged(value, source, target, column)
     raise InvalidSchema(
-        f"the frame's column {column} is {have}, but the table's is {want}: Spark does not store one as the "
-        "other. Cast it in the frame first"
+        f"the frame's column {column} is {have}, but the table's is {want}, and Spark does not convert "
+        "between them on INSERT. Cast it in the frame first."
     )
 
 
 def widens(source: Any, target: Any) -> bool:
-    """Whether every value of a type is a value of another type too.
+    """Whether every value of the type `source` is also a value of the type `target`.
 
     >>> from pyspark.sql.types import DecimalType, IntegerType, LongType
     >>> widens(IntegerType(), LongType()), widens(LongType(), IntegerType())
@@ -78,11 +78,11 @@ def widens(source: Any, target: Any) -> bool:
 
 
 def _unchanged(value: Column, source: Any, target: Any, column: str) -> Column:
-    """The value in the other type; the job ends at a value that is not the same there."""
+    """Casts to the target type. A value that the cast would change fails the job."""
     from pyspark.sql import functions as F
 
     made = value.try_cast(target)
-    if target.simpleString() in FRACTIONS:  # rounded, as everywhere; but never to infinity
+    if target.simpleString() in FRACTIONS:  # rounding is allowed, but not overflow to infinity
         finite = ~F.isnan(made) & (F.abs(made) != float("inf"))
         same = finite | F.isnan(value.cast("double")) | (F.abs(value.cast("double")) == float("inf"))
     else:

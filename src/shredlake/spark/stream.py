@@ -5,8 +5,9 @@ folder of files ─ Spark: which files are new ─▶ ingest of those files ─�
 any other stream ─ Spark: the batch's rows ───▶ ingest of the frame ───┴▶ commit with (stream, batch) in `txn`
 ```
 
-Spark repeats a batch after a restart under the same number, with the same files or rows; the table then knows
-that it has it. The layout may change while the table is small and is kept then, unless one is pinned.
+After a restart, Spark repeats a batch under the same number, with the same files or rows. The table's log
+then shows that the batch is already committed. Unless a layout is pinned, it may change while the table is
+small, and is kept from then on.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 STREAM_ID = "shredlake-stream-id"
-"""A file beside Spark's own state that names the stream, so that a restart is the same stream."""
+"""A file in the checkpoint that holds the stream's identifier, so that it survives restarts."""
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a stream takes its batches."""
+    """Options for how a stream processes its batches."""
 
     document: str | None = None
     files_per_batch: int | None = None
     writers: int = 1
-    """How many tasks write a batch, and so how many files it adds, unless the batch is large."""
+    """The number of tasks that write a batch, and thus of files that it adds, unless the batch is large."""
     compact_every: int | None = None
-    """After how many batches the table's small files are put together."""
+    """The number of batches between two compactions of the table's small files."""
     trigger: Mapping[str, Any] | None = None
     on_batch: Callable[[IngestReport], None] | None = None
 
@@ -63,7 +64,7 @@ def start_stream(
     options: IngestOptions,
     how: StreamOptions,
 ) -> StreamingQuery:
-    """Starts a stream."""
+    """Starts a streaming query that ingests every batch into the table."""
     name = f"shredlake-stream-{stream_id(checkpoint, options.storage_options)}"
     frame = _files(spark, source, how.files_per_batch) if isinstance(source, str) else source
 
@@ -85,7 +86,7 @@ def start_stream(
 
 
 def _compact(spark: SparkSession, table: str, options: IngestOptions) -> None:
-    """Puts small files together, unless another writer is at them: the next time will do."""
+    """Compacts small files. On a conflict with another writer, warns and waits for the next compaction."""
     try:
         optimize_table(
             SparkEngine(spark),
@@ -99,7 +100,7 @@ def _compact(spark: SparkSession, table: str, options: IngestOptions) -> None:
 
 
 def stream_id(checkpoint: str, options: Mapping[str, Any]) -> str:
-    """The name of the stream that a checkpoint belongs to, made up when it first starts."""
+    """The identifier of the checkpoint's stream, generated when the stream first starts."""
     storage = Storage(checkpoint, options)
     with suppress(FileExistsError):
         storage.create(STREAM_ID, uuid.uuid4().hex.encode())
@@ -107,7 +108,7 @@ def stream_id(checkpoint: str, options: Mapping[str, Any]) -> str:
 
 
 def _files(spark: SparkSession, source: str, files_per_batch: int | None) -> DataFrame:
-    """The files that appear in a folder; what is in them never passes through the JVM."""
+    """A streaming frame of the paths of new files in a folder. File contents never pass through the JVM."""
     schema = "path string, modificationTime timestamp, length bigint, content binary"
     reader = spark.readStream.format("binaryFile").schema(schema).option("recursiveFileLookup", "true")
     if files_per_batch is not None:
@@ -123,7 +124,7 @@ def _ingest_files(batch: DataFrame, table: str, options: IngestOptions, writers:
 
 
 class _Bounded(SparkEngine):
-    """Spark, asked for fewer and larger tasks than it has cores."""
+    """A Spark engine that runs a fixed number of tasks instead of one per core."""
 
     def __init__(self, spark: SparkSession, tasks: int) -> None:
         super().__init__(spark)
@@ -135,7 +136,7 @@ class _Bounded(SparkEngine):
 
 
 def local_or_url(path: str) -> str:
-    """A path as Spark names files, as the rest of us do. Nothing in it is encoded.
+    """Converts Spark's path of a file to a local path or a common URL. Nothing is percent-decoded.
 
     >>> local_or_url("file:/data/a%20b#1?.ndjson"), local_or_url("s3a://bucket/a.ndjson")
     ('/data/a%20b#1?.ndjson', 's3://bucket/a.ndjson')

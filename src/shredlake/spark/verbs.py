@@ -1,4 +1,4 @@
-"""The public verbs of the pipeline: ingest, stream, optimize, migrate_draft, unshred."""
+"""The public functions that write: ingest, stream, optimize, migrate_draft, unshred."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ingest(
 
     `source` is a path, a glob, a folder, a list of these, or a DataFrame whose column `document` holds
     text, Variants or structs. The options are the fields of `IngestOptions`. Invalid documents go to the
-    rejects table; documents = rows + rejects, checked before the one commit that makes the job visible.
+    rejects table. The job checks that documents = rows + rejects, and then publishes all rows in one commit.
 
     >>> import pathlib, tempfile
     >>> from shredlake.spark import session
@@ -72,7 +72,7 @@ def stream(
     `source` is a folder of text files to watch, or a streaming DataFrame, such as Kafka's, whose column
     `document` holds the JSON. `writers` limits the files that a batch adds. After every `compact_every`
     batches, small files are compacted. `trigger` goes to Spark (`{"processingTime": "1 minute"}`); without
-    it, the stream ingests what is there and ends. The other options are those of `ingest`.
+    it, the stream ingests the available data and ends. The other options are those of `ingest`.
 
     >>> import pathlib, tempfile
     >>> from shredlake import Table
@@ -105,9 +105,9 @@ def optimize(
 ) -> OptimizeReport:
     """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
 
-    Files that `where` rules out are left alone. With `sort_by`, rows are sorted over all files, so that
-    files barely overlap on the key. `shredding` is for `column`, or for all Variant columns. Counts and
-    checksums are compared before the commit.
+    Files that `where` rules out are not rewritten. With `sort_by`, rows are sorted across all files, so that
+    files barely overlap on the key. `shredding` applies to `column`, or without it to all Variant columns.
+    Row counts and checksums are compared before the commit.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
     >>> from shredlake.spark import session

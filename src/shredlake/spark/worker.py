@@ -1,4 +1,4 @@
-"""Prepares a Python worker of Spark once, before its first shredlake task."""
+"""Prepares a Python worker of Spark once per process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tell = Callable[[BaseException, BinaryIO], None]
 
 @cache
 def prepare_worker() -> None:
-    """Makes the worker's next tasks cheaper, and keeps it quiet when Spark disconnects it."""
+    """Makes the worker's next tasks cheaper, and prevents a traceback when Spark disconnects it."""
     _freeze_modules()
     _suppress_idle_disconnect()
 
@@ -21,8 +21,7 @@ def prepare_worker() -> None:
 def _freeze_modules() -> None:
     """Exempts everything imported so far from garbage collection.
 
-    Spark collects garbage after each task. Walking through all modules takes as long as ingesting five
-    megabytes.
+    Spark collects garbage after each task. Traversing all modules takes as long as ingesting five megabytes.
     """
     gc.collect()
     gc.freeze()
@@ -31,7 +30,7 @@ def _freeze_modules() -> None:
 def _suppress_idle_disconnect() -> None:
     """Prevents a traceback when Spark closes the socket of a worker that was idle for a minute.
 
-    The worker takes this for an error and writes the error into the socket, which fails on a Unix socket.
+    The worker treats this as an error and reports it to the closed socket, which fails on a Unix socket.
     """
     try:
         from pyspark import worker
