@@ -1,7 +1,7 @@
-"""What Spark knows of a query: for each table, the columns it needs and the filters over them.
+"""Reads Spark's plan of a query: for each table, the columns that the query needs and the filters on them.
 
-Plans are walked node by node in the JVM; expressions come as JSON, their trees written in prefix order with
-the number of children at each node. What filters mean is read in `filters.py`.
+Plans are traversed node by node in the JVM. Expressions arrive as JSON, as trees in prefix order with the
+number of children at each node. `filters.py` translates the filters.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 MARK: Final = "__shredlake_table"
-"""What columns carry as metadata, to tell the tables of a query apart."""
+"""The metadata key of columns that tells the tables of a query apart."""
 
 CLOCK: Final = (
     "CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime", "CurrentDatabase",
     "CurrentCatalog", "CurrentUser", "CurrentTimeZone",
 )  # fmt: skip
-"""What the optimiser turns into constants: those of the moment of planning, and a frame may run later."""
+"""Expressions that the optimiser replaces by their value at planning time, although a frame may run later."""
 
 LEAF: Final = "LogicalRDD"
 """The class of the stubs that stand in for tables."""
 
 SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-"""Names of types in SQL, where Spark's JSON has others."""
+"""The SQL names of types that have other names in Spark's JSON."""
 
 COUNTED: Final = ("date", "timestamp", "timestamp_ntz")
-"""Types whose constants are counts of days or microseconds. JSON has them printed: by an older calendar, in
-the zone of Java or of the session, as it was written down or not."""
+"""Types whose constants are counts of days or microseconds.
+
+JSON holds these constants as text, which is ambiguous: it may follow an older calendar, and the time zone of
+Java or of the session.
+"""
 
 WITH_ONE_CHILD: Final = frozenset({
     "Aggregate", "Distinct", "Filter", "GlobalLimit", "LocalLimit", "Project", "Sort", "SubqueryAlias",
@@ -50,12 +53,12 @@ WITH_ONE_CHILD: Final = frozenset({
 WITHOUT_EXPRESSIONS: Final = frozenset({
     "Distinct", "GlobalLimit", "LocalLimit", LEAF, "SubqueryAlias", "View",
 })  # fmt: skip
-"""Plans of which this is known, and no call needed; limits are constants."""
+"""Plans known to have one child, or no expressions, which saves a call. Limits are constants."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """An expression: its class without the package, its fields, its children."""
+    """An expression: the name of its class without the package, its fields and its children."""
 
     name: str
     fields: Json
@@ -63,7 +66,7 @@ class Node:
 
 
 def parse_tree(flat: Sequence[Json]) -> Node:
-    """A tree from its nodes in prefix order.
+    """Builds a tree from its nodes in prefix order.
 
     >>> tree = parse_tree([{"class": "x.And", "num-children": 2}, {"class": "x.A", "num-children": 0},
     ...                    {"class": "x.B", "num-children": 0}])
@@ -81,14 +84,14 @@ def parse_tree(flat: Sequence[Json]) -> Node:
 
 
 class Plan:
-    """A node of a logical plan in the JVM, read with few calls: each takes a tenth of a millisecond.
+    """A node of a logical plan in the JVM, read with few calls, because each takes a tenth of a millisecond.
 
-    The plan's own JSON would not do: it leaves out lists of lists, and the plans of subqueries. Nor would it
-    be faster: an answer of more than 8 kB waits 40 ms for the network's acknowledgement.
+    The plan's own JSON omits lists of lists and the plans of subqueries. It would not be faster either,
+    because an answer of more than 8 kB waits 40 ms for a network acknowledgement.
     """
 
     def __init__(self, plan: Any, array: Any) -> None:
-        """`array` is Spark's expression of that name: it makes one tree of many."""
+        """`array` is the class of Spark's `CreateArray`, which combines many expressions into one tree."""
         self._plan, self._array = plan, array
         self.name: str = plan.nodeName()
 
@@ -115,19 +118,19 @@ class Plan:
 
     @cached_property
     def subqueries(self) -> tuple[Plan, ...]:
-        """The plans inside its expressions."""
+        """The plans inside this node's expressions."""
         if not any(_holds_plan(tree) for tree in self.expressions):
             return ()
         return tuple(Plan(inner, self._array) for inner in items(self._plan.subqueries()))
 
     def table(self) -> tuple[str, dict[int, str]]:
-        """Of a stub, the name that its columns carry, and their names by identity."""
+        """For a stub, the table name in its columns' metadata, and the columns' names by identity."""
         fields = json.loads(self._plan.schema().json())["fields"]
         if not fields or MARK not in fields[0]["metadata"]:
             return "", {}
         names = {}
         rest = self._plan.output().mkString(",")
-        for item in fields:  # `id#7L,v#8`: JSON would say the same at ten times the length
+        for item in fields:  # `id#7L,v#8`: the same in JSON would be ten times as long
             found = re.match(r"#(\d+)\w*(,|$)", rest.removeprefix(item["name"]))
             if found is None:
                 return fields[0]["metadata"][MARK], {identity(one): one.fields["name"] for one in self.output}
@@ -141,11 +144,11 @@ class Plan:
             yield from child.walk()
 
     def holds(self, *names: str) -> bool:
-        """Whether an expression of one of these names occurs anywhere."""
+        """Whether an expression with one of these names occurs anywhere in the plan."""
         return any(_holds(tree, name) for node in self.walk() for tree in node.expressions for name in names)
 
     def views(self) -> dict[str, tuple[list[str], str | None]]:
-        """The temporary views that the query uses, inner ones first: their columns, and their text if any."""
+        """The temporary views that the query uses, inner views first, with their columns and any SQL text."""
         found: dict[str, tuple[list[str], str | None]] = {}
         for child in (*self.children, *self.subqueries):
             found.update(child.views())
@@ -157,42 +160,42 @@ class Plan:
                 found[view.identifier().table()] = columns, text.get() if text.isDefined() else None
         return found
 
-    # Of a limit, a sort, a projection:
+    # For limits, sorts and projections:
 
     def limit(self) -> int | None:
-        """How many rows; None where only Spark knows."""
+        """The number of rows, or None if the limit is not a constant number."""
         text = str(self._plan.limitExpr().toString())
         return int(text) if text.isdecimal() else None
 
     def is_global(self) -> bool:
-        """Whether it sorts all rows, not those of each part."""
+        """Whether the node sorts all rows, rather than the rows within each partition."""
         return bool(getattr(self._plan, "global")())
 
     def named(self) -> Iterator[Any]:
-        """Its columns in the JVM."""
+        """The columns of a projection, as JVM objects."""
         return items(self._plan.projectList())
 
-    # Of an aggregate:
+    # For aggregates:
 
     def groupings(self) -> tuple[Node, ...]:
-        """What it groups by."""
+        """The grouping expressions."""
         return self.expressions[: self._plan.groupingExpressions().size()]
 
     def results(self) -> tuple[Node, ...]:
-        """Its columns."""
+        """The result columns."""
         return self.expressions[self._plan.groupingExpressions().size() :]
 
     def aggregates(self) -> Iterator[Any]:
-        """The same in the JVM."""
+        """The result columns, as JVM objects."""
         return items(self._plan.aggregateExpressions())
 
     def has_try_sum(self) -> bool:
-        """Whether a sum that overflows is null, which the JSON of expressions does not tell."""
+        """Whether a sum is null on overflow, which the JSON of expressions does not show."""
         sums = any(_holds(tree, "Sum") for tree in self.expressions)
         return sums and "try_sum(" in self._plan.aggregateExpressions().mkString(" ")
 
     def with_children(self, children: Any) -> Any:
-        """The node in the JVM, over other children."""
+        """A copy of the JVM node with other children."""
         return self._plan.withNewChildren(children)
 
     def _trees(self, found: Any) -> tuple[Node, ...]:
@@ -209,7 +212,7 @@ def _has_counts(tree: Node) -> bool:
 
 
 def _with_counts(tree: Node, expression: Any) -> Node:
-    """The tree with `count` among the fields of constants that are one, as the JVM has it."""
+    """The tree with the JVM's value added as the field `count` of each constant that is a count."""
     if not _has_counts(tree):
         return tree
     if tree.name == "Literal":
@@ -219,16 +222,16 @@ def _with_counts(tree: Node, expression: Any) -> Node:
 
 
 def inline_ctes(spark: SparkSession, analysed: Any) -> Any:
-    """An analysed plan with its common table expressions where they are used, as the optimiser begins too."""
+    """Inlines the common table expressions of an analysed plan, which is also the optimiser's first step."""
     from py4j.protocol import Py4JError
 
-    for flags in (3, 2):  # how many there are depends on Spark's version; all are off by default
+    for flags in (3, 2):  # the number of flags depends on Spark's version; all are off by default
         try:
             rule = spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags)
             return rule.apply(analysed)
         except (Py4JError, TypeError):
             continue
-    return analysed  # less is understood of it, with the same answer
+    return analysed  # fewer optimisations apply, but the result is the same
 
 
 def _array_class(jvm: Any) -> Any:
@@ -259,18 +262,18 @@ class Relation:
     """One occurrence of a table in a query."""
 
     table: str
-    """The name that the query knows it by."""
+    """The table's name in the query."""
     filters: list[Node] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     """Columns that the query needs."""
     taken: dict[str, set[tuple[Path, DataType]]] = field(default_factory=dict)
-    """Per Variant column, the paths that are read by themselves, as what."""
+    """Per Variant column, the paths that are read individually, with their types."""
     whole: set[str] = field(default_factory=set)
-    """Columns that are used, or passed on, as they are: all their paths count as read."""
+    """Columns that are used or passed on as a whole. All their paths count as read."""
     names: dict[int, str] = field(default_factory=dict)
-    """The names of the relation's columns, by the optimiser's identity of them."""
+    """The names of the relation's columns, by the identity that the optimiser gives each."""
     exact: bool = False
-    """Whether an aggregate or a sort takes just the rows that pass the filters: nothing stands in between."""
+    """Whether an aggregate or a sort reads exactly the rows that pass the filters, with nothing between."""
 
     def takes(self, column: str, get: Get) -> bool:
         """Whether the query may read a path of a Variant column."""
@@ -282,11 +285,11 @@ BY_IDENTITY: Final = frozenset({
     "RebalancePartitions", "Repartition", "RepartitionByExpression", "Sample", "Sort", "SubqueryAlias",
     "Window", "WindowGroupLimit",
 })  # fmt: skip
-"""Plans that know columns of their children by identity. Others, as a union does, may go by position."""
+"""Plans that refer to their children's columns by identity. Others, such as unions, may use positions."""
 
 
 def relations(plan: Plan) -> list[Relation]:
-    """The tables of an optimised plan, with their filters and the columns and paths asked of them."""
+    """The tables of an optimised plan, with their filters and the columns and paths that the query reads."""
     found: list[Relation] = []
     _visit(plan, [], False, found)
     by_id = {number: relation for relation in found for number in relation.names}
@@ -308,7 +311,7 @@ def _visit(node: Plan, filters: list[Node], exact: bool, found: list[Relation]) 
     if node.name == "Filter":
         filters = [*filters, *node.expressions]
     elif node.name not in ("Project", "SubqueryAlias"):
-        filters = []  # what holds above a join or an aggregate need not hold of single rows below it
+        filters = []  # filters above a join or an aggregate need not hold for single rows below it
         exact = node.name in ("Aggregate", "Sort")
     for child in node.children:
         _visit(child, filters, exact, found)
@@ -317,7 +320,7 @@ def _visit(node: Plan, filters: list[Node], exact: bool, found: list[Relation]) 
 
 
 def _mark_output(plan: Plan, by_id: Mapping[int, Relation]) -> None:
-    """Everything that a plan gives; what an expression of its own makes is marked with that."""
+    """Marks all output columns of a plan. Projections and aggregates are marked through their expressions."""
     while plan.name in ("GlobalLimit", "LocalLimit", "Sort"):
         [plan] = plan.children
     if plan.name not in ("Aggregate", "Project"):
@@ -339,9 +342,9 @@ def _mark(tree: Node, by_id: Mapping[int, Relation], above: tuple[Node, ...] = (
 
 
 def path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
-    """Which path of the Variant below these expressions is read, and as what.
+    """The path that these expressions read from the Variant below them, and its type.
 
-    That is `variant_get(v, 'path', 'type')` or a cast of `v:path`; None for anything else.
+    Recognises `variant_get(v, 'path', 'type')` and casts of `v:path`. Returns None for anything else.
     """
     if not above or above[-1].name != "VariantGet":
         return None
@@ -357,11 +360,11 @@ def path_of(above: Sequence[Node]) -> tuple[Path, DataType] | None:
         found = Path.parse_spark(str(path.fields["value"])), parse_type(name)
     except ShredlakeError:
         return None
-    return found if found[1].name == name else None  # a collation, or another precision of time
+    return found if found[1].name == name else None  # otherwise a collation, or another time precision
 
 
 def identity(attribute: Node) -> int:
-    """Within one JVM, the number is enough."""
+    """The number that identifies an attribute within one JVM."""
     return int(attribute.fields["exprId"]["id"])
 
 
@@ -369,12 +372,12 @@ def identity(attribute: Node) -> int:
 
 
 def takes_variants_whole(plan: Plan) -> bool:
-    """Whether an analysed query does anything with a Variant but pass it on and take paths from it."""
+    """Whether an analysed query uses a Variant other than by passing it on or reading paths from it."""
     return any(_takes_whole(tree) for node in plan.walk() for tree in node.expressions)
 
 
 def _takes_whole(tree: Node) -> bool:
-    """Whether a Variant column stands below anything but `variant_get` and a new name."""
+    """Whether a Variant column occurs below any expression other than `variant_get` or an alias."""
     if is_variant_column(tree):
         return False
     passes = tree.name in ("Alias", "VariantGet") or _is_subquery(tree)
@@ -382,7 +385,7 @@ def _takes_whole(tree: Node) -> bool:
 
 
 def names_paths(plan: Plan) -> bool:
-    """Whether an analysed query makes structs whose fields are named after paths: `struct(v:a::int)`."""
+    """Whether an analysed query creates structs with fields named after paths, as `struct(v:a::int)` does."""
     return any(_names_path(tree) for node in plan.walk() for tree in node.expressions)
 
 
@@ -398,7 +401,7 @@ def _names_path(tree: Node) -> bool:
 
 def is_variant_column(tree: Node) -> bool:
     if tree.name == "Cast" and tree.fields.get("dataType") == "variant":
-        return is_variant_column(tree.children[0])  # views cast all their columns, to what they are
+        return is_variant_column(tree.children[0])  # views cast all their columns to their own types
     if tree.name == "OuterReference":
         [inner] = tree.fields["e"] if isinstance(tree.fields.get("e"), list) else [{}]
         return bool(inner.get("dataType", "variant") == "variant")

@@ -1,4 +1,4 @@
-"""What a query on Spark will read, of how much, and why: in words and figures, from log and footers."""
+"""Explains, from the log and file footers, how much data a query on Spark will read, and why."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from shredlake.spark.query.scan import SparkScan
 
 FOOTERS = 256
-"""How many footers are opened for the figures; of more files, a sample speaks."""
+"""The maximum number of footers that are read. With more files, a sample is extrapolated."""
 
 
 @dataclass(frozen=True)
 class FileCost:
-    """What reading one file takes, by its footer."""
+    """The cost of reading one file, according to its footer."""
 
     row_groups: int
     row_groups_total: int
     bytes: int
     rows: int
     rows_in_value: Mapping[str, int]
-    """Per mixed path, how many of its rows are in `value`."""
+    """The number of rows in `value`, per mixed path."""
     ruled_out: tuple[int, ...] = ()
-    """Per part of the predicate, how many row groups it rules out."""
+    """The number of row groups that each part of the predicate rules out."""
 
 
 @dataclass(frozen=True)
 class SparkExplain:
-    """The plan of a query."""
+    """The amount of data that the query of one table reads, with explanations."""
 
     files: int
     files_total: int
@@ -52,9 +52,9 @@ class SparkExplain:
     bytes: int
     bytes_total: int
     predicates: tuple[str, ...] = field(default=())
-    """What each part of the predicate rules out."""
+    """One sentence per part of the predicate on the files that it rules out."""
     notes: tuple[str, ...] = field(default=())
-    """Why something is not read as a plain column."""
+    """The reasons why paths are not read as plain columns."""
 
     def __str__(self) -> str:
         lines = [
@@ -70,7 +70,7 @@ class SparkExplain:
 
 @dataclass(frozen=True)
 class SqlExplain:
-    """The plan of a query in SQL, table by table.
+    """The plan of an SQL query, table by table.
 
     >>> one = SparkExplain(1, 4, 0, 3, 2, 2, 5_000, 100_000)
     >>> print(SqlExplain({"t": one}, {"t": ("contains(v:k::string, 'x')",)}))
@@ -83,13 +83,13 @@ class SqlExplain:
 
     tables: Mapping[str, SparkExplain]
     left_to_spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By table, the conditions that only Spark can evaluate."""
+    """The conditions that only Spark can evaluate, by table."""
     reason: str = ""
     """Why Spark reads whole Variants instead of plain columns; empty if it does not."""
     by_workers: str = ""
     """How the workers reduce the rows that Spark gets; empty if they do not."""
     declined: Mapping[str, str] = field(default_factory=dict)
-    """By strategy that was tried before, why it does not apply (`strategies.py`)."""
+    """The reason why each strategy that was tried before does not apply (`strategies.py`)."""
 
     def __str__(self) -> str:
         parts = []
@@ -109,7 +109,7 @@ class SqlExplain:
 
 
 def explain(scan: SparkScan) -> SparkExplain:
-    """Counts files by the log, row groups and bytes by the footers of the files that are left."""
+    """Counts files from the log, and row groups and bytes from the footers of the remaining files."""
     groups = scan.groups
     adds = [add for group in groups for add in group.adds]
     chosen = adds[:: max(1, -(-len(adds) // FOOTERS))]
@@ -158,7 +158,7 @@ def _cost(scan: SparkScan, add: Add) -> FileCost:
 
 
 def _columns(file: OpenFile, refs: list[Expr]) -> frozenset[int]:
-    """The leaves that the query touches in this file."""
+    """The leaf columns that the query reads in this file."""
     found: frozenset[int] = frozenset()
     for expr in refs:
         for ref in references(expr):
@@ -173,7 +173,7 @@ def _is_all_null(file: OpenFile, column: int) -> bool:
 
 
 def _mixed(scan: SparkScan, data: DataFile) -> Iterator[tuple[str, int]]:
-    """Per path that is served from `value` in part, how many rows are there."""
+    """The number of rows in `value` for each path that is partly read from there."""
     for ref in scan.references:
         if not isinstance(ref, Get):
             continue
@@ -192,7 +192,7 @@ def _mixed(scan: SparkScan, data: DataFile) -> Iterator[tuple[str, int]]:
 
 
 def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float) -> Iterator[str]:
-    """A sentence for each part of the predicate: what it rules out by itself, or why nothing."""
+    """A sentence for each part of the predicate on what it rules out by itself, or why it does not."""
     predicate = scan.local.query.predicate
     statistics = FileStatistics.of(scan.snapshot)
     for number, part in enumerate(conjuncts(predicate) if predicate is not None else ()):
@@ -204,14 +204,14 @@ def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float
             text += f", {groups:,} row groups in the files read"
         unknown = [_place(ref) for ref in references(part) if not statistics.bounds(ref)]
         if not pruned and not groups and unknown:
-            text += f": there are no statistics of {', '.join(sorted(unknown))}"
+            text += f": no statistics for {', '.join(sorted(unknown))}"
         elif not pruned and not groups and files:
             text += ": by their statistics, all may match"
         yield text
 
 
 def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
-    """A sentence for each path that is not simply a plain column in all files."""
+    """A sentence for each path that is not a plain column in all files."""
     files = sum(len(group.adds) for group in scan.groups)
     rows = sum(cost.rows for cost in costs)
     in_value: Counter[str] = Counter()

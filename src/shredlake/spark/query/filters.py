@@ -1,6 +1,7 @@
-"""The filters over a table, in our own words: Spark's expressions as those that files are pruned and read by.
+"""Translates Spark's filters on a table to shredlake's expressions, by which files are pruned and read.
 
-What is not understood is left out where it only prunes, and left to Spark where it would have to be exact.
+A filter that cannot be translated is left out where it would only prune, and left to Spark where the
+translation would have to be exact.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from shredlake.spark.query.catalyst import SQL_NAMES, Node, Relation, identity, 
 
 
 class NotUnderstood(Exception):
-    """A part of a query that only Spark can judge."""
+    """Raised for a part of a query that only Spark can evaluate."""
 
 
 def predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
-    """The filters over a relation as one expression; parts that are not understood are left out."""
+    """The filters on a relation as one expression, without the parts that cannot be translated."""
     translator = Translator(relation, variants)
     parts: list[Expr] = []
     for condition in relation.filters:
@@ -49,20 +50,20 @@ def predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
 
 
 def whole_predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
-    """All filters over a relation as one expression that says neither less nor more; else NotUnderstood."""
+    """All filters on a relation as one equivalent expression. Raises NotUnderstood if there is none."""
     translator = Translator(relation, variants, strict=True)
     parts = [
         translator.expr(conjunct)
         for condition in relation.filters
         for conjunct in _conjuncts(condition)
-        # The optimiser adds it to what a path of the Variant implies anyway.
+        # The optimiser adds this condition, which any filter on a path of the Variant already implies.
         if not (conjunct.name == "IsNotNull" and is_variant_column(conjunct.children[0]))
     ]
     return all_of(parts)
 
 
 def not_understood(relation: Relation) -> Iterator[str]:
-    """The filters that `predicate` leaves out, but for those that Spark adds by itself."""
+    """The filters that `predicate` leaves out, except those that Spark adds by itself."""
     translator = Translator(relation, relation.taken)
     for condition in relation.filters:
         for conjunct in _conjuncts(condition):
@@ -96,7 +97,7 @@ SYMBOLS: Final = {**COMPARISONS, "Add": "+", "Subtract": "-", "Multiply": "*", "
 
 
 def shown(node: Node) -> str:
-    """A condition as people write it, more or less: functions have Spark's own names for them.
+    """A condition in a form close to SQL. Functions have Spark's internal names.
 
     >>> shown(Node("Upper", {}, (Node("AttributeReference", {"name": "k"}),)))
     'upper(k)'
@@ -121,7 +122,10 @@ def shown(node: Node) -> str:
 
 
 class Translator:
-    """Catalyst's expressions to ours. With `strict`, paths say whether a value must cast, and are paths."""
+    """Translates Catalyst's expressions to shredlake's.
+
+    With `strict`, a path keeps whether its cast may fail, and a Variant as a whole is not translated.
+    """
 
     def __init__(self, relation: Relation, variants: Collection[str], *, strict: bool = False) -> None:
         self._relation, self._variants, self._strict = relation, variants, strict
@@ -162,13 +166,13 @@ class Translator:
         chain = [node, *node.children[:1]] if node.name == "Cast" else [node]
         path = path_of(chain)
         if len(chain) > 1 and chain[1].fields.get("targetType") != "variant":
-            path = None  # a cast of what was cast already
+            path = None  # a second cast of the value
         name = self._name(chain[-1].children[0]) if path else None
         if path is None or name is None:
             raise NotUnderstood(node.name)
         if self._strict and not path[0].steps:
             raise NotUnderstood("a Variant as a whole")
-        # Whether a cast is one that tries, the plan's JSON does not tell.
+        # The plan's JSON does not distinguish `try_cast` from `cast`.
         must_cast = len(chain) > 1 or chain[0].fields.get("failOnError") is not False
         return Get(join_name((name,)), *path, strict=self._strict and must_cast)
 
@@ -184,13 +188,13 @@ class Translator:
             raise NotUnderstood(f"literal {kind}")
         try:
             return Literal(reader(value), parse_type(SQL_NAMES.get(kind, kind)))
-        except (ValueError, OverflowError):  # times that Python does not have, texts that may be others
+        except (ValueError, OverflowError):  # times out of Python's range, or ambiguous strings
             raise NotUnderstood(f"literal {value}") from None
 
 
 def _text(text: str) -> str:
     if "\ufffd" in text:
-        raise ValueError  # so the plan prints bytes that are not UTF-8 too
+        raise ValueError  # the plan also prints invalid UTF-8 like this
     return text
 
 
@@ -209,4 +213,4 @@ LITERALS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "timestamp": lambda micros: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros),
     "timestamp_ntz": lambda micros: datetime(1970, 1, 1) + timedelta(microseconds=micros),
 }
-"""By Spark's name of the type, from what the plan says: texts, or counts of days or microseconds."""
+"""Converts the plan's text, or count of days or microseconds, to a value, by Spark's name of the type."""

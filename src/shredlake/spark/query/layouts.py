@@ -1,4 +1,4 @@
-"""Finds how each file shreds its Variants: in the log for our own files, in the footer for others."""
+"""Finds how each file shreds its Variants, from the log for shredlake's files and from footers for others."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Layout = dict[str, ColumnLayout]
-"""By the Variant's physical name; a Variant that is not shredded is absent."""
+"""Column layouts by the Variant's physical name. Variants that are not shredded are absent."""
 
 ENOUGH_FOR_SPARK = 200
-"""From this many footers on, Spark's workers read them. For fewer, threads of the driver are faster."""
+"""The number of footers from which on Spark's workers read them. For fewer, driver threads are faster."""
 
 FileKey = tuple[str, str, int, int]
-"""The table's address, and the file's path, size and time."""
+"""The table's URI, and the file's path, size and modification time."""
 
 _layouts: Final[LruCache[FileKey, str]] = LruCache(100_000, "layouts of files")
-"""Layouts that were read from footers, as JSON. A data file never changes."""
+"""A cache of layouts read from footers, as JSON. Data files never change."""
 
 
 class FileLayouts:
-    """The layouts of files of one table."""
+    """Looks up the layouts of one table's files."""
 
     def __init__(
         self, spark: SparkSession | None, snapshot: Snapshot, known: LruCache[FileKey, str] = _layouts
@@ -43,9 +43,9 @@ class FileLayouts:
         self._parsed: dict[str, Layout] = {}
 
     def of(self, adds: Sequence[Add]) -> list[Layout]:
-        """One layout per file, in order. Footers are read, and cached, where the log has no layout."""
+        """One layout per file, in order. If the log lacks a file's layout, the footer is read and cached."""
         uri = self._snapshot.storage.uri
-        # Size and time tell apart files of a table that another writer made again under the same names.
+        # Size and time distinguish the files of a table that was recreated with the same file names.
         keys = [(uri, add.path, add.size, add.modification_time) for add in adds]
         texts = [layout_text(add) or self._known.find(key) for key, add in zip(keys, adds, strict=True)]
         unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
@@ -60,12 +60,12 @@ class FileLayouts:
             )
             read = engine.run(unknown, lambda key: footer_layout(storage, key[1], variants))
             for key, text in zip(unknown, read, strict=True):
-                # Most files have the same layout: one copy of the text is kept.
+                # Most files have the same layout, so only one copy of its text is kept.
                 found[key] = self._known.put(key, intern(text))
         return [self._parse(text or found[key]) for key, text in zip(keys, texts, strict=True)]
 
     def _parse(self, text: str) -> Layout:
-        """Files of one job have the same layout, which is parsed once."""
+        """Parses a layout once. Files of one job share a layout."""
         if text not in self._parsed:
             self._parsed[text] = parse_layout_json(text)
         return self._parsed[text]

@@ -1,4 +1,4 @@
-"""How the files of one layout serve a path: as a plain column that Spark reads, or through our own reader.
+"""Decides how to read a path from files of one layout: as a plain Spark column, or with shredlake's reader.
 
 | the path leads to                           | in the file                                     | served as |
 |---------------------------------------------|-------------------------------------------------|-----------|
@@ -7,8 +7,8 @@
 | nothing shredded, under an empty `value`    | no value at all                                 | ABSENT    |
 | anything else                               | inside a `value`, or of a type Spark can't read | WORKER    |
 
-TYPED, MIXED and ABSENT are columns of the file, so Spark prunes to the leaf and pushes filters
-down to row groups and pages. WORKER is read by the Python worker with pyarrow and our kernels.
+Spark reads TYPED, MIXED and ABSENT paths as columns of the file, so it prunes columns and pushes filters down
+to row groups and pages. Python workers read WORKER paths with pyarrow and shredlake's kernels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shredlake.variant.types import VariantType
 
 
 class Service(enum.Enum):
-    """Who answers for a path."""
+    """The way in which a path is read."""
 
     TYPED = "typed"
     MIXED = "typed, and some rows from value"
@@ -36,22 +36,22 @@ class Service(enum.Enum):
 
 @dataclass(frozen=True)
 class Served:
-    """How one path is answered from the files of one layout."""
+    """How one path is read from files of one layout."""
 
     service: Service
     typed: Names = ()
-    """The column that holds the value of a typed row, and its type in Spark."""
+    """The column that holds typed values. `typed_ddl` is its type in Spark."""
     typed_ddl: str = ""
     cast: str = ""
-    """What makes the wanted type of it: `cast`, `try_cast`, or nothing."""
+    """The conversion to the requested type: `cast`, `try_cast`, or empty for none."""
     may_fail: bool = False
-    """Whether a typed row may have a value that does not cast, and that is to be an error."""
+    """Whether a typed value may fail to cast, and such a failure must raise an error."""
     residual: Names = ()
-    """The `value` beside it, where a row may be stored instead."""
+    """The `value` column next to it, which may hold a row's value instead."""
     never_null: frozenset[Names] = field(default=frozenset(), compare=False)
-    """The groups on the way to it that are there wherever the group above them is."""
+    """The groups on the path to the column that are null only if their parent group is null."""
     reason: str = ""
-    """Why it is not simply TYPED, for `explain()`."""
+    """Why the service is not TYPED, for `explain()`."""
 
 
 NATIVE: Final = frozenset(VariantType) - {
@@ -63,14 +63,14 @@ NATIVE: Final = frozenset(VariantType) - {
     VariantType.OBJECT,
     VariantType.ARRAY,
 }
-"""The types of leaves that every supported Spark reads as plain columns."""
+"""The leaf types that every supported Spark version reads as plain columns."""
 
 INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
 DECIMALS: Final = ("decimal",)
 NUMBERS: Final = (*INTEGERS, *DECIMALS)
 
-# Casts for which Spark's own CAST of a plain column is what variant_get does with the value in it.
-# Not here: decimals to text (a Variant drops trailing zeros), and whatever the tests have not compared.
+# Casts for which Spark's CAST of a plain column gives the same result as variant_get on the value.
+# Decimals to strings are missing (a Variant drops trailing zeros), and so are casts that no test compares.
 SAME_CAST: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(INTEGERS, (*INTEGERS, "decimal", "float", "double", "string")),
     "decimal": (*INTEGERS, "decimal", "float", "double"),
@@ -86,7 +86,7 @@ SAME_CAST: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
-    """Plans one path over files of one layout; `column` is the Variant's physical name, dotted.
+    """Decides how to read one path from files of one layout. `column` is the Variant's dotted physical name.
 
     >>> from shredlake.expr.parse import parse_columns
     >>> from shredlake.shredding.schema import ShreddingSchema
@@ -106,7 +106,7 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
     if layout is None:
         return Served(Service.WORKER, reason=f"{get.column} is not shredded")
     if get.type is None:
-        return Served(Service.WORKER, reason=f"{get.path} is asked for as a Variant")
+        return Served(Service.WORKER, reason=f"{get.path} is read as a Variant")
     names: list[str | int] = list(name_parts(column))
     node: Node = layout.schema.root
     steps: Steps = ()
@@ -117,9 +117,9 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         if child is None:
             return _inside_value(get, steps, layout)
         if isinstance(node, Object) and _collides(node, str(step)):
-            return Served(Service.WORKER, reason=f"{get.path}: Spark does not tell names apart by case")
+            return Served(Service.WORKER, reason=f"{get.path}: Spark ignores case in names")
         if isinstance(step, str) and not step:
-            return Served(Service.WORKER, reason=f"{get.path}: Spark has no empty names")
+            return Served(Service.WORKER, reason=f"{get.path}: Spark does not support empty names")
         if node_path(steps) in objects:
             never_null.add((*names, "typed_value"))
         names += ["typed_value", step]
@@ -136,7 +136,7 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
     have, want = node_ddl(node), get.type.name
     if have != want and family(want) not in SAME_CAST[family(have)]:
         return Served(Service.WORKER, reason=f"{get.path} is {have}, read as {want}")
-    # A CAST that can fail does not do so outside of ANSI mode; one that can't is better understood by Spark.
+    # Outside ANSI mode, a failing CAST does not raise. Where a cast can't fail, Spark optimises CAST better.
     sure = always_casts(have, want)
     cast = "" if have == want else "cast" if sure else "try_cast"
     mixed = node_path(steps) in layout.residual
@@ -153,7 +153,7 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
 
 
 def _inside_value(get: Get, steps: Steps, layout: ColumnLayout) -> Served:
-    """A path that ends above all shredded columns lives in the `value` of the deepest level on its way."""
+    """Handles a path without a column of its own, stored in the `value` of its deepest shredded level."""
     if node_path(steps) in layout.residual:
         return Served(Service.WORKER, reason=f"{get.path} is not shredded")
     return Served(Service.ABSENT)
@@ -172,16 +172,16 @@ def _collides(node: Object, name: str) -> bool:
 
 
 def family(ddl: str) -> str:
-    """A type without its parameters."""
+    """The name of a type without its parameters."""
     return ddl.partition("(")[0]
 
 
 DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-"""Digits of the largest numbers."""
+"""The number of digits in the largest value of each type."""
 
 
 def always_casts(have: str, want: str) -> bool:
-    """Whether every value of one type has one in the other.
+    """Whether every value of the type `have` can be cast to the type `want`.
 
     >>> always_casts("int", "bigint"), always_casts("bigint", "int"), always_casts("int", "decimal(12,2)")
     (True, False, True)
@@ -209,9 +209,9 @@ def _parameters(ddl: str) -> tuple[int, int]:
 
 
 def read_schema(columns: Mapping[Names, Any], never_null: Collection[Names] = ()) -> dict[str, Any]:
-    """The schema of a read that touches these columns and nothing else, as Spark writes schemas in JSON.
+    """The schema of a read of exactly these columns, in Spark's JSON format.
 
-    Columns have their types in that form. Spark would replace `${env:HOME}` in DDL, also within names.
+    Types in `columns` are in the same format. In DDL, Spark would substitute `${env:HOME}` even within names.
 
     >>> read = read_schema({("v", "typed_value", 0, "typed_value"): "long"}, [("v",)])
     >>> StructType = __import__("pyspark.sql.types").sql.types.StructType
@@ -247,18 +247,18 @@ def read_schema(columns: Mapping[Names, Any], never_null: Collection[Names] = ()
 
 
 class _Group(dict[str | int, Any]):
-    """Columns of a file below one name."""
+    """A group of columns in a file."""
 
 
 def is_false_of_null(node: Expr) -> bool:
-    """Whether an expression of such nodes alone is never true of a null."""
+    """Whether an expression made only of such nodes is never true for null."""
     if isinstance(node, Compare):
         return node.op != "<=>"
     return isinstance(node, And | Or | In | Column | Get | Literal)
 
 
 def is_narrowed(ref: Column | Get, group: Mapping[Get, Served]) -> bool:
-    """Whether the path is a whole column of integers, read as narrower ones."""
+    """Whether the path is an integer column, outside any list, that is read as a narrower integer type."""
     served = group.get(ref) if isinstance(ref, Get) else None
     return (
         isinstance(ref, Get)

@@ -1,7 +1,7 @@
-"""Finding the paths that a query asks for, in its own text, and asking for plain columns in their place.
+"""Finds typed paths in the text of a query and replaces them with plain columns.
 
-Spark stays the only one who understands the query. This module knows just three local patterns, found in the
-stream of tokens, and leaves every other character as it was:
+Only Spark parses the query. This module recognises three local patterns in the token stream and leaves all
+other text unchanged:
 
 ```
 v:user.id::bigint                       ──▶  v.__path0
@@ -9,15 +9,14 @@ variant_get(e.v, '$.user.id', 'bigint') ──▶  e.v.__path0
 try_cast(v:kind as string)              ──▶  v.__path1
 ```
 
-A path that is a column of a SELECT by itself keeps the name that Spark gives it, here `id`.
+A path that is itself a column of a SELECT keeps the name that Spark gives it, here `id`.
 
-Behind the new text, every Variant is a struct with one field per path, the same for all Variants: whatever
-name one travels under, and with which others it is united, the field means the same. The struct goes through
-joins, subqueries, common table expressions and views exactly as the Variant did, and Spark's optimiser takes
-it apart again at the scan: the field becomes the plain column, and a filter on it a pushed-down filter. If a
-path is left that this module did not find, the analysis of the new text fails, and the caller falls back.
-Uses of a Variant as a whole, which a struct would survive with another meaning (`v IS NULL`, `v::string`),
-the caller has to rule out.
+For the rewritten query, every Variant is a struct with one field per path. All Variants share the same
+fields, so a field keeps its meaning through aliases and unions. The struct passes through joins, subqueries,
+common table expressions and views exactly as the Variant did. At the scan, Spark's optimiser replaces each
+field by its plain column and pushes filters on the field down. If this module misses a path, the analysis
+of the rewritten query fails, and the caller falls back. The caller must rule out uses of a Variant as a
+whole (`v IS NULL`, `v::string`), which are valid for a struct but mean something else.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from shredlake.spark.arrow import NOT_IN_SPARK
 from shredlake.variant.identifiers import quote
 
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
-"""Functions that take a Variant and a path; whether a value that does not cast raises."""
+"""Functions that read a path of a Variant, and whether they raise if the value does not cast."""
 CASTS: Final = {"cast": True, "try_cast": False}
 
 QUERIES: Final = ("select", "from", "values", "table")
@@ -52,28 +51,28 @@ BEHIND_COLUMNS: Final = (
     TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.LIMIT,
     TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LATERAL,
 )  # fmt: skip
-"""What stands around a column of a SELECT that has no name of its own."""
+"""The tokens that may precede and follow a column of a SELECT without an alias."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
 
 NESTED: Final = ("array", "map", "struct")
 
 ANY: Final = "v"
-"""The column of the paths found: it says nothing, for a path is asked of every Variant."""
+"""A placeholder for the column of a path, because every path is read from all Variants."""
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A query that asks for fields of structs, and what each field stands for."""
+    """A query that reads fields of structs instead of paths, and the path of each field."""
 
     sql: str
     fields: Mapping[Get, str]
     """The name of the field that holds each path: `__path0`, `__path1`, ..."""
     rest: tuple[Token, ...]
-    """The words of the query that were left as they are."""
+    """The tokens of the query that were not replaced."""
 
 
 def tokenize(sql: str) -> list[Token]:
-    """The words of a query."""
+    """The tokens of a query."""
     try:
         return Databricks().tokenize(sql)
     except TokenError as error:
@@ -98,7 +97,7 @@ def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
     pieces: list[str] = []
     rest: list[Token] = []
     copied = index = 0
-    selecting = [False]  # per open bracket, whether the columns of a SELECT stand here
+    selecting = [False]  # per open parenthesis, whether this is the column list of a SELECT
     while index < len(tokens):
         match = _Matcher(sql, tokens, index, names).match()
         if match is None:
@@ -117,7 +116,7 @@ def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
 
 
 def _follow(kind: TokenType, selecting: list[bool]) -> None:
-    """Keeps track of where the columns of a SELECT stand, one token on."""
+    """Updates, for one token, whether the column list of a SELECT is open."""
     if kind == TokenType.L_PAREN:
         selecting.append(False)
     elif kind == TokenType.R_PAREN and len(selecting) > 1:
@@ -127,7 +126,7 @@ def _follow(kind: TokenType, selecting: list[bool]) -> None:
 
 
 def depends_on_generated_names(rewritten: Rewritten) -> bool:
-    """Whether the query may depend on names that Spark makes up for columns with a path in them.
+    """Whether the query may depend on names that Spark generates for columns that contain a path.
 
     >>> depends_on_generated_names(rewrite("select v:a::int + 1 from t"))
     False
@@ -143,7 +142,7 @@ def depends_on_generated_names(rewritten: Rewritten) -> bool:
 
 @lru_cache(maxsize=64)
 def is_query(sql: str) -> bool:
-    """Whether the text asks for rows, and changes nothing: Spark runs commands as soon as it analyses them.
+    """Whether the text is a query and not a command, which Spark would run as soon as it analyses it.
 
     >>> is_query("(select 1)"), is_query("with a as (select 1) select * from a")
     (True, True)
@@ -158,15 +157,15 @@ def is_query(sql: str) -> bool:
         if not bracket and (depth == 0 or not words):
             words.append(token.text.casefold())
     inserts = any(pair in INSERTS for pair in pairwise(words))
-    if words[:1] == ["with"]:  # what follows the common table expressions decides
+    if words[:1] == ["with"]:  # the statement after the common table expressions decides
         words = [word for word in words if word in (*QUERIES, *CHANGES)]
     return bool(words) and words[0] in QUERIES and not inserts
 
 
 def with_tables(sql: str, tables: Mapping[str, str]) -> str:
-    """The query with names for tables in front of it that hold nowhere else.
+    """Prepends common table expressions that give tables names for this query only.
 
-    The query stands in brackets: its own common table expressions may have the same names, and then win.
+    The query is put in parentheses, so that its own common table expressions take precedence.
 
     >>> print(with_tables("with a as (select 1) select * from a, `my t`;", {"my t": "x7"}))
     WITH `my t` AS (TABLE x7) (
@@ -180,7 +179,7 @@ def with_tables(sql: str, tables: Mapping[str, str]) -> str:
 
 
 def with_views(sql: str, views: Mapping[str, tuple[Sequence[str], str]]) -> str:
-    """The query with the views that it uses spelled out in front of it, as common table expressions.
+    """Prepends the views that the query uses, as common table expressions.
 
     >>> print(with_views("with a as (select 1) select * from a, b", {"b": (["x"], "select v:k::int from t")}))
     WITH `b`(`x`) AS (
@@ -199,22 +198,22 @@ def with_views(sql: str, views: Mapping[str, tuple[Sequence[str], str]]) -> str:
 
 
 def _one_query(sql: str) -> str:
-    """The text without the semicolon at its end, fit to stand in brackets: its own are in pairs."""
+    """The query without trailing semicolons. Raises if its parentheses are not balanced."""
     tokens = tokenize(sql)
     depth = 0
     for token in tokens:
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
         if depth < 0:
-            raise InvalidExpression(
-                f"syntax error at line {token.line}: a bracket is closed that is not open"
-            )
+            raise InvalidExpression(f"syntax error at line {token.line}: unmatched closing parenthesis")
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         sql = sql[: tokens.pop().start]
     return sql
 
 
 def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
-    """Whether the words that are left may do something else with a Variant; by the text alone, so carefully.
+    """Whether the remaining tokens may use a Variant as a whole.
+
+    This looks at the text alone, so it returns True in case of doubt.
 
     >>> may_take_whole(rewrite("select v:a::int, count(*) from t group by 1"), {"v"})
     False
@@ -232,22 +231,22 @@ def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
         if kind == TokenType.STAR and before != ["count", "("]:
             return True
         if kind == TokenType.L_PAREN and before[-1:] == ["struct"]:
-            return True  # its fields are named by what they are made of
+            return True  # its fields are named after their expressions
         named = [kind in NAMES for kind, _ in words[max(0, index - 2) : index]]
         if kind == TokenType.L_PAREN and named == [True, True]:
-            return True  # `events AS e(x, y)`: under another name
+            return True  # `events AS e(x, y)` renames the Variant
     return False
 
 
 @dataclass(frozen=True)
 class _Match:
     column: str
-    """The column as the query spells it, with its qualifiers."""
+    """The column as written in the query, with its qualifiers."""
     get: Get
     end: int
-    """The index of the first token behind the match."""
+    """The index of the first token after the match."""
     name: str = ""
-    """What Spark calls a column of it, if that is simple: a call of a function is named by its text."""
+    """The name that Spark gives such a column. Empty for a function call, which is named after its text."""
 
 
 class _Matcher:
@@ -269,14 +268,14 @@ class _Matcher:
         return self._extraction()
 
     def _extraction(self) -> _Match | None:
-        """`v:a.b[0]::type`: a path that stays a Variant is left alone."""
+        """Matches `v:a.b[0]::type`. A path without a type is not matched."""
         column = self._column(self._start)
         path = column and self._path(column)
         end = path and self._kind(path) == TokenType.DCOLON and self._type(path + 1)
         return self._found(column, end, strict=True) if column and end else None
 
     def _cast(self, strict: bool) -> _Match | None:
-        """`cast(v:a as type)`, and nothing else inside the brackets."""
+        """Matches `cast(v:a as type)`, with nothing else inside the parentheses."""
         column = self._column(self._start + 2)
         path = column and self._path(column)
         end = path and self._kind(path) == TokenType.ALIAS and self._type(path + 1)
@@ -285,7 +284,7 @@ class _Matcher:
         return self._found(column, end + 1, strict, first=self._start + 2)
 
     def _getter(self, strict: bool) -> _Match | None:
-        """`variant_get(v, 'path', 'type')`, all three given and the last two constants."""
+        """Matches `variant_get(v, 'path', 'type')` with all three arguments, the last two constant."""
         column = self._column(self._start + 2)
         wanted = [
             TokenType.COMMA, TokenType.STRING, TokenType.COMMA, TokenType.STRING, TokenType.R_PAREN,
@@ -296,7 +295,7 @@ class _Matcher:
         return found and replace(found, name="")
 
     def _column(self, index: int) -> int | None:
-        """The index behind `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
+        """The index after `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
         while self._is_name(index) and self._kind(index + 1) == TokenType.DOT:
             index += 2
         if not self._is_name(index):
@@ -306,7 +305,7 @@ class _Matcher:
         )
 
     def _path(self, index: int) -> int | None:
-        """The index behind `:a.b[0]`."""
+        """The index after `:a.b[0]`."""
         if self._kind(index) != TokenType.COLON:
             return None
         index += 1
@@ -327,7 +326,7 @@ class _Matcher:
                 return index
 
     def _type(self, index: int) -> int | None:
-        """The index behind a scalar type; nested types stay with Spark."""
+        """The index after a scalar type. Nested types are left to Spark."""
         if not self._is_name(index) or self._tokens[index].text.casefold() in NESTED:
             return None
         if self._kind(index + 1) != TokenType.L_PAREN:
@@ -337,7 +336,7 @@ class _Matcher:
         return index + 1
 
     def _found(self, column: int, end: int, strict: bool, first: int | None = None) -> _Match | None:
-        """Lets the parser of expressions say what the text means; what it does not take is left alone."""
+        """Parses the matched text with the expression parser. Text that it rejects is not matched."""
         first = self._start if first is None else first
         before = self._sql[self._tokens[self._start].start : self._tokens[first].start]
         behind = self._sql[self._tokens[column - 1].end + 1 : self._tokens[end - 1].end + 1]
@@ -348,7 +347,7 @@ class _Matcher:
         if not isinstance(projection.expr, Get) or projection.expr.type in (None, VARIANT):
             return None
         if projection.expr.type.name in NOT_IN_SPARK:
-            return None  # this Spark may know it, or say that it does not
+            return None  # left to Spark, which may support the type or report the error
         spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
         keys = [step for step in projection.expr.path.steps if isinstance(step, str)]
         return _Match(spelled, replace(projection.expr, strict=strict), end, keys[-1] if keys else "")
@@ -357,11 +356,14 @@ class _Matcher:
         return self._tokens[index].token_type if 0 <= index < len(self._tokens) else None
 
     def _is_step(self, index: int) -> bool:
-        """Spark forgets the backticks around a name in a path, and takes it apart at points and brackets."""
+        """Whether the token is a step of a path.
+
+        Spark drops the backticks around a name in a path, and then splits the name at dots and brackets.
+        """
         return self._is_name(index) and not set(".[") & set(self._tokens[index].text)
 
     def _is_name(self, index: int) -> bool:
-        """Keywords may be names of columns, fields and types too: anything that reads as a word will do."""
+        """Whether the token is a name. Keywords can name columns, fields and types, so any word counts."""
         if index >= len(self._tokens):
             return False
         token = self._tokens[index]

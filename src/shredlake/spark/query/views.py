@@ -1,4 +1,4 @@
-"""Gives tables names that only one query can see: common table expressions in front of it.
+"""Gives tables names that only one query can see, by prepending common table expressions to it.
 
 ```
 select count(*) from events   ──▶   WITH `events` AS (TABLE __shredlake_3f…) (
@@ -6,8 +6,8 @@ select count(*) from events   ──▶   WITH `events` AS (TABLE __shredlake_3f
                                     )
 ```
 
-The expressions refer to temporary views with unique names, dropped as soon as the query is analysed.
-The user's own views are not touched, even those of the same names.
+The expressions refer to temporary views with unique names, which are dropped once the query is analysed.
+The user's own views are not touched, even those with the same names.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VIEWS: Final = 128
-"""The number of views that a session keeps facts about."""
+"""The size of each session's caches of views."""
 
 
 def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Analyses a query in which each name refers to a frame, whatever it refers to elsewhere."""
+    """Analyses a query in which each given name refers to a frame, regardless of the session's views."""
     from pyspark.errors import ParseException
     from pyspark.sql import DataFrame
 
@@ -50,7 +50,7 @@ def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -
     except ParseException:
         spark._jsparkSession.sessionState().sqlParser().parsePlan(
             query
-        )  # raises the same for the user's own text
+        )  # raises the same error for the user's own text
         raise
     finally:
         for name in unique.values():
@@ -93,7 +93,7 @@ def _catalog_of(spark: SparkSession) -> Any:
 
 
 def _create_view(spark: SparkSession, name: str, frame: DataFrame) -> None:
-    """Creates a temporary view. The catalogue's entry is kept: making one takes as long as an analysis."""
+    """Creates a temporary view. The catalogue's entry is cached: creating it is as slow as an analysis."""
     entries, catalog = of_session(spark, "views of frames", VIEWS), _catalog_of(spark)
     known = entries.find(frame)
     if known is None:
@@ -104,7 +104,7 @@ def _create_view(spark: SparkSession, name: str, frame: DataFrame) -> None:
 
 
 def remember_registered(spark: SparkSession, name: str, snapshot: Snapshot) -> None:
-    """Remembers that a view shows this version of a table."""
+    """Records that a view shows this version of a table."""
     if not is_connect(spark):
         own = _catalog_of(spark).getRawTempView(name)
         if own.isDefined():
@@ -112,7 +112,7 @@ def remember_registered(spark: SparkSession, name: str, snapshot: Snapshot) -> N
 
 
 def _registered_in(spark: SparkSession) -> LruCache[Any, Any]:
-    """The views that `register` made: the catalogue's entry, and the table's snapshot."""
+    """The views that `register` created, each with the catalogue's entry and the table's snapshot."""
     return of_session(spark, "registered views", VIEWS)
 
 
