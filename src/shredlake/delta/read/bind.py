@@ -37,7 +37,7 @@ def rewrite(
     change: Callable[[Column | Get], Expr],
     lift: Callable[[Expr], Expr | None] = lambda _: None,
 ) -> Expr:
-    """The expression with every reference replaced; if `lift` returns an expression, that replaces a part."""
+    """Replace every reference in an expression, and every node for which `lift` returns an expression."""
     lifted = lift(expr)
     if lifted is not None:
         return lifted
@@ -57,9 +57,9 @@ def rewrite(
 
 
 def canonical(expr: Expr, schema: Struct) -> Expr:
-    """The same with names as the schema spells them, and a Variant's cast as the path `$`: `v::bigint`.
+    """Spell names as the schema does, and turn the cast of a whole Variant (`v::bigint`) into the path `$`.
 
-    An unknown name is an error here rather than in some file.
+    An unknown name raises an error here, before any file is read.
 
     >>> from shredlake.expr import parse_predicate
     >>> canonical(parse_predicate("ID > 5"), Struct((Field("id", "long"),))).left
@@ -81,7 +81,7 @@ def canonical(expr: Expr, schema: Struct) -> Expr:
 
 
 def condition(where: str | Expr | None, schema: Struct, options: CastOptions = DEFAULT) -> Expr | None:
-    """A condition on rows of a table, with the names of its schema; refused unless it is boolean.
+    """Parse a condition on rows of a table and spell its names as the schema does. It must be boolean.
 
     >>> condition("ID > 5", Struct((Field("id", "long"),))).left
     Column(name='id')
@@ -96,13 +96,13 @@ def condition(where: str | Expr | None, schema: Struct, options: CastOptions = D
 
 @dataclass(frozen=True)
 class Binding:
-    """How the columns of a table are found in one file."""
+    """Maps the columns of a table to those of one file."""
 
     schema: Struct
     partition: Mapping[str, Any]
     """Typed partition values, by logical name."""
     physical: Mapping[tuple[str, ...], str]
-    """Logical names from the root to the name that the file has for the last of them; absent: not there."""
+    """Maps the logical names from the root to the last field's name in the file, if the file has it."""
 
     def expression(self, expr: Expr) -> Expr:
         """The expression with the names of the file."""
@@ -127,7 +127,7 @@ class Binding:
         return Column(join_name(located))
 
     def locate(self, fields: list[Field]) -> tuple[str, ...] | None:
-        """The names in the file of a column, or None where the file lacks it."""
+        """The names of a column in the file, or None if the file lacks it."""
         names: tuple[str, ...] = ()
         located = []
         for field in fields:
@@ -139,7 +139,7 @@ class Binding:
 
 
 def bind(schema: Struct, partition: Mapping[str, Any], file: pa.Schema, *, by_id: bool) -> Binding:
-    """Finds the table's columns among those of a file: by physical name, or by id."""
+    """Find the table's columns in a file, by physical name or by id."""
 
     def visit(kind: Struct, inside: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
         present = {_field_id(item) if by_id else item.name: item for item in inside}

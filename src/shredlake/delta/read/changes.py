@@ -1,7 +1,8 @@
-"""The change data feed: which rows came and went, version by version.
+"""The change data feed: the rows that each version inserted, updated or deleted.
 
-A version that has change files is told by them alone. Otherwise added files are inserts and removed files
-deletes, or, where only the deletion vector of a file changed, the rows by which the two vectors differ.
+If a version has change files, they alone describe it. Otherwise the rows of added files are inserts and those
+of removed files are deletes. If only the deletion vector of a file changed, the rows in which the two vectors
+differ are the changes.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from shredlake.errors import TableError, VersionNotFound
 
 
 def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
-    """Rows that changed in the versions `start` to `end`, both included, with what happened to them.
+    """Return the rows that changed in versions `start` to `end`, both included, with the type of each change.
 
-    Columns are those of the version `end`, and `_change_type`, `_commit_version`, `_commit_timestamp`.
+    The columns are those of version `end`, plus `_change_type`, `_commit_version` and `_commit_timestamp`.
     """
     start = as_version(start)
     last = snapshot.version if end is None else as_version(end)
@@ -72,7 +73,7 @@ def _schema(snapshot: Snapshot) -> pa.Schema:
 
 
 def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
-    """Refuses versions without the feed: their rewritten rows can't be told from changed ones."""
+    """Refuse versions without the feed, in which rewritten rows can't be told apart from changed rows."""
     if not TableProperties(metadata.configuration).change_feed:
         raise TableError(
             f"{uri} has no change data feed at version {version}; set "

@@ -29,13 +29,13 @@ from shredlake.parquet.read.plan import make_plan
 from shredlake.parquet.read.scan import Scan
 from shredlake.parquet.read.window import Live, are_indexes
 
-# Bytes of a file from which on it is streamed rather than read ahead whole.
+# Files of at least this many bytes are streamed; smaller files are read ahead as a whole.
 LARGE_FILE = 64 << 20
 
 
 @dataclass(frozen=True)
 class Query:
-    """What a scan reads from every file."""
+    """The columns and the predicate that a scan applies to every file."""
 
     projections: tuple[Projection, ...]
     predicate: Expr | None
@@ -65,7 +65,7 @@ class DataFile:
     def __init__(
         self, snapshot: Snapshot, add: Add, file: OpenFile | None = None, *, checksums: bool = True
     ) -> None:
-        """`file` is the same file, opened before; `checksums` as `OpenFile` takes them."""
+        """`file` is the file itself if it is already open. `checksums` is passed on to `OpenFile`."""
         self.snapshot = snapshot
         self.add = add
         self.file = file or open_file(snapshot, add, checksums=checksums)
@@ -90,8 +90,8 @@ class DataFile:
     ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
-        With `indexes`, texts may come as indexes into a dictionary, batch by batch. With `first_rows` the
-        first batches are small. `runner` has the threads to use, those of the scan that this is part of.
+        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch. With `first_rows`, the
+        first batches are small. `runner` provides the threads of the scan that this file belongs to.
         """
         for batch in self._scan(query, runner, indexes, first_rows).to_batches():
             yield self._finished(batch, query, indexes)
@@ -101,7 +101,7 @@ class DataFile:
         return self._scan(query, runner).count()
 
     def explain(self, query: Query, runner: OrderedRunner | None = None) -> Explain:
-        """What reading the file costs."""
+        """Report how much of the file the query reads."""
         return self._scan(query, runner).explain()
 
     def _scan(
@@ -121,7 +121,7 @@ class DataFile:
             indexes=indexes,
             output_types=query.computed_types,
         )
-        # Small files are read side by side, each on one thread; a large one has all to itself.
+        # Small files are read in parallel, each on one thread; a large file uses all threads.
         threads = None if self.is_large or first_rows else 1
         return Scan(plan, threads=threads, first_rows=first_rows, runner=runner)
 
@@ -176,7 +176,7 @@ def whole_rows(snapshot: Snapshot) -> Query:
 
 
 def nullable_schema(schema: pa.Schema) -> pa.Schema:
-    """Files may hold nulls where the table forbids them now: reading does not judge."""
+    """Make every field nullable: files may hold nulls where the table now forbids them."""
     return pa.schema([item.with_nullable(True) for item in schema])
 
 

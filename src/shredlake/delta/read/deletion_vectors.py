@@ -1,4 +1,4 @@
-"""Deletion vectors: which rows of a file are gone, as a set of row numbers.
+"""Deletion vectors: the deleted rows of a file, as a set of row numbers.
 
 ```
 in a file    <size: int32, big-endian> <data> <CRC-32 of data, big-endian>     at the descriptor's offset
@@ -82,7 +82,7 @@ def parse_bitmap(data: bytes) -> BitMap64:
 
 
 def _native_bitmap(data: bytes, order: str) -> BitMap64:
-    """The older form, put into the portable one: a run of a million rows stays the few bytes that it is."""
+    """Convert the older form to the portable one without expanding it: long runs stay a few bytes."""
     count = struct.unpack_from(f"{order}i", data, 4)[0]
     parts = [struct.pack("<Q", count)]
     at = 8
@@ -96,7 +96,7 @@ def _native_bitmap(data: bytes, order: str) -> BitMap64:
 
 
 def check_inside(rows: BitMap64, row_count: int, file: str) -> None:
-    """Refuses a vector that deletes rows beyond the end of its file.
+    """Refuse a vector that deletes rows beyond the end of its file.
 
     >>> check_inside(BitMap64([1, 7]), 8, "a.parquet")
     """
@@ -133,7 +133,7 @@ def _stored(storage: Storage, name: str, vector: DeletionVector) -> bytes:
 
 
 def live_mask(rows: BitMap64, start: int, count: int) -> pa.BooleanArray:
-    """Which of `count` rows from `start` on are still there.
+    """Return which of the `count` rows from `start` on are live.
 
     >>> live_mask(BitMap64([1, 7]), 0, 3).to_pylist()
     [True, False, True]

@@ -1,4 +1,4 @@
-"""Reading a table: the log prunes files; only the columns that a query needs are read from the rest.
+"""Reads a table. The log prunes files, and only the columns that a query needs are read from the other files.
 
 ```
 all files ─ partition values ─▶ ─ column and Variant statistics ─▶ files ─ row groups, pages ─▶ rows
@@ -34,23 +34,24 @@ from shredlake.parquet.read.ordered import OrderedRunner
 
 T = TypeVar("T")
 
-# Files that become Python objects at once, so that a scan of a million files needs little memory.
+# The number of files that become Python objects at a time, so that scans of a million files need little
+# memory.
 BATCH_OF_FILES = 512
 
-# Rows of the first batch of a stream.
+# The number of rows in the first batch of a stream.
 FIRST_ROWS = 1024
 
-# The fields of an action that reading its file needs; statistics are not among them.
+# The fields of an action that are needed to read its file. Statistics are not among them.
 NEEDED_TO_READ = ("path", "partitionValues", "size", "deletionVector")
 
 
-# Rows per byte of a file from which on a recorded count is compared with the file.
+# If a file has more recorded rows per byte than this, the recorded count is checked against the file.
 ROWS_PER_BYTE = 1000.0
 
 
 @dataclass(frozen=True)
 class TableExplain:
-    """What a scan of a table read, of how much, and why it skipped the rest.
+    """How much of a table a scan read, and why it skipped the rest.
 
     >>> print(TableExplain(1, 12, 10, 1, 2, 16, 3, 96, 40_000, 10_000_000, 80_000_000, ("v",), 17))
     17 rows of 1 of 12 files
@@ -98,7 +99,7 @@ def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
 
 
 class TableScan:
-    """A query over one version of a table; nothing is read before rows are asked for.
+    """A lazy query over one version of a table.
 
     >>> from shredlake.delta.example import example_table
     >>> scan = TableScan(example_table("table-scan").snapshot, ["v:a::int AS a"], "id = 2")
@@ -119,7 +120,7 @@ class TableScan:
         checked: bool = True,
         checksums: bool = True,
     ) -> None:
-        """Without `checked`, `where` comes from an engine that has checked its types already."""
+        """Pass `checked=False` if `where` comes from an engine that has already checked its types."""
         self.checksums = checksums
         self.snapshot = snapshot
         self.threads = threads or pa.cpu_count()
@@ -177,7 +178,7 @@ class TableScan:
             yield from as_adds(table.slice(start, BATCH_OF_FILES))
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch, in the order of the files; a few files are read ahead."""
+        """The rows in batches, in the order of the files. A few files are read ahead."""
         for batches in self._per_file(self._batches_of):
             yield from (batch for batch in batches if batch.num_rows)
 
@@ -186,9 +187,9 @@ class TableScan:
         return list(batches) if runner is None else batches
 
     def stream(self, first_rows: int = FIRST_ROWS) -> Iterator[pa.RecordBatch]:
-        """The rows as a stream: a small first batch soon, then larger and larger ones.
+        """The rows as a stream. The first batch is small and arrives early; later batches grow.
 
-        Files are read one after another, and little further than the consumer has come.
+        Files are read one after another, only a little ahead of the consumer.
 
         >>> from shredlake.delta.example import example_table
         >>> next(example_table("stream").scan(["id"]).stream(first_rows=1)).to_pylist()
@@ -202,7 +203,7 @@ class TableScan:
             yield from (batch for batch in batches if batch.num_rows)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream that DuckDB, Polars and others read from."""
+        """The rows as a stream that DuckDB, Polars and other engines can read."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def to_arrow(self) -> pa.Table:
@@ -236,7 +237,7 @@ class TableScan:
         return int((pc.sum(counts).as_py() or 0) - (pc.sum(deleted).as_py() or 0))
 
     def explain(self) -> TableExplain:
-        """Runs the scan and reports what it read, of how much."""
+        """Run the scan and report how much of the table it read."""
         found = list(self._per_file(lambda file, runner: (file.explain(self.query, runner), file.add.size)))
         reports = [report for report, _ in found]
         sizes = self.snapshot.files.table(["size"]).column(0)
@@ -260,10 +261,10 @@ class TableScan:
     def _per_file(
         self, work: Callable[[DataFile, OrderedRunner | None], T], *, gradual: bool = False
     ) -> Iterator[T]:
-        """The result for every file, in order, a few files ahead; all of it on one pool of threads.
+        """Yield the result for every file, in order, working a few files ahead on one thread pool.
 
-        `work` on a small file runs on a thread, without a runner. On a large file, and on any file with
-        `gradual`, it runs where the results are taken and shares the runner's threads.
+        For a small file, `work` runs on a thread, without a runner. For a large file, and for any file with
+        `gradual`, it runs on the consumer's thread and shares the runner's threads.
         """
 
         def start(add: Add) -> Callable[[], T]:
@@ -291,7 +292,7 @@ class TableScan:
 
 
 def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.ChunkedArray) -> bool:
-    """Whether no file has fewer rows than were deleted of it, or more than its bytes can hold."""
+    """Whether every file has at least as many rows as were deleted, and no more than its bytes can hold."""
     possible = pc.and_(pc.greater_equal(deleted, 0), pc.less_equal(deleted, counts))
     most = pc.multiply(pc.cast(sizes, pa.float64()), ROWS_PER_BYTE)
     possible = pc.and_(possible, pc.less_equal(pc.cast(counts, pa.float64()), most))
@@ -299,7 +300,7 @@ def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.Chun
 
 
 def check_rows(snapshot: Snapshot, name: str, text: str) -> None:
-    """Refuses a CHECK constraint that rows of the table break."""
+    """Refuse a CHECK constraint that existing rows violate."""
     total, held = TableScan(snapshot, [], None).count(), TableScan(snapshot, [], text).count()
     if held < total:
         raise ConstraintViolation(

@@ -1,4 +1,4 @@
-"""Statistics of a data file, as its `add` action carries them.
+"""Collects the statistics of a data file for its `add` action.
 
 ```
 {"numRecords": 3,
@@ -7,8 +7,9 @@
  "nullCount": {"id": 0, "v": 1, "tags": 0}}
 ```
 
-Every number comes from the footer of the finished file. What can't be said soundly is left out: a maximum
-where there are NaN (NaN is the greatest), infinities (JSON has none), a path whose residual holds anything.
+Every number comes from the footer of the finished file. Statistics that would not be sound are omitted: the
+maximum of a column with NaN (NaN is the greatest value), infinities (JSON has none), and the bounds of a path
+with values in its residual.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ class StatsPolicy:
     """
 
     indexed_columns: int = INDEXED_COLUMNS.default
-    """How many leaf columns, counted from the left; -1 for all."""
+    """The number of leaf columns, counted from the left; -1 for all."""
     named_columns: tuple[str, ...] | None = None
-    """Exactly these instead."""
+    """If set, statistics are collected for exactly these columns instead."""
     always: tuple[str, ...] = ()
-    """These in any case: clustering columns."""
+    """Clustering columns, which always have statistics."""
     prefix_length: int = PREFIX_LENGTH.default
-    """Strings are cut to so many characters."""
+    """The number of characters that strings are truncated to."""
     limit_per_variant: int = VARIANT_LIMIT.default
-    """How many paths of a Variant column; 0 for none."""
+    """The maximum number of paths of a Variant column; 0 for none."""
 
     @staticmethod
     def of(properties: TableProperties, clustering: tuple[str, ...] = ()) -> StatsPolicy:
@@ -70,7 +71,7 @@ class StatsPolicy:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column that statistics are kept for: logical and physical names from the root, and its type."""
+    """A column that has statistics: its logical and physical names from the root, and its type."""
 
     names: tuple[str, ...]
     physical: tuple[str, ...]
@@ -78,7 +79,7 @@ class Leaf:
 
 
 def leaf_columns(schema: Struct, partition_columns: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Columns and fields of structs that are not structs themselves; partition columns have no statistics."""
+    """Yield the columns and nested fields that are not structs. Partition columns have no statistics."""
 
     def visit(field: Field, names: tuple[str, ...], physical: tuple[str, ...]) -> Iterator[Leaf]:
         names, physical = (*names, field.name), (*physical, field.physical_name)
@@ -136,8 +137,8 @@ def file_stats(
 ) -> str:
     """The statistics of a finished file, as JSON text.
 
-    `container_nulls` counts the null lists and maps, which a footer does not tell apart from empty ones.
-    `variant_bounds` is whether the table may carry minima and maxima of Variants: only with shredding.
+    `container_nulls` counts null lists and maps, which a footer does not distinguish from empty ones.
+    `variant_bounds` says whether to record bounds of Variants, which the table allows only with shredding.
     """
     minimum: dict[str, Any] = {}
     maximum: dict[str, Any] = {}
@@ -168,7 +169,7 @@ def file_stats(
 
 
 def put(target: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
-    """Sets a value in nested objects; None is not recorded."""
+    """Set a value in nested objects. None is not recorded."""
     if value is None:
         return
     for name in names[:-1]:
@@ -180,7 +181,7 @@ def put(target: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
 
 
 def truncated_minimum(text: str, length: int) -> str:
-    """A prefix: never greater than the text itself.
+    """Return a prefix, which is never greater than the text itself.
 
     >>> truncated_minimum("abcdef", 3)
     'abc'
@@ -189,7 +190,7 @@ def truncated_minimum(text: str, length: int) -> str:
 
 
 def truncated_maximum(text: str, length: int) -> str | None:
-    """A prefix and one character more, so that nothing that starts with the prefix is greater.
+    """Return a prefix followed by a character that makes it at least as great as the text.
 
     >>> truncated_maximum("abcdef", 3)
     'abc\\x7f'
@@ -215,7 +216,7 @@ def json_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> 
     try:
         value = scalar.as_py()
     except (ValueError, OverflowError):
-        return None  # a date that Python does not reach
+        return None  # a date outside Python's range
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         cut = truncated_maximum if upper else truncated_minimum
         return cut(value, prefix_length)
@@ -231,7 +232,7 @@ def json_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> 
 
 
 def _timestamp_text(value: datetime, *, upper: bool, zone: bool) -> str | None:
-    """Milliseconds: minima rounded down, maxima up, so that they bound also for readers that trust them."""
+    """Format with milliseconds, minima rounded down and maxima up, so that they are true bounds."""
     rest = value.microsecond % 1000
     try:
         value -= timedelta(microseconds=rest)
@@ -247,9 +248,9 @@ def _timestamp_text(value: datetime, *, upper: bool, zone: bool) -> str | None:
 
 
 def variant_extremes(facts: VariantFacts, policy: StatsPolicy) -> tuple[Variant | None, Variant | None]:
-    """The smallest and greatest value of each path of a Variant column, as two objects keyed by path.
+    """Return the minimum and maximum of each path of a Variant column, as two objects keyed by path.
 
-    A path has bounds only if its own `value` is empty in every row: then all its values have one type.
+    A path has bounds only if its own `value` is null in every row, because all its values then have one type.
     """
     lower: dict[str, Any] = {}
     upper: dict[str, Any] = {}
@@ -283,9 +284,10 @@ _WRAPPER = dict(_EXACT)
 
 
 def variant_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> Any:
-    """A bound as the object that becomes a Variant of the leaf's own type; None for types without one.
+    """Return a bound as a Python object that becomes a Variant of the leaf's type, or None.
 
-    Binary, uuid, time and nanosecond leaves have none: other engines can't read those Variants yet.
+    Binary, uuid, time and nanosecond leaves have no bounds, because other engines can't read such Variants
+    yet.
     """
     if scalar is None or not scalar.is_valid:
         return None
@@ -304,7 +306,7 @@ def variant_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) 
 
 
 def render(value: Any) -> str:
-    """JSON with decimals written in full, which `json` can't.
+    """Format as JSON with decimals in full, which the `json` module can't write.
 
     >>> render({"a": Decimal("1.10"), "b": [1, "x"]})
     '{"a":1.10,"b":[1,"x"]}'

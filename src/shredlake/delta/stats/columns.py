@@ -1,4 +1,4 @@
-"""Statistics of many files as columns: from a checkpoint's typed ones, or from JSON texts, alike.
+"""The statistics of many files as columns, read from a checkpoint's typed columns or from JSON.
 
 ```
 checkpoint   add.stats_parsed.minValues.id                       a typed column, read alone
@@ -6,7 +6,7 @@ checkpoint   add.stats_parsed.minValues.id                       a typed column,
 JSON         add.stats ─ from_json ─▶ Variant ─ get ─▶           the same values
 ```
 
-Whatever can't be read is null: unknown, so the file is not skipped.
+A statistic that can't be read is null, which means unknown, so the file is not skipped.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Side: TypeAlias = Literal["minValues", "maxValues"]
 
 
 class Piece(ABC):
-    """The statistics of some consecutive places: a part of the checkpoint, or the recent files."""
+    """The statistics of consecutive places: a part of the checkpoint, or the recent files."""
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many places."""
+        """The number of places."""
 
     @abstractmethod
     def num_records(self) -> pa.Array:
-        """Rows per file."""
+        """The number of rows in each file."""
 
     @abstractmethod
     def null_count(self, leaf: Leaf) -> pa.Array:
-        """Nulls per file of a column."""
+        """The number of nulls of a column in each file."""
 
     @abstractmethod
     def bound(self, side: Side, leaf: Leaf) -> pa.Array:
@@ -61,16 +61,16 @@ class Piece(ABC):
 
     @abstractmethod
     def variant_bound(self, side: Side, leaf: Leaf, path: str) -> pa.Array:
-        """Bounds of one path: a typed column, or Variants, which tell their type row by row."""
+        """Bounds of one path: a typed column, or Variants, whose type can differ from row to row."""
 
     def release(self) -> None:
-        """Lets go of what can be read again."""
+        """Release cached data, which can be read again."""
         return
 
 
 @dataclass
 class JsonPiece(Piece):
-    """Statistics as JSON texts: read and parsed when first asked for, once for many questions."""
+    """Statistics as JSON. They are read and parsed on first use, once for many lookups."""
 
     number: int
     read: Callable[[], pa.Array]
@@ -105,7 +105,7 @@ class JsonPiece(Piece):
     def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
         found = self._decoded(side, leaf)
         try:
-            to_json(found)  # passes over every byte
+            to_json(found)  # reads every byte, so it raises if a Variant is malformed
         except MalformedVariant:
             return without_damaged(found)
         return found
@@ -125,7 +125,7 @@ class JsonPiece(Piece):
 
 @dataclass
 class ParsedPiece(Piece):
-    """Statistics as typed columns of a checkpoint part; what it lacks comes from its JSON."""
+    """Statistics as typed columns of a checkpoint part. Missing columns are read from its JSON."""
 
     part: CheckpointPart
     keep: Mask | None = None
@@ -180,7 +180,7 @@ class ParsedPiece(Piece):
         return shredding_schema(column) if column is not None and is_variant(column) else None
 
     def _is_empty(self, column: str) -> bool:
-        """Whether a leaf column holds no value at all, by the footer's null counts."""
+        """Whether a leaf column is all null according to the footer's null counts."""
         return self.part.is_all_null(f"add.{column}")
 
 
@@ -195,7 +195,7 @@ def pieces_of(files: Files, *, typed: bool = True) -> Iterator[Piece]:
 
 
 def _json_pieces(part: CheckpointPart) -> Iterator[Piece]:
-    """One piece per row group, so that the texts of a whole checkpoint are never in memory together."""
+    """Yield one piece per row group, so that a checkpoint's JSON is never in memory as a whole."""
     start = 0
     for mask in part.add_masks:
         count = int(mask.sum())
@@ -215,14 +215,14 @@ def _stored_texts(part: CheckpointPart, keep: Mask) -> pa.Array:
 
 
 def _without_nan(values: pa.Array) -> pa.Array:
-    """Bounds with NaN as unknown: Spark writes NaN as a maximum."""
+    """Replace NaN, which Spark writes as a maximum, with null (unknown)."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def widened(values: pa.Array, kind: DeltaType) -> pa.Array:
-    """Maxima as readers must take them: timestamps are cut to milliseconds in the log.
+    """Widen maxima of timestamps, which the log truncates to milliseconds.
 
     >>> import datetime
     >>> widened(pa.array([datetime.datetime(2026, 1, 1)], pa.timestamp("us")), "timestamp_ntz")[0].as_py()

@@ -1,4 +1,4 @@
-"""`stats_parsed`: the statistics of a checkpoint as typed columns, Variant bounds shredded among them.
+"""`stats_parsed`: the statistics of a checkpoint as typed columns, including shredded Variant bounds.
 
 ```
 stats_parsed ─┬─ numRecords    int64
@@ -9,7 +9,7 @@ stats_parsed ─┬─ numRecords    int64
                             └─ v   int64
 ```
 
-Pruning by a path then reads two typed leaves, not a text per file.
+Pruning by a path then reads two typed leaf columns instead of parsing JSON for every file.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from shredlake.variant.types import VariantType
 
 SIDES: tuple[Side, Side] = ("minValues", "maxValues")
 
-# Types without minimum and maximum in Delta.
+# Types for which Delta has no minimum and maximum.
 _UNBOUNDED = ("boolean", "binary", "void")
 
 
 @dataclass(frozen=True)
 class StatsColumns:
-    """Which statistics a checkpoint keeps, and as what."""
+    """The statistics that a checkpoint stores, and their types."""
 
     bounded: tuple[Leaf, ...]
     counted: tuple[Leaf, ...]
@@ -67,7 +67,7 @@ class StatsColumns:
         return [leaf for leaf in self.bounded if leaf.type == "variant"]
 
     def arrow_type(self) -> pa.StructType:
-        """The type of `stats_parsed`, Variants unshredded: the writer shreds them."""
+        """The type of `stats_parsed`. Variants are unshredded here; the writer shreds them."""
         fields = [pa.field("numRecords", pa.int64())]
         if self.bounded:
             bounds = _nested([(leaf.physical, _bound_type(leaf)) for leaf in self.bounded])
@@ -88,7 +88,7 @@ class StatsColumns:
         if self.counted:
             counts = {leaf.physical: piece.null_count(leaf) for leaf in self.counted}
             children.append(_assemble(kind.field("nullCount").type, counts, (), piece.count))
-        unknown = pc.is_null(children[0])  # a file without statistics has none at all
+        unknown = pc.is_null(children[0])  # a file without a row count has no statistics at all
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=unknown)
 
 
@@ -103,7 +103,7 @@ def _bound(piece: Piece, side: Side, leaf: Leaf) -> pa.Array:
 
 
 def _nested(leaves: Sequence[tuple[tuple[str, ...], pa.DataType]]) -> pa.StructType:
-    """A struct type from leaves with the names that lead to them."""
+    """Build a struct type from leaves and the names that lead to them."""
     grouped: dict[str, list[tuple[tuple[str, ...], pa.DataType]]] = {}
     for names, kind in leaves:
         grouped.setdefault(names[0], []).append((names[1:], kind))
@@ -130,9 +130,9 @@ def _assemble(
 
 
 def shredding_of(pieces: Iterable[Piece], leaves: Sequence[Leaf]) -> dict[Leaf, ShreddingSchema]:
-    """Per Variant column, the paths that occur in its bounds, each with its most frequent type.
+    """Return, for each Variant column, the paths in its bounds with the most frequent type of each.
 
-    Pieces are looked at one after the other and not kept.
+    Pieces are read one after the other and released.
     """
     found: dict[Leaf, dict[str, Counter[Scalar]]] = {leaf: {} for leaf in leaves}
     for piece in pieces if found else ():
@@ -152,7 +152,7 @@ def shredding_of(pieces: Iterable[Piece], leaves: Sequence[Leaf]) -> dict[Leaf, 
 def _count_types(piece: Piece, leaf: Leaf, kinds: dict[str, Counter[Scalar]]) -> None:
     known = piece.layout("minValues", leaf) if isinstance(piece, ParsedPiece) else None
     if known is not None and isinstance(known.root, Object):
-        # The schema of an older, shredded checkpoint shows which paths occur; its rows need not be read.
+        # The schema of an older, shredded checkpoint lists the paths, so its rows need not be read.
         for path, node in known.root.fields:
             if isinstance(node, Scalar):
                 kinds.setdefault(path, Counter())[node] += piece.count
@@ -164,7 +164,7 @@ def _count_types(piece: Piece, leaf: Leaf, kinds: dict[str, Counter[Scalar]]) ->
 
 
 def _keys(bounds: pa.StructArray) -> list[str]:
-    """All keys of objects in a column; the dictionaries are few, however many the rows."""
+    """Return all object keys in a column. Few distinct dictionaries occur, even in many rows."""
     metadata = pc.unique(pc.struct_field(bounds, ["metadata"]).drop_null())
     return sorted({key for raw in metadata.to_pylist() for key in Dictionary(raw).names()})
 
@@ -199,7 +199,7 @@ def _scalars(values: pa.StructArray) -> Counter[Scalar]:
 
 
 def _common(kinds: Counter[Scalar]) -> Scalar:
-    """The most frequent type; decimals of several scales become one decimal that holds them all."""
+    """Return the most frequent type. Decimals of different scales merge into one that holds them all."""
     winner = kinds.most_common(1)[0][0]
     if winner.scale is None:
         return winner

@@ -1,4 +1,4 @@
-"""Which files overlap in which ranges: how well a table is sorted, column by column and path by path."""
+"""Measures how much the ranges of files overlap: how well each column and path of a table is sorted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ranges:
     name: str
     type: pa.DataType
     files: int
-    """How many live files there are."""
+    """The number of live files."""
     minimum: pa.Array
     maximum: pa.Array
     """Bounds of the files that have both, in the order of their minima."""
@@ -38,17 +38,17 @@ class Ranges:
         return len(self.minimum)
 
     def overall(self) -> tuple[Any, Any]:
-        """The least minimum and the greatest maximum."""
+        """The smallest minimum and the greatest maximum."""
         return self.minimum[0].as_py(), pc.max(self.maximum).as_py()
 
     def positions(self) -> tuple[Numbers, Numbers]:
-        """The ranges as places between 0 and 1."""
+        """The ranges, scaled to between 0 and 1."""
         low, high = _numbers(self.minimum), _numbers(self.maximum)
         start, width = low.min(), high.max() - low.min()
         return ((low - start) / width, (high - start) / width) if width else (low * 0, high * 0 + 1)
 
     def depths(self, places: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """How many files cover each of so many equal stretches: 1 everywhere is perfectly sorted."""
+        """The number of files that cover each of `places` equal intervals; 1 in all is perfectly sorted."""
         low, high = self.positions()
         edges = np.arange(places) / places
         return np.array(
@@ -56,7 +56,7 @@ class Ranges:
         )
 
     def mean_depth(self) -> float:
-        """How many files, on average, may hold the value at a file's minimum: what a point query reads."""
+        """The average number of files that may hold a file's minimum: the cost of a point query."""
         low, high = self.positions()
         order = np.sort(low)
         ends = np.sort(high)
@@ -91,7 +91,7 @@ def ranges(snapshot: Snapshot) -> Iterator[Ranges]:
 
 def _found(snapshot: Snapshot, name: str, bounds: list[Bounds]) -> Iterator[Ranges]:
     live = snapshot.files.live
-    # The types of a path have a fixed order, whatever their frequency.
+    # The types of a path are in a fixed order that does not depend on their frequency.
     for found in sorted(bounds, key=lambda one: str(one.minimum.type)):
         table = pa.table({"minimum": found.minimum, "maximum": found.maximum})
         if live is not None:
@@ -103,7 +103,7 @@ def _found(snapshot: Snapshot, name: str, bounds: list[Bounds]) -> Iterator[Rang
 
 
 def _numbers(values: pa.Array) -> Numbers:
-    """Values of any ordered type as numbers that keep the order, roughly to scale."""
+    """Map values of any ordered type to numbers that keep the order and are roughly to scale."""
     kind = values.type
     if pa.types.is_string(kind):
         raw = [value.encode()[:6].ljust(6, b"\0") for value in values.to_pylist()]

@@ -1,4 +1,4 @@
-"""Statistics back to JSON: for files whose checkpoint keeps them as typed columns only."""
+"""Converts statistics back to JSON, for files whose checkpoint stores them only as typed columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shredlake.delta.stats.z85 import encode_variants
 
 
 def with_stats(snapshot: Snapshot, table: pa.Table, keep: Mask) -> pa.Table:
-    """Rows of `Files.table(keep=...)` with `stats` filled in where only `stats_parsed` has them."""
+    """Fill in `stats` in rows of `Files.table(keep=...)` whose statistics are only in `stats_parsed`."""
     texts = table.column("stats")
     if texts.null_count == 0:
         return table
@@ -39,7 +39,7 @@ def with_stats(snapshot: Snapshot, table: pa.Table, keep: Mask) -> pa.Table:
 
 
 def texts_of(columns: StatsColumns, piece: Piece) -> list[str | None]:
-    """One JSON text per file of a piece."""
+    """Return one JSON string per file of a piece."""
     counts = piece.num_records().to_pylist()
     found: list[dict[str, Any]] = [{"numRecords": count} for count in counts]
     for side in SIDES:
@@ -60,6 +60,6 @@ def _texts(piece: Piece, side: Side, leaf: Leaf) -> Iterable[Any]:
 
 
 def _json(value: pa.Scalar, *, upper: bool) -> Any:
-    # Bounds were cut when they were first written: keep them as they are.
+    # Bounds were truncated when they were first written, so they are kept unchanged.
     is_text = value.is_valid and pa.types.is_string(value.type)
     return json_bound(value, len(value.as_py()) if is_text else 0, upper=upper)
