@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,14 @@ from pathlib import Path
 
 import psutil
 import pyspark
+
+
+@contextmanager
+def connect_port() -> Iterator[None]:
+    """Holds the port on which PySpark starts a Connect server: tests in other processes wait for it."""
+    with open(Path(tempfile.gettempdir()) / "shredlake-connect.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

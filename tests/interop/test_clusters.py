@@ -62,8 +62,11 @@ def test_an_executor_that_is_killed(cluster: str, events: Path, tmp_path: Path) 
 
 
 def test_spark_connect(java: None, events: Path, tmp_path: Path) -> None:
+    from spark_cluster import connect_port
+
     table = tmp_path / "table"
-    answer = Driver("ingest", "--remote", "local[2]", "--query", events, table).finish()
+    with connect_port():
+        answer = Driver("ingest", "--remote", "local[2]", "--query", events, table).finish()
     assert (answer["rows"], answer["counted"]) == (ROWS, ROWS)
     assert sl.Table(table).scan().count() == ROWS
 

@@ -158,6 +158,6 @@ def test_no_server_there() -> None:
         "client_options": {"allow_http": True, "timeout": "1s"},
         "retry_config": {"max_retries": 0},
     }
-    with pytest.raises(sl.TableError, match="could not be read") as caught:
+    with pytest.raises(sl.TableError, match="could not be listed") as caught:
         sl.Table("s3://lake/t", storage_options=options)
     assert "\n" not in str(caught.value)

@@ -65,10 +65,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
     if os.environ.get("SHREDLAKE_NO_SPARK") == "1" or (java_version() or 0) < 17:
         pytest.skip("no Java, or SHREDLAKE_NO_SPARK=1")
+    from spark_cluster import connect_port
+
     folder = tmp_path_factory.mktemp("connect")
     tables = [make(folder / "one", 10, "one"), make(folder / "two", 20, "two")]
     command = [sys.executable, "-c", SCRIPT, *tables]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=folder)
+    with connect_port():
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=folder)
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWERS")]
     assert lines, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(lines[0].removeprefix("ANSWERS"))

@@ -122,8 +122,7 @@ def explain(
     """Describes what `sql` will read of each table, how it is read, and why anything is not a plain column.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
-    >>> from shredlake.spark.query import explain
-    >>> from shredlake.spark import session
+    >>> from shredlake.spark import explain, session
     >>> place, shredded = tempfile.mkdtemp(), {"delta.enableVariantShredding": "true"}
     >>> table = sl.Table.create(place, pa.schema([("v", sl.variant())]), properties=shredded)
     >>> table.append(pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))}))

@@ -151,7 +151,7 @@ def test_the_verb_check(sample: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["check", str(broken)])
     assert done.exit_code == 1
     assert "no VARIANT annotation [annotation]" in done.output
-    assert "1 violations of 1 rules" in done.output
+    assert "1 violation of 1 rule" in done.output
     done = CliRunner().invoke(app, ["check", "--json", str(broken)])
     assert done.exit_code == 1
     assert json.loads(done.output)["rule"] == "annotation"
