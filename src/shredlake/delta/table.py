@@ -357,9 +357,9 @@ class Table:
     ) -> list[str]:
         """Deletes files that no version within the retention period needs; by default only lists them.
 
-        The period is `delta.deletedFileRetentionDuration`, a week unless set. A shorter one is refused
-        unless `enforce_retention` is False: running queries and writes may need the files. Only files that a
-        Delta writer can have written are deleted; symbolic links are not followed.
+        The period is `delta.deletedFileRetentionDuration`, by default a week. A shorter period is refused
+        unless `enforce_retention` is False, because running queries and writes may need the files. Only the
+        kinds of file that Delta writers create are deleted; symbolic links are not followed.
 
         >>> from shredlake.delta.example import example_table
         >>> t = example_table("vacuum")
@@ -391,7 +391,7 @@ class Table:
         return self._moved(restore(current, load_snapshot(self._storage, as_version(version))))
 
     def changes(self, start: int, end: int | None = None) -> pa.Table:
-        """Rows that came and went in the versions `start` to `end`, both included.
+        """Rows that were inserted, updated or deleted in versions `start` to `end`, both included.
 
         Needs `delta.enableChangeDataFeed=true`. Beside the table's columns there are `_change_type`
         (insert, delete, update_preimage, update_postimage), `_commit_version` and `_commit_timestamp`.
@@ -414,7 +414,7 @@ class Table:
         return newest(self.snapshot)
 
     def _moved(self, version: int) -> int:
-        """Moves to the version just committed. If it can't be read now, the next access reads it."""
+        """Moves to the version just committed. If it can't be read yet, the next access reads it."""
         self._loaded = None
         try:
             self._loaded = load_snapshot(self._storage)

@@ -1,4 +1,4 @@
-"""Reading checkpoints: single columns of file actions, as needed; everything else once.
+"""Reads checkpoints: single columns of file actions on demand, all other actions once.
 
 A checkpoint is a table of actions with one column per kind of action, so a row for a file has `add` filled
 and all others null. A part here is one Parquet file that holds file actions: a classic checkpoint, one of
@@ -28,7 +28,7 @@ from shredlake.parquet.format.footer_check import check_footer
 _SMALL = ("metaData", "protocol", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
 _BATCH = 1 << 16
 
-# What pyarrow and Python raise over bytes, types and texts that are not what they should be.
+# The errors that pyarrow and Python raise for malformed bytes, types and strings.
 _DAMAGE = (
     pa.ArrowException,
     OSError,
@@ -47,7 +47,7 @@ Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 class CheckpointPart:
     """One Parquet file of file actions, its columns read on demand.
 
-    Row numbers count the file actions of one kind only, `add` unless said otherwise.
+    Row numbers count the file actions of one kind only, by default `add`.
     """
 
     def __init__(self, storage: Storage, path: str) -> None:
@@ -71,7 +71,7 @@ class CheckpointPart:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Whatever goes wrong while the file is read or fitted to the log's types names the file."""
+        """Adds the name of the file to errors that occur while it is read or cast to the log's types."""
         try:
             yield
         except ShredlakeError:
@@ -112,7 +112,7 @@ class CheckpointPart:
         return self._masks("add", "add.size")
 
     def _masks(self, kind: str, probe: str) -> list[Mask]:
-        """The presence of an action is in the validity of its struct; the smallest leaf shows it."""
+        """Per row group, which rows hold an action, by the validity of its struct in the smallest leaf."""
         masks = []
         with self.reading():
             for group in range(self.file.num_row_groups):
@@ -130,8 +130,8 @@ class CheckpointPart:
     def read_adds(self, column: str, keep: Mask | None = None) -> pa.ChunkedArray | None:
         """One field of the `add` actions (`path`, `stats_parsed.minValues.id`), or None if the file lacks it.
 
-        With `keep`, a mask over this part's adds, only those rows, and only the row groups they lie in.
-        Whole columns of statistics are kept: the next query will want them too.
+        With `keep`, a mask over this part's adds, only those rows are returned, and only their row groups are
+        read. Whole columns of statistics are cached for the next query.
         """
         if keep is None and column in self._statistics:
             return self._statistics[column]

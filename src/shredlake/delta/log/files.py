@@ -3,8 +3,8 @@
 Most rows sit in the checkpoint and are read one column at a time; the commits after it are a small table on
 top, and a list of keys that they replaced or removed. There is never a Python object per file of the table.
 
-A row's place: the adds of the checkpoint's parts in order, then the recent ones. Places of replaced files
-stay (so masks line up with what the checkpoint stores) and are dropped when rows are read.
+The place of a row is its position among the adds of the checkpoint's parts, followed by the recent adds.
+Replaced files keep their places, so that masks match the rows of the checkpoint; reading drops them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def file_rows(adds: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def keys_of(paths: pa.Array | pa.ChunkedArray, vectors: pa.Array | pa.ChunkedArray) -> Any:
-    """What identifies each logical file, as text: its path and, after a NUL, its deletion vector."""
+    """The key of each logical file, as text: its path and, after a NUL, its deletion vector."""
     paths = log_keys(paths)
     if vectors.null_count == len(vectors):
         return paths
@@ -151,7 +151,7 @@ class Files:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Casts columns of other writers: large strings, reordered or missing struct fields."""
+    """Casts columns of other writers, such as large strings, and reordered or missing struct fields."""
     if column.type == kind:
         return column
     if pa.types.is_struct(kind):

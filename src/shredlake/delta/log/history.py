@@ -1,4 +1,4 @@
-"""What happened to a table, newest first."""
+"""The operations on a table, newest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in `_delta_log`, and which of it makes up a version of the table.
+"""Lists the files in `_delta_log`, and finds those that make up a version of the table.
 
 ```
 00000000000000000010.json                          a commit
@@ -85,7 +85,7 @@ class Listing:
 
     @property
     def latest(self) -> int | None:
-        """The newest version that the files speak of."""
+        """The newest version among the files."""
         versions = [*self.commits, *self.checkpoints]
         return max(versions) if versions else None
 
@@ -109,7 +109,7 @@ def classify(entries: Iterable[Entry]) -> Listing:
         elif found := _PART.fullmatch(name):
             parts.setdefault((int(found[1]), int(found[3])), {})[int(found[2])] = entry
     for (version, count), present in parts.items():
-        # Parts are not written atomically: a set with a hole is not a checkpoint.
+        # Parts are not written atomically: an incomplete set is not a checkpoint.
         if sorted(present) == list(range(1, count + 1)):
             files = tuple(present[number] for number in range(1, count + 1))
             whole.setdefault(version, []).append(Checkpoint(version, files))
@@ -169,7 +169,7 @@ def _instead_of_a_table(storage: Storage) -> str:
 
 
 def _commits_between(storage: Storage, listing: Listing, start: int, end: int) -> tuple[Commit, ...]:
-    """Commits that cover start..end without a gap, compactions taken where they reach furthest."""
+    """Commits that cover start..end without a gap, preferring the compactions that reach furthest."""
     chosen: list[Commit] = []
     current = start
     while current <= end:
@@ -209,8 +209,9 @@ def in_commit_timestamp(storage: Storage, version: int) -> int | None:
 def commit_timestamps(storage: Storage, listing: Listing, enabled_since: int | None) -> dict[int, int]:
     """Milliseconds of every commit in the listing, never decreasing.
 
-    `enabled_since` is the version from which commits record their own time; before it, and in tables that
-    never do, the time of the file counts, pushed forward where clocks went back.
+    `enabled_since` is the version from which commits record their own time. For earlier commits, and in
+    tables that never record it, the file's modification time is used, adjusted forward if the clock went
+    back.
     """
     times: dict[int, int] = {}
     previous = -1

@@ -1,7 +1,7 @@
 """One version of a table: the log replayed.
 
 The newest reference to a logical file wins, and so does the newest protocol, metadata, transaction and
-domain. Commits are read newest first; what they leave open is looked up in the checkpoint.
+domain. Commits are read newest first; everything that they do not define comes from the checkpoint.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Snapshot:
     recent_tombstones: pa.Table = field(repr=False)
 
     def without_files(self) -> Snapshot:
-        """The same without its files: all that a worker needs to read one, and small enough to send."""
+        """The snapshot without its list of files: small to send, and enough for a worker to read a file."""
         return replace(
             self,
             transactions={},
@@ -141,7 +141,7 @@ def _column(table: pa.Table, item: pa.Field) -> Any:
 
 
 class _Replay:
-    """Collects the newest of everything while the log is read backwards."""
+    """Collects the newest action of each kind while the log is read backwards."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -154,7 +154,7 @@ class _Replay:
         self.removes: list[dict[str, Any]] = []
 
     def commit(self, file: str, actions: Iterator[tuple[str, dict[str, Any]]]) -> None:
-        """Takes over the actions of one commit, older than all before."""
+        """Adds the actions of one commit, which is older than all commits added before."""
         adds: dict[str, dict[str, Any]] = {}
         removes: dict[str, dict[str, Any]] = {}
         once: dict[str, dict[str, Any]] = {}
@@ -183,7 +183,7 @@ class _Replay:
         self.seen.update(adds, removes)
 
     def small(self, name: str, fields: dict[str, Any], file: str) -> None:
-        """Takes over an action that is not a file, unless a newer one is known."""
+        """Adds an action that is not a file, unless a newer one is known."""
         problem = problem_of(name, fields)
         if problem is not None:
             raise CorruptLog(f"{file}: {problem}")

@@ -1,7 +1,7 @@
-"""The one door for what logs hold: the fields of every action, their types, and whether they must be there.
+"""Validates the actions of a log: the fields of every action, their types, and whether they are required.
 
-Logs are written by others. A field of the wrong type is refused here, with its name, so that the code behind
-the door can rely on it. Fields and actions that we do not know pass: newer writers may have added them.
+Other writers may have written the log. A field of the wrong type is refused here by name, so that all other
+code can rely on the types. Unknown fields and actions are accepted: newer writers may have added them.
 """
 
 from __future__ import annotations

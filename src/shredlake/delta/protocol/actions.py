@@ -385,8 +385,8 @@ def dumps(actions: Iterable[Action]) -> bytes:
 def raw_lines(data: bytes, file: str) -> Iterator[tuple[str, Json]]:
     """(action name, its fields) of each line of a commit, their types checked.
 
-    What can't be read is refused with file and line number: a commit that is empty, cut short or damaged
-    must never pass as one that says less.
+    Errors name the file and line. A commit that is empty, truncated or damaged must never be taken for one
+    with fewer actions.
     """
     count, expected = 0, None
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -399,14 +399,14 @@ def raw_lines(data: bytes, file: str) -> Iterator[tuple[str, Json]]:
             if problem is not None:
                 raise CorruptLog(f"{file}, line {number}: {problem}")
             if not isinstance(fields, dict):
-                continue  # an action of the future
+                continue  # an action that this version does not know
             count += 1
             if name == "commitInfo":
                 expected = _count_tag(fields)
             yield name, fields
     if not count:
         raise CorruptLog(f"{file} is empty. {_CUT_SHORT}")
-    compacted = file.endswith(".compacted.json")  # has fewer, rightly
+    compacted = file.endswith(".compacted.json")  # a compaction may have fewer actions
     if expected is not None and count < expected and not compacted:
         raise CorruptLog(
             f"{file} has {count} of the {expected} actions that it had when written. {_CUT_SHORT}"
@@ -426,14 +426,14 @@ def _parsed_line(line: bytes, where: str) -> Json:
 
 
 def _count_tag(info: Json) -> int | None:
-    """The number of actions that a commit of ours recorded, to detect a truncated one."""
+    """The number of actions that our own commits record, to detect truncation."""
     tags = info.get("tags")
     text = tags.get(COUNT_TAG) if isinstance(tags, dict) else None
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 10 else None
 
 
 def loads(data: bytes, file: str) -> Iterator[Action]:
-    """The actions of a commit file, those we do not know left out."""
+    """The actions of a commit file, without unknown ones."""
     for name, fields in raw_lines(data, file):
         kind = _BY_NAME.get(name)
         if kind is not None:

@@ -20,8 +20,8 @@ _PART = re.compile(r"\s*([0-9]{1,15})\s*([a-z]+?)s?(?=\s|[0-9]|$)")
 def milliseconds(text: str) -> int:
     """The length of an interval; months and years have none.
 
-    Every character must be understood: a part that is passed over would make the duration shorter, and what
-    depends on it, such as vacuum, would delete too early.
+    Every character must be understood: ignoring a part would shorten the duration, and vacuum, for example,
+    would delete files too early.
 
     >>> milliseconds("interval 1 week 2 days") // 86_400_000
     9

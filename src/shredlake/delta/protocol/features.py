@@ -100,7 +100,7 @@ def supports(protocol: Protocol, name: str) -> bool:
 
 
 def require_readable(protocol: Protocol, uri: str) -> None:
-    """Refuses a table that asks readers for something we do not know."""
+    """Refuses a table that requires a reader version or feature that shredlake does not support."""
     if protocol.min_reader_version > 3:
         raise UnsupportedFeature(
             f"{uri} asks for reader version {protocol.min_reader_version}; shredlake reads versions 1 to 3. "
@@ -121,7 +121,7 @@ def require_readable(protocol: Protocol, uri: str) -> None:
 
 
 def require_writable(protocol: Protocol, uri: str) -> None:
-    """Refuses to write a table that asks writers for something we do not do."""
+    """Refuses to write a table that requires a writer version or feature that shredlake does not support."""
     require_readable(protocol, uri)
     if protocol.min_writer_version > 7:
         raise UnsupportedFeature(
@@ -159,7 +159,7 @@ def required_by_properties(properties: Mapping[str, str]) -> set[str]:
 
 
 def _closed(names: Iterable[str]) -> set[str]:
-    """The names and what they build on."""
+    """The features and all features that they depend on."""
     found = set(names)
     for name in list(found):
         if name in FEATURES:

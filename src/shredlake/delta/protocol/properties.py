@@ -1,9 +1,8 @@
 """Table properties: every `delta.*` and `shredlake.*` property that we know, as rows of a table.
 
-A row says how the text in the log is parsed, what holds where it is absent, and what the property does. All
-reads go through `TableProperties`. All changes go through `checked`, which refuses unknown names and bad
-values. A table whose log holds an odd value stays readable: the default counts, except where that could lose
-data.
+A row holds the parser for the text in the log, the default, and a description of the property. All reads go
+through `TableProperties`. All changes go through `checked`, which refuses unknown names and invalid values. A
+table whose log holds an invalid value stays readable: the default applies, unless that could lose data.
 """
 
 from __future__ import annotations
@@ -84,11 +83,11 @@ class Property(Generic[T]):
     expects: str
     doc: str
     refuse_odd: bool = False
-    """Whether an odd value in the log is an error when it is read, because the default could lose data."""
+    """Whether reading an invalid value from the log is an error, because the default could lose data."""
     settable: bool = True
     """Whether users may set it; others are kept by writers."""
     used: bool = True
-    """Whether shredlake acts on it; other engines do on the rest."""
+    """Whether shredlake itself uses the property, rather than only other engines."""
 
 
 KNOWN: dict[str, Property[Any]] = {}
@@ -208,7 +207,7 @@ VARIANT_LIMIT = _count(
     "shredlake.stats.limitPerVariant", 0, 64, "How many paths of a Variant column have statistics."
 )
 
-# What other engines act on, and shredlake keeps. A feature that we can't write is refused by the protocol.
+# Properties that other engines use and shredlake preserves. The protocol check refuses unsupported features.
 for _name, _doc in (
     ("delta.autoOptimize", "Compact after writes."),
     ("delta.autoOptimize.optimizeWrite", "Shuffle before writes."),
@@ -277,7 +276,7 @@ class TableProperties:
     """The properties as the log has them, unknown ones included."""
 
     def get(self, row: Property[T]) -> T:
-        """The value of a property; an odd text counts as absent, or is an error where that is not safe."""
+        """The value of a property. An invalid text counts as absent, or is an error if that is unsafe."""
         text = self.texts.get(row.name)
         if text is None:
             return row.default

@@ -1,4 +1,4 @@
-"""Column mapping: every column has a physical name and an id that never change, whatever it is called."""
+"""Column mapping: every column has a physical name and an id, which stay the same if it is renamed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_ID = MAX_COLUMN_ID.name
 
 
 def assign(schema: Struct, properties: Mapping[str, str]) -> tuple[Struct, dict[str, str]]:
-    """Gives names and ids to columns that have none yet, where the table maps columns."""
+    """Assigns physical names and ids to new columns if the table uses column mapping."""
     settings = TableProperties(properties)
     if settings.mapping_mode == "none":
         if MAPPING_MODE.name in properties and properties[MAPPING_MODE.name] != "none":

@@ -139,7 +139,7 @@ def _escape(text: str) -> str:
 def split(
     table: pa.Table, schema: Struct, columns: tuple[str, ...]
 ) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """The rows of each partition, with its values by logical name; partition columns taken out."""
+    """The rows of each partition without partition columns, and the partition values by logical name."""
     if not columns:
         yield {}, table
         return

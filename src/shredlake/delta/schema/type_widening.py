@@ -1,4 +1,4 @@
-"""Type widening: columns whose type grew; files written before hold the narrower one.
+"""Type widening: columns whose type was widened. Older files hold the narrower type.
 
 Reading casts (see `conform.fit`), which is exact for every change that the protocol allows. A change beyond
 those is refused, as the protocol asks of readers.
@@ -15,12 +15,12 @@ TYPE_CHANGES = "delta.typeChanges"
 
 _INTEGERS = ("byte", "short", "integer", "long")
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-# Digits that an integer may have, for the decimals it may become.
+# The maximum number of digits of each integer type, for widening to decimals.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 
 
 def is_widening(old: str, new: str) -> bool:
-    """Whether the protocol lets a column's type grow so.
+    """Whether the protocol allows this widening of a column's type.
 
     >>> is_widening("integer", "decimal(12,2)"), is_widening("long", "double")
     (True, False)

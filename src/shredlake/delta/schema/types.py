@@ -255,8 +255,8 @@ def schema_json(schema: Struct) -> str:
 def arrow_type(kind: DeltaType, *, physical: bool = False) -> pa.DataType:
     """The Arrow type of a Delta type, with logical or physical field names.
 
-    In files everything inside a column may be null, as with Spark: what is NOT NULL inside a struct has no
-    value where the struct is null. Constraints see to the rest.
+    In files every nested field is nullable, as in Spark, because a NOT NULL field of a struct has no value
+    where the struct is null. Constraints enforce the rest.
 
     >>> str(arrow_type(Array("long")))
     'list<element: int64>'

@@ -52,7 +52,7 @@ def variant_places(schema: Struct) -> Iterator[VariantPlace]:
 
 
 def type_at(schema: pa.Schema, place: VariantPlace) -> pa.DataType | None:
-    """The Arrow type at a place of some other schema, found without regard to case; None if it lacks it.
+    """The Arrow type at a place of another schema, ignoring case, or None if the schema lacks the place.
 
     >>> place = VariantPlace("s.v", "s.v", ("s", "v"), ("s", "v"))
     >>> type_at(pa.schema([("S", pa.struct([("V", pa.int8())]))]), place)

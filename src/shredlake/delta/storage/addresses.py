@@ -1,8 +1,8 @@
 """One normal form for the addresses of a table's files.
 
 Writers spell the same file in many ways: `x`, `./x`, `d//x`, `/data/t/x`, `file:/data/t/x`, `s3a://b/t/x`.
-`log_key` makes spellings comparable inside the log (replay, conflicts), as delta-spark does: dots and empty
-segments go, percent-encoding stays. `table_key` says where in the table's folder a file of the log lies.
+`log_key` makes spellings comparable inside the log (replay, conflicts), as delta-spark does: it removes dots
+and empty segments and keeps percent-encoding. `table_key` locates a file of the log in the table's folder.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def log_keys(paths: Any) -> Any:
 
 
 def table_key(storage: Storage, path: str) -> str:
-    """The key in the table's folder of a file that the log names; an absolute address if it lies elsewhere.
+    """The key of a file in the table's folder, or its absolute address if it is stored elsewhere.
 
     >>> table_key(Storage("memory://doc/t"), "d/./a%20b.parquet")
     'd/a b.parquet'

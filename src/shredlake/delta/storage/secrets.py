@@ -1,4 +1,4 @@
-"""Keeping credentials out of what people see: representations, messages, tracebacks, the log."""
+"""Keeps credentials out of representations, messages, tracebacks and the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StorageOptions(dict[str, Any]):
 
 
 def without_secrets(text: str, options: Mapping[str, Any]) -> str:
-    """A text in which no value of the options can be read, but for those that say where the store is.
+    """Mask every value of the options in a text, except those that say where the store is.
 
     >>> without_secrets("bad key abcdef at us-1", {"aws_secret_key": "abcdef", "aws_region": "us-1"})
     'bad key *** at us-1'
@@ -39,7 +39,7 @@ def without_secrets(text: str, options: Mapping[str, Any]) -> str:
 
 
 def shown_address(uri: str) -> str:
-    """An address without password and query, in which signatures travel.
+    """Remove the password and the query, which may hold a signature, from an address.
 
     >>> shown_address("https://me:pass@host/c/t?sig=abc")
     'https://***@host/c/t?***'

@@ -1,11 +1,11 @@
-"""The one door to storage: a table's directory, wherever it lies.
+"""The single interface to storage: a table's directory on a local disk or in an object store.
 
-A `Storage` is an address and the options to reach it. It opens its connection when first used and again
-after it was pickled, so workers get the same door as the driver. Paths inside are plain (decoded) keys
-relative to the root; what the log writes is percent-encoded and goes through `decode_path`/`encode_path`.
+A `Storage` is an address and the options to reach it. It connects on first use, and again after it was
+unpickled, so workers use the same interface as the driver. Its paths are plain (decoded) keys relative to
+the root. Paths in the log are percent-encoded; `decode_path` and `encode_path` convert them.
 
 Local directories are reached with plain system calls (`LocalFiles`), everything else through obstore
-(`StoreFiles`). Whatever fails behind the door is a `TableError` in front of it, without credentials.
+(`StoreFiles`). All failures are raised as `TableError`, with credentials removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REFUSALS = (
     store_errors.NotSupportedError,
     store_errors.UnknownConfigurationKeyError,
 )
-"""Answers after which it is certain that nothing was written."""
+"""Errors after which it is certain that nothing was written."""
 
 # Characters that a URI path may hold unescaped (RFC 2396), except the comma, as in Hadoop's writers.
 _UNESCAPED = "/!'()*=$&+:@,;~"
@@ -75,7 +75,7 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
 
 
 def decode_path(path: str) -> str:
-    """The key of a path in the log; a path that leads out of the table is refused.
+    """Decode a path in the log to a key. A path that leads out of the table is refused.
 
     >>> decode_path("date=2017-12-10/./part%20one.parquet")
     'date=2017-12-10/part one.parquet'
@@ -146,7 +146,7 @@ class Storage:
 
     @cached_property
     def files(self) -> LocalFiles | StoreFiles:
-        """What does the work: system calls or an obstore handle."""
+        """The implementation: system calls or an obstore handle."""
         if self.is_local:
             return LocalFiles(self.local_root)
         with self.doing("opened"):
@@ -158,16 +158,16 @@ class Storage:
         return cast(StoreFiles, self.files).store
 
     def list(self, prefix: str = "", start_after: str | None = None) -> list[Entry]:
-        """Every object below `prefix`, sorted by key; with `start_after` only those after it."""
+        """Every object below `prefix`, sorted by key; with `start_after`, only objects after that key."""
         return sorted(self.entries(prefix, start_after), key=lambda entry: entry.path)
 
     def entries(self, prefix: str = "", start_after: str | None = None) -> Iterator[Entry]:
-        """The same as the store sends them, page by page, in any order."""
+        """Like `list`, but in any order, page by page as the store sends them."""
         with self.doing("listed", prefix):
             yield from self.files.entries(prefix, start_after)
 
     def get(self, path: str) -> bytes:
-        """The whole object. Raises `FileMissing`, a FileNotFoundError, if there is none."""
+        """The whole object. Raises `FileMissing`, a FileNotFoundError, if it does not exist."""
         with self.doing("read", path):
             return self.files.get(path)
 
@@ -177,7 +177,7 @@ class Storage:
             return self.files.get_range(path, start, length)
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes an object atomically and replaces the one that was there."""
+        """Writes an object atomically and replaces an existing object."""
         with self.doing("written", path):
             self.files.put(path, data)
 
@@ -187,7 +187,7 @@ class Storage:
             self.files.create(path, data)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Removes objects; those already gone are not an error."""
+        """Removes objects. Missing objects are not an error."""
         for path in paths:
             with self.doing("deleted", path):
                 self.files.delete(path)
@@ -217,7 +217,7 @@ class Storage:
         return cast(StoreFiles, self.files).prefix + path, self.store
 
     def destination(self, path: str) -> tuple[str, Any]:
-        """Where the Parquet layer puts a new file; local directories are made."""
+        """Where the Parquet layer puts a new file. Local directories are created."""
         if self.is_local:
             with self.doing("written", path):
                 make_directories((self.local_root / path).parent)
@@ -225,7 +225,7 @@ class Storage:
 
     @contextmanager
     def doing(self, verb: str, path: str = "") -> Iterator[None]:
-        """Turns whatever the system or the store raises into an error of ours."""
+        """Turns every error of the operating system or the store into one of our own errors."""
         where = f"{self.uri}/{path}" if path else self.uri
         try:
             yield

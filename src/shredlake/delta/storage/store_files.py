@@ -18,7 +18,7 @@ _memory_lock = threading.Lock()
 
 
 class StoreFiles:
-    """The objects below a prefix. Errors are those of obstore."""
+    """The objects below a prefix. Methods raise obstore's errors."""
 
     def __init__(self, store: Any, prefix: str = "") -> None:
         self.store = store

@@ -24,7 +24,7 @@ from shredlake.shredding.request import Shredding
 
 
 def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
-    """The rows that a caller gives, as tables of bounded size."""
+    """The caller's rows, as tables of bounded size."""
     variants = [item.name for item in schema.fields if item.type == "variant"]
     return given_tables(data, variants, DEFAULT_FILE_BYTES)
 

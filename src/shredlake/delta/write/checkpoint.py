@@ -1,7 +1,7 @@
-"""Writing checkpoints: the state of a table in Parquet, one row per action.
+"""Writes checkpoints: the state of a table in Parquet, one row per action.
 
-Small actions, tombstones and files go to row groups of their own, so that readers find each kind without
-passing over the others. Files are written slice by slice; a million of them never become Python objects.
+Small actions, tombstones and files have separate row groups, so that readers find each kind without
+reading the others. Files are written slice by slice; a million of them never become Python objects.
 
 Classic: one file. V2 (`delta.checkpointPolicy=v2`): a manifest in JSON that names sidecars with the files.
 """
@@ -158,7 +158,7 @@ class _Plan:
         return ParquetWriter(location, self.schema, shredding=self.shredding, options=options, store=store)
 
     def _table(self, **columns: pa.Array) -> pa.Table:
-        """Rows with one action filled, the others null."""
+        """Rows in which one action is set and the others are null."""
         count = len(next(iter(columns.values())))
         arrays = [
             columns[item.name] if item.name in columns else pa.nulls(count, item.type) for item in self.schema
@@ -187,7 +187,7 @@ class _Plan:
                 yield self._table(add=self._adds(keep, piece))
 
     def sidecars(self) -> Iterator[list[pa.Table]]:
-        """Tables of at most so many rows together."""
+        """The tables of each sidecar, which together have a limited number of rows."""
         waiting: list[pa.Table] = []
         self.schema = pa.schema([("add", self.add_type()), ("remove", pa.struct(list(TOMBSTONE_SCHEMA)))])
         for table in (*self.tombstone_rows(), *self.file_rows()):
@@ -256,9 +256,9 @@ class _Plan:
 
 
 def _wants(snapshot: Snapshot, form: str) -> bool:
-    """Whether statistics go into checkpoints in this form: both, unless the table says otherwise.
+    """Whether checkpoints store statistics in this form. By default they store both forms.
 
-    The protocol's text has `false` as the default for structs; Delta itself writes them, and so do we.
+    The protocol specifies `false` as the default for structs, but Delta itself writes them, and so do we.
     """
     settings = snapshot.settings
     return settings.stats_as_json if form == "Json" else settings.stats_as_struct

@@ -1,4 +1,4 @@
-"""The one rule for files of a write that failed: they go only if it is certain that no commit has them."""
+"""Cleans up after failed writes: files are removed only if it is certain that no commit refers to them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 def removed_unless_committed(storage: Storage, written: Sequence[Action]) -> Iterator[None]:
     """Removes the files of `written`, which may grow meanwhile, if the block fails.
 
-    `commit` raises `CommitUncertain` where it can't know, and nothing once its commit stands, so any other
-    error means that there is no commit. An interrupt can come at any moment: then the files stay, and vacuum
-    removes what no version has. The error of the block is the one that the caller sees.
+    `commit` raises `CommitUncertain` if it can't know the outcome, and nothing once its commit is in the log.
+    Any other error therefore means that there is no commit. After an interrupt, which can come at any moment,
+    the files stay, and vacuum removes those that no version needs. The caller sees the error of the block.
 
     >>> storage = Storage("memory://doc/cleanup")
     >>> storage.create("part-1.parquet", b"")

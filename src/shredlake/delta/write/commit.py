@@ -1,8 +1,8 @@
 """Committing: a version is added to the log, then a checkpoint is written if one is due.
 
-Exactly once: a commit carries the transaction ids of its work, and work whose id the table has is skipped.
-A transaction id is Delta's idempotency key. Two commits that set the same id conflict, so of two jobs that do
-the same work at a time only one is committed.
+Work is committed exactly once. A commit records the transaction ids of its work, and work whose id the table
+has already recorded is skipped. A transaction id is Delta's idempotency key. Two commits that set the same id
+conflict, so if two jobs do the same work concurrently, only one is committed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shredlake.delta.write.transaction import NOTHING, Operation, Reads, add_ver
 from shredlake.errors import CommitConflict
 
 MAX_PLANS = 5
-"""How often an operation is planned before a conflict is raised."""
+"""The number of times that an operation is planned before a conflict is raised."""
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def retry_on_conflict(snapshot: Snapshot, plan: Callable[[Snapshot], int]) -> in
 
 
 def is_committed(snapshot: Snapshot, transaction: TransactionId) -> bool:
-    """Whether the table has this version of the application's work, or a later one."""
+    """Whether the table has recorded this transaction of the application, or a later one."""
     application, version = transaction
     seen = snapshot.transactions.get(application)
     return seen is not None and seen.version >= version

@@ -1,4 +1,4 @@
-"""A new table: planned first, real with its first commit."""
+"""Creates tables. A table is planned first and exists from its first commit on."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from shredlake.delta.write.layout import check_pins
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict, InvalidSchema, TableError, TableExists
 
-# Readers and writers of any age know these two.
+# Readers and writers of every version support these two.
 PLAIN_PROTOCOL = Protocol(1, 2)
 
 
 def create(table: Snapshot, cluster_by: Sequence[str] = ()) -> None:
-    """Writes version 0 of a table that was planned and is not there yet."""
+    """Writes version 0 of a planned table that does not exist yet."""
     storage, metadata = table.storage, table.metadata
     operation = Operation(
         "CREATE TABLE",
@@ -72,10 +72,10 @@ def planned(
     description: str | None = None,
     force: bool = False,
 ) -> Snapshot:
-    """A table that is not there yet, as its version -1: whatever is committed to it first creates it.
+    """A table that does not exist yet, as version -1. The first commit creates it.
 
-    A folder that holds files of others is refused unless `force` is set: data files among them would look
-    like the table's own.
+    A folder that holds foreign files is refused unless `force` is set, because data files among them would
+    look like the table's own.
 
     >>> from shredlake.delta.protocol.actions import Transaction
     >>> table = planned(Storage("memory://planned/table"), pa.schema([("id", pa.int64())]))
@@ -134,7 +134,7 @@ def _check_folder(storage: Storage) -> None:
 
 
 def check_properties(schema: Struct, properties: Mapping[str, str]) -> None:
-    """Refuses properties that speak of columns which the table lacks.
+    """Refuses properties that name columns which the table lacks.
 
     >>> from shredlake.delta.schema.types import Field
     >>> check_properties(Struct((Field("id", "long"),)), {"delta.dataSkippingStatsColumns": "id, ix"})

@@ -1,7 +1,7 @@
 """Data files: Arrow batches in, `add` actions out.
 
-A `FileSpec` says everything about the files that one operation writes, and can be pickled: Spark's workers
-get it from the driver and write with the same code. One `DataFileWriter` is one file of one partition.
+A `FileSpec` holds all settings for the files that one operation writes. It can be pickled, so Spark's workers
+get it from the driver and write with the same code. A `DataFileWriter` writes one file of one partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from shredlake.errors import InvalidSchema
 from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
 from shredlake.variant.identifiers import quote
 
-# Arrow bytes after which a new file is begun; a quarter of it, roughly, ends up on disk.
+# The number of Arrow bytes after which a new file is started. Files on disk have about a quarter of this
+# size.
 DEFAULT_FILE_BYTES = 1 << 29
 
 
@@ -52,10 +53,10 @@ class FileSpec:
     """Whether the table allows shredding; if not, `shredding` has no effect."""
     stats: StatsPolicy = field(default_factory=StatsPolicy)
     variant_bounds: bool = False
-    """Whether statistics may hold bounds of Variants: where the table has the shredding feature."""
+    """Whether statistics may hold bounds of Variants, which requires the shredding feature."""
     options: WriteOptions = field(default_factory=WriteOptions)
     directory: str = ""
-    """Where below the root: `_change_data/` for change files."""
+    """The folder below the root: `_change_data/` for change files."""
     prefix: str = "part"
 
     def physical_bloom_filters(self) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ class DataFileWriter:
 
     @property
     def measured(self) -> tuple[int, int]:
-        """Arrow bytes of the rows that are in the file so far, and the bytes that they take there."""
+        """The Arrow bytes of the rows written so far, and the bytes that they take in the file."""
         return self._writer.measured
 
     def close(self) -> Add:
@@ -181,7 +182,7 @@ class DataFileWriter:
 
 
 def write_files(spec: FileSpec, table: pa.Table, file_bytes: int = DEFAULT_FILE_BYTES) -> Iterator[Add]:
-    """Writes a conformed table to as many files as its partitions and size ask for."""
+    """Writes a conformed table to as many files as its partitions and size require."""
     for values, rows in partitions.split(table, spec.schema, spec.partition_columns):
         count = max(1, -(-rows.nbytes // file_bytes))
         step = max(1, -(-rows.num_rows // count))
@@ -197,7 +198,7 @@ def _physical(schema: Struct, name: str) -> str:
 
 
 def _suffix(options: WriteOptions) -> str:
-    """Names the codec in the file name, for people: `zstd.parquet`."""
+    """The suffix of a file name, which shows the codec to people: `zstd.parquet`."""
     known = ("zstd", "snappy", "gzip")
     return f"{options.compression}." if options.compression in known else ""
 
@@ -217,7 +218,7 @@ def file_spec(
 ) -> FileSpec:
     """The settings that the files of one write share."""
     check_writable_types(snapshot)
-    places = {place.physical for place in variant_places(snapshot.schema)}  # others were dropped since
+    places = {place.physical for place in variant_places(snapshot.schema)}  # without dropped columns
     return FileSpec(
         storage=snapshot.storage,
         schema=snapshot.schema,
@@ -241,9 +242,9 @@ def write_options(snapshot: Snapshot, options: WriteOptions | None) -> WriteOpti
 
 
 def check_writable_types(snapshot: Snapshot) -> None:
-    """Refuses tables whose files can't be written: void columns are left out, but not inside lists and maps.
+    """Refuses tables whose files can't be written.
 
-    A file needs a column, or it would hold no rows.
+    Files omit void columns, which is not possible inside lists and maps. A file without columns has no rows.
     """
     inside = [f for f in snapshot.schema.fields if f.name not in snapshot.metadata.partition_columns]
     if all(item.type == "void" for item in inside):

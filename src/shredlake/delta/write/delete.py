@@ -35,7 +35,7 @@ from shredlake.expr.evaluate import matching
 
 def delete(snapshot: Snapshot, where: str | Expr | None) -> int:
     """Deletes the rows for which `where` is true, or all rows, and returns the version."""
-    read_condition(where)  # refuses a text that does not parse before any work
+    read_condition(where)  # raises early if the condition does not parse
     storage = snapshot.storage
 
     def plan(snapshot: Snapshot) -> int:
@@ -74,7 +74,7 @@ class Rewrite:
     added_files: int = 0
 
     def reads(self, snapshot: Snapshot, predicate: Expr | None) -> Reads:
-        """What other commits must not have changed meanwhile."""
+        """The state that concurrent commits must not have changed."""
         return Reads(
             files=frozenset(add.key for add in self.files_read),
             affected_by=lambda added: may_hold(snapshot, predicate, added),
@@ -148,7 +148,7 @@ def _always_true(snapshot: Snapshot, predicate: Expr, add: Add) -> bool:
 
 
 def num_records(add: Add) -> int:
-    """The live rows of a file by its statistics; 0 if they do not say."""
+    """The number of live rows of a file according to its statistics; 0 if unknown."""
     try:
         total = int(json.loads(add.stats or "{}").get("numRecords", 0))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which paths of each Variant are shredded in new files: the one place where every writer decides it.
+"""Decides for every writer which paths of each Variant are shredded in new files.
 
 For every Variant of the table, wherever it is nested, the first of these that applies decides:
 
@@ -39,7 +39,7 @@ Sample: TypeAlias = Callable[[VariantPlace], Profile | None]
 """Profiles the data of one Variant; None if there is none. Called only if a layout must be inferred."""
 
 WELL_KNOWN = 10_000
-"""Rows in a table beyond which a stream keeps its layout; until then every batch may change it."""
+"""Once a table has this many rows, a stream keeps its layout; until then every batch may change it."""
 
 UNSHREDDED = "none"
 """The pin of a Variant that is never shredded."""
@@ -85,19 +85,19 @@ def choose(
 
 
 def asked_for(snapshot: Snapshot, given: Shredding, column: str | None = None) -> dict[str, Request]:
-    """What a call asks for, per Variant of the table; refuses names that the table does not have."""
+    """The request of a call for each Variant of the table. Refuses names that the table does not have."""
     return requests(given, [place.name for place in variant_places(snapshot.schema)], column)
 
 
 def of_rows(rows: pa.Table) -> Sample:
-    """Samples rows that are in memory: all of them."""
+    """Samples rows in memory by taking all of them."""
     return lambda place: profile(variants_at(rows, place))
 
 
 def layout_like(snapshot: Snapshot, add: Add, rows: pa.Table) -> Layout:
-    """The layout of a file that takes rows over from another: pinned, or that of the other file.
+    """The layout of a file that receives rows from another file: the pin, or the layout of the other file.
 
-    The layout of a file from another writer is not known; one is then inferred from the rows.
+    If the other file comes from another writer, its layout is unknown, and one is inferred from the rows.
     """
     known = tagged_layout(add)
     if known is None:
@@ -106,7 +106,7 @@ def layout_like(snapshot: Snapshot, add: Add, rows: pa.Table) -> Layout:
 
 
 def _allowed(snapshot: Snapshot, wanted: Callable[[VariantPlace], ShreddingSchema | None]) -> Layout:
-    """What is wanted, as far as the table's properties and protocol leave it open."""
+    """The wanted layout, as far as the table's properties, pins and protocol allow it."""
     if not may_shred(snapshot):
         return {}
     layout = {}
@@ -194,7 +194,7 @@ def _first_tag(tags: pa.ChunkedArray) -> str | None:
 
 
 def is_well_known(snapshot: Snapshot) -> bool:
-    """Whether a table holds so many rows that its layout is settled."""
+    """Whether a table has enough rows for its layout to be settled."""
     if snapshot.files.parts:
         return True  # old enough for a checkpoint
     rows = 0

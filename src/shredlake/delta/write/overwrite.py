@@ -1,4 +1,4 @@
-"""Overwriting: new rows take the place of all rows, of those that match a predicate, or of partitions."""
+"""Overwriting: new rows replace all rows, the rows that match a predicate, or whole partitions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def overwrite(
     """Replaces all rows, those for which `where` is true, or the partitions that occur in the new rows."""
     if where is not None and by_partition:
         raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
-    read_condition(where)  # refuses a text that does not parse before any work
+    read_condition(where)  # raises early if the condition does not parse
     tables = list(tables_of(data, snapshot.schema))  # a plan may run several times
     storage = snapshot.storage
 

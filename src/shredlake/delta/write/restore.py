@@ -1,4 +1,4 @@
-"""Going back: the files, schema and properties of an older version become the newest."""
+"""Restoring: the files, schema and properties of an older version become the newest version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shredlake.errors import TableError
 
 
 def restore(current: Snapshot, target: Snapshot) -> int:
-    """Commits what leads from the current state to the target's; returns the new version."""
+    """Commits the difference between the current version and the target, and returns the new version."""
     uri = current.storage.uri
     require_writable(current.protocol, uri)
     wanted_keys, have_keys = _keys(target), _keys(current)
@@ -44,7 +44,7 @@ def restore(current: Snapshot, target: Snapshot) -> int:
     metadata = _restored(current.metadata, target.metadata)
     if metadata != current.metadata:
         actions.append(metadata)
-    # The protocol only grows: other files of the current version may need what it has.
+    # The protocol is never downgraded: other files of the current version may need its features.
     protocol = with_features(current.protocol, writer_features(target.protocol))
     if protocol != current.protocol:
         actions.append(protocol)
@@ -58,24 +58,24 @@ def restore(current: Snapshot, target: Snapshot) -> int:
             "removedFilesSize": pc.sum(gone.column("size")).as_py() or 0,
         },
     )
-    # Any file added or removed meanwhile would make the result differ from the restored version.
+    # Any file added or removed concurrently would make the result differ from the restored version.
     return commit(current, actions, operation, Reads(affected_by=bool, removals=True))
 
 
 def _paths(add: Add) -> Iterator[str]:
-    """The files that an action needs: the data, and the deletion vector where that is one."""
+    """The files that an action needs: the data file, and the deletion vector if it is stored in a file."""
     yield decode_path(add.path)
     if add.deletion_vector is not None and add.deletion_vector.storage_type != "i":
         yield vector_path(add.deletion_vector)
 
 
 def _is_gone(storage: Storage, path: str) -> bool:
-    """Whether a file of the table is not there; files elsewhere are taken on trust."""
+    """Whether a file of the table is missing. Files outside the table's folder are not checked."""
     return not is_absolute(path) and storage.head(path) is None
 
 
 def _restored(current: Metadata, target: Metadata) -> Metadata:
-    """The target's metadata; column ids that were given out since are never given out again."""
+    """The target's metadata. Column ids that were assigned since then are never reused."""
     highest = [TableProperties(found.configuration).max_column_id for found in (current, target)]
     if highest[0] <= highest[1]:
         return target
@@ -83,7 +83,7 @@ def _restored(current: Metadata, target: Metadata) -> Metadata:
 
 
 def _keys(snapshot: Snapshot) -> pa.Array:
-    """What identifies the file at each place."""
+    """The key of the file at each place."""
     keys = keys_of(snapshot.files.column("path"), snapshot.files.column("deletionVector"))
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 

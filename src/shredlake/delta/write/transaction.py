@@ -1,8 +1,8 @@
-"""Adding a version to the log: put if absent, and what happens if another writer was first.
+"""Adds a version to the log by put-if-absent, and checks for conflicts if another writer was first.
 
 A writer reads a snapshot, plans, writes its data files, and tries to create the next commit. If that version
-exists already, the commits in between are checked against what this one read and wrote: if both can stand,
-it tries the version after them, otherwise it is a `CommitConflict`.
+already exists, the commits in between are checked against the reads and writes of this one. If they do not
+conflict, the writer tries the version after them; otherwise it raises `CommitConflict`.
 
 | another commit                              | conflicts with us if                           |
 |---------------------------------------------|------------------------------------------------|
@@ -45,20 +45,20 @@ from shredlake.errors import CommitConflict, CommitUncertain, FileMissing, Store
 
 MAX_ATTEMPTS = 50
 READ_BACK_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between looks at a commit whose answer was lost."""
+"""Seconds between the checks for a commit whose response was lost."""
 
 FileKey = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
 class Reads:
-    """What a plan depends on: the files it read, and which added files would have changed it."""
+    """The dependencies of a plan: the files it read, and which added files would have changed it."""
 
     files: frozenset[FileKey] = frozenset()
     affected_by: Callable[[Sequence[Add]], bool] | None = None
-    """Whether rows added meanwhile matter; None if no added row can."""
+    """Tells whether concurrently added files matter; None if no added row can matter."""
     removals: bool = False
-    """Whether the removal of any file matters, even of one that was not read."""
+    """Whether the removal of any file matters, even of a file that was not read."""
 
 
 NOTHING = Reads()
@@ -123,10 +123,10 @@ def add_version(
 
 
 def _stands(storage: Storage, version: int, data: bytes) -> bool:
-    """Whether the commit is in the log after this attempt; `CommitUncertain` if that can't be known.
+    """Whether the commit is in the log after this attempt. Raises `CommitUncertain` if that can't be known.
 
-    A store may write a commit and fail before it answers. The log then decides: it holds our bytes, which
-    contain a unique id, those of another writer, or nothing.
+    A store may write a commit and fail before it responds. The log then decides: it holds our bytes, which
+    contain a unique id, or those of another writer, or nothing.
     """
     path = commit_path(version)
     try:
@@ -160,7 +160,7 @@ def try_commit(storage: Storage, version: int, data: bytes) -> bool:
 
 
 def _read_back(storage: Storage, path: str) -> bytes | None:
-    """The bytes in the log, or None. A store that fails is asked again for a few seconds."""
+    """The bytes in the log, or None. If the store fails, the read is retried for a few seconds."""
     for wait in READ_BACK_WAITS:
         try:
             return storage.get(path)
@@ -271,7 +271,7 @@ def properties_after(snapshot: Snapshot, actions: Sequence[Action]) -> TableProp
 
 
 def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int) -> int | None:
-    """The timestamp of this commit: later than the one before, even if the clock went back."""
+    """The timestamp of this commit, which is later than the previous one even if the clock went back."""
     if not properties_after(snapshot, actions).commit_times:
         return None
     previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
