@@ -53,7 +53,7 @@ def test_errors_of_ours_are_what_they_were(form: str) -> None:
 def test_workers_without_shredlake(form: str) -> None:
     found = translated(RuntimeError(form.format(cause="ModuleNotFoundError: No module named 'shredlake'")))
     assert isinstance(found, MissingDependency)
-    assert "install it" in str(found)
+    assert "Install the same version on the workers" in str(found)
 
 
 def test_of_a_chain_the_last_counts() -> None:
