@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from rivals import RIVALS, Rules, infer_by, typed_by, with_decimals
-from shredlake.cli.verbs.advise_data import Data, Sample, open_data
+from shredlake.cli.verbs.describing.advise_data import Data, Sample, open_data
 from shredlake.formatting import bytes_text
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.inference.fit import classes

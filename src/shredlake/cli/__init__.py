@@ -1,7 +1,7 @@
 """The command line.
 
 app         lists the verbs
-verbs/      one module per verb, imported when it is called
+verbs/      one module per verb, imported when it is called: loading, querying, describing, maintaining
 interrupts  what Ctrl-C does
 failures    turns errors into one line and an exit code
 inputs      tables, Parquet files, text files and standard input

@@ -14,26 +14,47 @@ import shredlake
 from shredlake.cli import failures, interrupts
 
 VERBS: Final = {
-    "advise": ("advise", "Recommend which paths to shred, with reasons, and measure the effect on size."),
-    "check": ("check_file", "Check the Variants of a Parquet file against the specification."),
-    "demo": ("demo", "Generate events, ingest them, show the layout, and query paths."),
-    "history": ("history", "Show the commits of a Delta table, newest first."),
-    "ingest": ("ingest_source", "Ingest JSON into a shredded Delta table, each file once."),
+    "advise": (
+        "describing.advise:advise",
+        "Recommend which paths to shred, with reasons, and measure the effect on size.",
+    ),
+    "check": (
+        "describing.check:check_file",
+        "Check the Variants of a Parquet file against the specification.",
+    ),
+    "demo": ("demo:demo", "Generate events, ingest them, show the layout, and query paths."),
+    "history": ("describing.history:history", "Show the commits of a Delta table, newest first."),
+    "ingest": ("loading.ingest:ingest_source", "Ingest JSON into a shredded Delta table, each file once."),
     "inspect": (
-        "inspect_file",
+        "describing.inspect:inspect_file",
         "Show the Variants of a Parquet file: types, fill, bytes and bounds per path.",
     ),
-    "migrate": ("migrate_files", "Convert Parquet files from the older draft layout to the current one."),
-    "optimize": ("optimize_files", "Compact, sort and re-shred the files of a table; no row changes."),
-    "query": ("query", "Query paths of a table; only the columns, files and pages that can match are read."),
+    "migrate": (
+        "loading.migrate:migrate_files",
+        "Convert Parquet files from the older draft layout to the current one.",
+    ),
+    "optimize": (
+        "maintaining.optimize:optimize_files",
+        "Compact, sort and re-shred the files of a table; no row changes.",
+    ),
+    "query": (
+        "querying.query:query",
+        "Query paths of a table; only the columns, files and pages that can match are read.",
+    ),
     "report": (
-        "report",
+        "describing.report:report",
         "Show how the files of a Delta table shred its Variants, and what queries can skip.",
     ),
-    "stats": ("stats", "Show which ranges of values the files of a Delta table cover, per column and path."),
-    "vacuum": ("vacuum", "List, or with --delete delete, the files that no retained version needs."),
+    "stats": (
+        "describing.stats:stats",
+        "Show which ranges of values the files of a Delta table cover, per column and path.",
+    ),
+    "vacuum": (
+        "maintaining.vacuum:vacuum",
+        "List, or with --delete delete, the files that no retained version needs.",
+    ),
 }
-"""Each verb is a function in the module of its name; the summary is the first line of its docstring."""
+"""Each verb: the module in `cli/verbs` and the function that runs it, and the first line of its docstring."""
 
 
 class LazyVerb(TyperCommand):
@@ -51,10 +72,15 @@ class Verbs(failures.Interruptible):
         self.commands = {name: LazyVerb(name, help=summary) for name, (_, summary) in VERBS.items()}
 
 
+def function_of(verb: str) -> Any:
+    """Imports the module of a verb and returns its function."""
+    module, name = VERBS[verb][0].split(":")
+    return getattr(import_module(f"shredlake.cli.verbs.{module}"), name)
+
+
 def load(verb: str) -> Any:
     """Imports a verb and returns its command."""
-    name, _ = VERBS[verb]
-    function = getattr(import_module(f"shredlake.cli.verbs.{verb}"), name)
+    function = function_of(verb)
     interrupts.raise_exception()
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(verb)(function)

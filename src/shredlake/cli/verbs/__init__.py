@@ -1,12 +1,8 @@
 """The verbs of the command line: one module each, imported when the verb is called.
 
-ingest, query       load JSON into a table, and read paths of it
-advise, optimize    choose what to shred, and rewrite a table
-history, report, stats, vacuum
-                    show and maintain a table
-inspect, check      show and check a Parquet file
-migrate             convert files of the older draft layout; copy tables without shredding
-demo                see it work
-advise_data, demo_data
-                    the data that `advise` profiles and that `demo` generates
+loading/            bring data into tables: ingest, migrate
+querying/           read rows of a table: query
+describing/         show facts about tables and files: inspect, check, history, stats, report, advise
+maintaining/        change a table: optimize, vacuum
+demo, demo_data     see it work, and the events that the demo generates
 """

@@ -13,7 +13,7 @@ from rich.text import Text
 from shredlake.cli.inputs import seekable
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
-from shredlake.cli.verbs.advise_data import Data, Sample, open_data
+from shredlake.cli.verbs.describing.advise_data import Data, Sample, open_data
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
 from shredlake.kernels.profile import merge_profiles, profile_bytes

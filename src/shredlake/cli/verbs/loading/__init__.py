@@ -1,0 +1,5 @@
+"""Verbs that bring data into tables.
+
+ingest   JSON text into a shredded table
+migrate  files of the older draft layout into the current one; copies of tables without shredding
+"""

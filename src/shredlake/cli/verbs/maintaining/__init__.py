@@ -1,0 +1,5 @@
+"""Verbs that change the files of a table, or delete them.
+
+optimize  compacts, sorts and re-shreds files
+vacuum    deletes files that no retained version needs
+"""

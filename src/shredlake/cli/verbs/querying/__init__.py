@@ -1,0 +1,4 @@
+"""Verbs that read rows of a table.
+
+query  columns and paths, with a condition
+"""
