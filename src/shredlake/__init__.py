@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shredlake.delta.table import Table
     from shredlake.errors import (
         CastError,
         CommitConflict,
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from shredlake.shredding.inference.profile import Profile
     from shredlake.shredding.inference.report import InferredSchema
     from shredlake.shredding.schema import ShreddingSchema
+    from shredlake.table import Table
     from shredlake.variant.builder import VariantBuilder
     from shredlake.variant.path import Path
     from shredlake.variant.scalars import (
@@ -187,7 +187,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
-    "shredlake.delta.table": "Table",
+    "shredlake.table": "Table",
     "shredlake.errors": (
         "CastError CommitConflict CommitUncertain ConstraintViolation CorruptLog FileMissing "
         "InvalidExpression InvalidFile InvalidJson InvalidPath InvalidSchema InvalidValue "
@@ -226,7 +226,7 @@ _MODULES = {
 
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-_PACKAGES = {"caches", "delta", "errors", "expr", "json", "kernels", "parquet", "shredding"}
+_PACKAGES = {"caches", "delta", "errors", "expr", "kernels", "parquet", "shredding"}
 """Parts that are attributes of `shredlake` without an import of their own."""
 
 # The import system binds a package's name when the package is first imported. `variant` is also the name of a

@@ -35,9 +35,9 @@ from shredlake import (
     unshred,
     validate,
 )
-from shredlake.json import parse
 from shredlake.kernels import get, reshred, variant
 from shredlake.kernels.dispatch import COMPILED
+from shredlake.variant.json import parse
 from strategies import json_texts_gone_wrong
 
 SCHEMAS = [

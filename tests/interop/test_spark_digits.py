@@ -15,11 +15,11 @@ import shredlake as sl
 from delta_tables import variants
 from shredlake import caches
 from shredlake.expr.types import parse_type
-from shredlake.json import java_digits as old_java
 from shredlake.kernels import get
 from shredlake.kernels.cast_options import spark_on
 from shredlake.spark.query.api import read, sql
 from shredlake.spark.settings import dialect_of
+from shredlake.variant.json import java_digits as old_java
 from spark_tables import in_every_layout, use_workers
 
 pytestmark = pytest.mark.spark

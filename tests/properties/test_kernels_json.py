@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shredlake import InvalidJson, MalformedVariant, Variant, from_json, to_json, to_python, validate
-from shredlake.json import parse
 from shredlake.kernels import variant
 from shredlake.kernels.dispatch import COMPILED
+from shredlake.variant.json import parse
 from strategies import hostile_buffers, json_documents, json_texts_gone_wrong, variants, wide_variants
 from variant_columns import column
 

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import BinaryIO
 
-from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile, NotATable
+from shredlake.table import Table
 
 _SUFFIXES = ((b"\x1f\x8b", ".ndjson.gz"), (b"\x28\xb5\x2f\xfd", ".ndjson.zst"), (b"PAR1", ".parquet"))
 """The suffix that a copy of standard input gets, by its first bytes."""

@@ -9,9 +9,6 @@ In reading order; a package imports only those before it:
 - `stats`: statistics of files, and which files a predicate can skip.
 - `read`: scans, data files, deletion vectors, changes.
 - `write`: everything that changes a table.
-- `table`: `Table`, the public class; `example`: a table for examples.
+
+`shredlake.table` is their public face.
 """
-
-from shredlake.delta.table import Table
-
-__all__ = ["Table"]

@@ -8,6 +8,8 @@ from typing import Any, Literal, NoReturn
 from shredlake.errors import MalformedVariant, NoSuchElement, WrongType
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.decode import meaning, python_value
+from shredlake.variant.json.parse import parse
+from shredlake.variant.json.render import beginning, render
 from shredlake.variant.layout import Container, basic_type, container_at, type_at, value_end
 from shredlake.variant.metadata import Dictionary
 from shredlake.variant.path import Path
@@ -70,13 +72,11 @@ class Variant:
         max_depth: int = 1000,
         max_size: int = 128 << 20,
     ) -> Variant:
-        """A Variant from JSON text, byte for byte as Spark's parse_json makes it; see `shredlake.json.parse`.
+        """A Variant from JSON text, byte for byte as Spark's parse_json makes it; see variant/json/parse.py.
 
         >>> Variant.from_json('{"a": 1.10}')["a"].to_python()
         Decimal('1.10')
         """
-        from shredlake.json import parse
-
         return parse(text, duplicate_keys=duplicate_keys, max_depth=max_depth, max_size=max_size)
 
     @classmethod
@@ -223,13 +223,11 @@ class Variant:
         return python_value(self.walk(), exact=exact)
 
     def to_json(self, *, pretty: bool = False) -> str:
-        """JSON text; see `shredlake.json.render` for how each type is written.
+        """JSON text; see variant/json/render.py for how each type is written.
 
         >>> Variant.of({"a": b"hi"}).to_json()
         '{"a":"aGk="}'
         """
-        from shredlake.json import render
-
         return render(self, pretty=pretty)
 
     def validate(self) -> Variant:
@@ -265,8 +263,6 @@ class Variant:
         return hash(tuple(meaning(self.walk(by_name=True), {})))
 
     def __repr__(self) -> str:
-        from shredlake.json.render import beginning
-
         try:
             return f"Variant({beginning(self, _REPR_LENGTH)})"
         except MalformedVariant as error:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from shredlake import InvalidJson, WrongType, from_json, to_json, to_python
-from shredlake.json import parse
 from shredlake.kernels import variant
+from shredlake.variant.json import parse
 from strategies import json_texts_gone_wrong
 
 pytestmark = pytest.mark.usefixtures("kernels")

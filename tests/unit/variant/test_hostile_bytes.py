@@ -8,7 +8,7 @@ import pytest
 
 from mutations import mutated
 from shredlake import InvalidValue, MalformedVariant, Variant
-from shredlake.json import render
+from shredlake.variant.json import render
 
 EMPTY = b"\x01\x00\x00"
 

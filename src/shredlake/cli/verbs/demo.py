@@ -17,7 +17,6 @@ from rich.table import Table as Grid
 
 from shredlake.cli.terminal import screen
 from shredlake.cli.verbs.demo_data import bluesky, write_lines
-from shredlake.delta.table import Table
 from shredlake.errors import MissingDependency
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
@@ -25,6 +24,7 @@ from shredlake.parquet.inspect.inspect import inspect
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.query.api import read
 from shredlake.spark.session import check_java, check_spark, session
+from shredlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

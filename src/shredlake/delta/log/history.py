@@ -20,7 +20,7 @@ def enabled_since(snapshot: Snapshot) -> int | None:
 def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """One entry per commit that the log still has, up to the snapshot's version.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> [entry["operation"] for entry in history(example_table("log").snapshot, limit=1)]
     ['WRITE']
     """

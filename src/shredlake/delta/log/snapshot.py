@@ -205,7 +205,7 @@ class _Replay:
 def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
     """Replays the log up to a version, by default the latest.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> snapshot = load_snapshot(Storage(example_table("snapshot").uri))
     >>> snapshot.version, snapshot.schema.names, len(snapshot.files)
     (1, ['id', 'v'], 1)
@@ -216,7 +216,7 @@ def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
 def newest(snapshot: Snapshot) -> Snapshot:
     """The latest snapshot of a table: the given object itself if the log has not changed.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> table = example_table("newest")
     >>> opened = table.snapshot
     >>> newest(opened) is opened

@@ -101,7 +101,7 @@ def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
 class TableScan:
     """A lazy query over one version of a table.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> scan = TableScan(example_table("table-scan").snapshot, ["v:a::int AS a"], "id = 2")
     >>> scan.schema.names, scan.count(), scan.to_arrow().to_pylist()
     (['a'], 1, [{'a': 20}])
@@ -191,7 +191,7 @@ class TableScan:
 
         Files are read one after another, only a little ahead of the consumer.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> next(example_table("stream").scan(["id"]).stream(first_rows=1)).to_pylist()
         [{'id': 1}]
         """

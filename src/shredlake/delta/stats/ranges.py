@@ -68,7 +68,7 @@ class Ranges:
 def ranges(snapshot: Snapshot) -> Iterator[Ranges]:
     """The ranges of every column and path that has statistics, columns first.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> [(item.name, item.overall()) for item in ranges(example_table("ranges").snapshot)]
     [('id', (1, 2)), ('v:a', (10, 20))]
     """

@@ -373,7 +373,7 @@ def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np
 def prune(snapshot: Snapshot, predicate: Expr | None, options: CastOptions = DEFAULT) -> Verdict:
     """Return the files that a predicate can't rule out. It must spell names as the schema does.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> from shredlake.expr import parse_predicate
     >>> snapshot = example_table("prune").snapshot
     >>> prune(snapshot, parse_predicate("v:a::bigint > 20")).keep.tolist()

@@ -65,7 +65,7 @@ _SMALL_TYPES: dict[str, pa.StructType] = {
 def write_checkpoint(snapshot: Snapshot) -> str:
     """Writes a checkpoint of the snapshot's version and points `_last_checkpoint` at it; returns its key.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> write_checkpoint(example_table("write-checkpoint").snapshot)
     '_delta_log/00000000000000000001.checkpoint.parquet'
     """

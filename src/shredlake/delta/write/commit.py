@@ -31,7 +31,7 @@ def commit(
     Raises what `add_version` raises, in particular `CommitConflict`. Nothing is raised once the version is
     in the log: a checkpoint that fails is logged.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> from shredlake.delta.protocol.actions import Transaction
     >>> snapshot = example_table("commit").snapshot
     >>> commit(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version

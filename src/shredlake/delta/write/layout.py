@@ -63,7 +63,7 @@ def choose(
     `column` is the Variant that a `given` schema without a name is for. With `keep` a table that is not
     small keeps the layout of its newest file, and no sample is taken.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> snapshot = example_table("layout").snapshot
     >>> choose(snapshot, None, lambda place: None)  # the pin wins
     {'v': 'struct<a bigint>'}
@@ -176,7 +176,7 @@ def newest_layout(snapshot: Snapshot) -> dict[str, ShreddingSchema]:
 
     Files of the commits after the checkpoint are newer than those in it, and come newest commit first.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> {name: str(schema) for name, schema in newest_layout(example_table("newest layout").snapshot).items()}
     {'v': 'struct<a bigint>'}
     """

@@ -89,7 +89,7 @@ def add_version(
     races; `CommitUncertain` if the store does not tell whether the version was added. Any other error
     means that it was not. See `commit`, which also does what follows a commit.
 
-    >>> from shredlake.delta.example import example_table
+    >>> from shredlake.example import example_table
     >>> snapshot = example_table("add-version").snapshot
     >>> add_version(snapshot, [Transaction("app", 1)], Operation("NOTE")), snapshot.version
     (2, 1)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from shredlake.json.java_digits import double_text, float_text
-from shredlake.json.render import TEXT, quoted, timestamp_text
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.datetimes import SECOND, to_local
 from shredlake.variant import Variant, VariantType
+from shredlake.variant.json.java_digits import double_text, float_text
+from shredlake.variant.json.render import TEXT, quoted, timestamp_text
 from shredlake.variant.walk import Event
 
 _OLD_JAVA = {VariantType.DOUBLE: double_text, VariantType.FLOAT: float_text}

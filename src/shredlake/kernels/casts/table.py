@@ -21,16 +21,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 from shredlake.errors import CastError
-from shredlake.json import java_digits as old_java
-from shredlake.json.render import (
-    beginning,
-    date_text,
-    decimal_text,
-    double_text,
-    float_text,
-    time_text,
-    timestamp_text,
-)
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.containers import container_text
 from shredlake.kernels.casts.datetimes import (
@@ -54,6 +44,16 @@ from shredlake.kernels.casts.numbers import (
 from shredlake.kernels.casts.targets import AnyVariant, ListOf, MapOf, StructOf, Target, target_name
 from shredlake.shredding.schema import Scalar
 from shredlake.variant import Variant
+from shredlake.variant.json import java_digits as old_java
+from shredlake.variant.json.render import (
+    beginning,
+    date_text,
+    decimal_text,
+    double_text,
+    float_text,
+    time_text,
+    timestamp_text,
+)
 from shredlake.variant.layout import scalar_at
 from shredlake.variant.types import INTEGER_WIDTHS
 from shredlake.variant.types import VariantType as V

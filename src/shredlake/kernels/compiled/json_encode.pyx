@@ -84,7 +84,7 @@ from shredlake.kernels.compiled.variant cimport P_FALSE, P_NULL, P_STRING, P_TRU
 
 import pyarrow as pa
 
-from shredlake.json.problems import describe
+from shredlake.variant.json.problems import describe
 
 cdef enum:
     # Text of n bytes becomes at most this many times n bytes of value: "[]" at worst, with 4-byte offsets.

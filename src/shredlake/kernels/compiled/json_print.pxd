@@ -358,14 +358,14 @@ cdef inline uint8_t* print_float(uint8_t* out, float number, const uint64_t* pow
 cdef inline uint8_t* print_tiny_double(uint8_t* out, double number) noexcept nogil:
     """Where one digit would identify the number but Java prints the closest two, the reference decides."""
     with gil:
-        from shredlake.json.render import double_text
+        from shredlake.variant.json.render import double_text
 
         return copy_ascii(out, double_text(number))
 
 
 cdef inline uint8_t* print_tiny_float(uint8_t* out, double number) noexcept nogil:
     with gil:
-        from shredlake.json.render import float_text
+        from shredlake.variant.json.render import float_text
 
         return copy_ascii(out, float_text(number))
 

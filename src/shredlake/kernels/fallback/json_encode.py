@@ -1,11 +1,11 @@
-"""JSON text to Variants, a row at a time, by `shredlake.json.parse`."""
+"""JSON text to Variants, a row at a time, by `shredlake.variant.json.parse`."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from shredlake.errors import InvalidJson
-from shredlake.json import parse
+from shredlake.variant.json import parse
 
 
 def encode(

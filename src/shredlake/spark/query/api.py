@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from shredlake.caches import LruCache, of_session
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
 from shredlake.delta.storage.storage import Storage
-from shredlake.delta.table import Table
 from shredlake.errors import InvalidExpression
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
@@ -32,6 +31,7 @@ from shredlake.spark.query.strategies import (
 from shredlake.spark.query.views import analysed, is_registered, remember_registered
 from shredlake.spark.session import ensure_supported
 from shredlake.spark.settings import settings, temporary_settings
+from shredlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -150,7 +150,7 @@ def test_a_commit_whose_reload_fails_has_not_failed(
         real = sl.Table._moved
 
         def moved(self: sl.Table, version: int) -> int:
-            patch.setattr("shredlake.delta.table.load_snapshot", fail)
+            patch.setattr("shredlake.table.load_snapshot", fail)
             return real(self, version)
 
         patch.setattr(sl.Table, "_moved", moved)

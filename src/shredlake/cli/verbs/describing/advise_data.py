@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.delta.schema.names import resolve
-from shredlake.delta.table import Table
 from shredlake.delta.write.layout import newest_layout
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.expr import join_name
@@ -22,6 +21,7 @@ from shredlake.kernels.unshred import unshred
 from shredlake.parquet.read.scan import scan_parquet
 from shredlake.parquet.write.writer import write_parquet
 from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.table import Table
 
 BLOCK_BYTES = 32 << 20
 RUN_ROWS = 256

@@ -13,10 +13,10 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.rows import Format, format_of, write_rows
 from shredlake.cli.terminal import say
 from shredlake.delta.read.scan import FIRST_ROWS
-from shredlake.delta.table import Table
 from shredlake.errors import InvalidFile
 from shredlake.expr.arguments import split_columns
 from shredlake.spark.arrow import collected
+from shredlake.table import Table
 
 LARGE_TABLE = 20 << 30
 """Scans of more than this many bytes are worth starting Spark for."""

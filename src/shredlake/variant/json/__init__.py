@@ -4,7 +4,7 @@ Modules in reading order: `parse`, `problems` (wording of the compiled parser's 
 `java_digits` (floating-point digits of older Java versions).
 """
 
-from shredlake.json.parse import parse
-from shredlake.json.render import render
+from shredlake.variant.json.parse import parse
+from shredlake.variant.json.render import render
 
 __all__ = ["parse", "render"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.delta.table import Table
 from shredlake.kernels import from_json, variant
+from shredlake.table import Table
 
 
 def example_table(name: str, properties: Mapping[str, Any] | None = None) -> Table:

@@ -11,12 +11,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
 from shredlake.errors import InvalidJson
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.types import MAX_DECIMAL_DIGITS, smallest_integer
-from shredlake.variant.value import Variant
+
+if TYPE_CHECKING:
+    from shredlake.variant.value import Variant
 
 DuplicateKeys = Literal["error", "last_wins"]
 

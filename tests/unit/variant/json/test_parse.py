@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shredlake import InvalidJson, Variant, VariantType
-from shredlake.json import parse
+from shredlake.variant.json import parse
 
 NUMBERS: list[tuple[str, VariantType, object]] = [
     ("0", VariantType.INT8, 0),

@@ -18,13 +18,15 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from shredlake.errors import InvalidValue
 from shredlake.variant.types import VariantType
-from shredlake.variant.value import Variant
 from shredlake.variant.walk import Event
+
+if TYPE_CHECKING:
+    from shredlake.variant.value import Variant
 
 _ESCAPES: Final = str.maketrans(
     {chr(code): f"\\u{code:04X}" for code in range(32)}
@@ -41,6 +43,7 @@ def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENG
     A name is stored once and printed wherever it is used, so a small hostile value can have a huge text:
     one of more than `max_length` characters is an InvalidValue.
 
+    >>> from shredlake import Variant
     >>> print(render(Variant.of({"b": [1, 2.5], "a": None})))
     {"a":null,"b":[1,2.5]}
     >>> print(render(Variant.of({"b": [1]}), pretty=True))
@@ -63,6 +66,7 @@ def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENG
 def beginning(variant: Variant, length: int) -> str:
     """The first `length` characters of the text, rendering no more than that.
 
+    >>> from shredlake import Variant
     >>> beginning(Variant.of([1] * 1000), 9)
     '[1,1,1...'
     """

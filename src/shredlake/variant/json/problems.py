@@ -1,6 +1,6 @@
 """Explains what is wrong with a JSON text, from the code and position that the compiled parser returns.
 
-The words and positions equal those of the reference (`shredlake.json.parse`); a test compares the two.
+The words and positions equal those of the reference (`parse.py`); a test compares the two.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from shredlake import (
     TimestampNtzNanos,
     Variant,
 )
-from shredlake.json import render
-from shredlake.json.render import date_text, double_text, float_text
+from shredlake.variant.json import render
+from shredlake.variant.json.render import date_text, double_text, float_text
 
 TEXTS: list[tuple[object, str]] = [
     (None, "null"),

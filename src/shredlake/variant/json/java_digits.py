@@ -28,7 +28,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from shredlake.json.render import in_java_layout
+from shredlake.variant.json.render import in_java_layout
 
 FRACTION_BITS: Final = 52
 LARGEST_EXPONENT: Final = 62

@@ -1,4 +1,7 @@
-"""`Table`: the public face of a Delta table."""
+"""`Table`: the public face of a Delta table.
+
+It lies above `delta` and `jobs`, so that its methods can do the work of both.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,7 @@ class Table:
     def files(self) -> pa.Table:
         """The live files: one row each, columns as in an `add` action of the protocol.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("files")
         >>> t.files().column("size").type, t.files().num_rows
         (DataType(int64), 1)
@@ -168,7 +171,7 @@ class Table:
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The operations on the table, newest first.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> [(entry["version"], entry["operation"]) for entry in example_table("history").history()]
         [(1, 'WRITE'), (0, 'CREATE TABLE')]
         """
@@ -177,7 +180,7 @@ class Table:
     def refresh(self) -> Table:
         """Moves to the latest version.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("refresh")
         >>> _ = Table(t.uri).delete("id = 1")
         >>> t.version, t.refresh().version
@@ -206,7 +209,7 @@ class Table:
         partition values and statistics, also of paths into Variants. With `strict` a value that does not
         cast is an error rather than null. Pages are compared with their checksums, unless `checksums=False`.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("scan")
         >>> t.scan(["id", "v:a::bigint AS a"], where="v:a::bigint > 10").to_arrow().to_pylist()
         [{'id': 2, 'a': 20}]
@@ -242,7 +245,7 @@ class Table:
         `transaction=(application, number)` makes the append happen once.
 
         >>> import shredlake as sl
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("append")
         >>> more = pa.table({"id": [3], "v": sl.from_json(pa.array(['{"a": 30}']))})
         >>> t.append(more, transaction=("loader", 7)), t.append(more, transaction=("loader", 7))
@@ -267,7 +270,7 @@ class Table:
         partitions that occur in `data`. Returns the new version.
 
         >>> import shredlake as sl
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("overwrite")
         >>> t.overwrite(pa.table({"id": [2], "v": sl.from_json(pa.array(['{"a": 21}']))}), where="id = 2")
         2
@@ -288,7 +291,7 @@ class Table:
     def delete(self, where: str | Expr | None = None) -> int:
         """Deletes the rows for which `where` is true, by default all rows. Returns the new version.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("delete")
         >>> t.delete("v:a::bigint = 10"), t.scan().count()
         (2, 1)
@@ -298,7 +301,7 @@ class Table:
     def add_column(self, *fields: pa.Field) -> int:
         """Adds columns at the end; they are null in existing rows.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("columns")
         >>> t.add_column(pa.field("note", pa.string())), t.schema.names
         (2, ['id', 'v', 'note'])
@@ -315,7 +318,7 @@ class Table:
         (`delta.constraints.<name>`) is first checked against the rows that are there.
 
         >>> import shredlake as sl
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("properties")
         >>> t.set_properties({"delta.constraints.positive": "v:a::bigint > 0"})
         2
@@ -341,7 +344,7 @@ class Table:
 
         Commits do this by themselves every `delta.checkpointInterval` versions.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> example_table("checkpoint").checkpoint()
         '_delta_log/00000000000000000001.checkpoint.parquet'
         """
@@ -361,7 +364,7 @@ class Table:
         unless `enforce_retention` is False, because running queries and writes may need the files. Only the
         kinds of file that Delta writers create are deleted; symbolic links are not followed.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("vacuum")
         >>> _ = t.delete("id = 1")
         >>> t.vacuum(), len(t.vacuum(retention_hours=0, enforce_retention=False))
@@ -377,7 +380,7 @@ class Table:
     def restore(self, version: int | None = None, timestamp: datetime | str | int | None = None) -> int:
         """Restores an older version as a new commit; returns its number.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("restore")
         >>> t.delete(), t.restore(1), t.scan().count()
         (2, 3, 2)
@@ -396,7 +399,7 @@ class Table:
         Needs `delta.enableChangeDataFeed=true`. Beside the table's columns there are `_change_type`
         (insert, delete, update_preimage, update_postimage), `_commit_version` and `_commit_timestamp`.
 
-        >>> from shredlake.delta.example import example_table
+        >>> from shredlake.example import example_table
         >>> t = example_table("changes", {"delta.enableChangeDataFeed": "true"})
         >>> _ = t.delete("id = 1")
         >>> t.changes(2).select(["id", "_change_type"]).to_pylist()
