@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -22,13 +22,14 @@ from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.bind import canonical, condition
 from shredlake.delta.read.data_file import DataFile, Query, nullable_schema
 from shredlake.delta.schema.names import resolve
-from shredlake.delta.schema.types import arrow_type
+from shredlake.delta.schema.types import arrow_field
 from shredlake.delta.stats.skipping import FileStatistics, Verdict, prune
 from shredlake.errors import ConstraintViolation, InvalidFile
 from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
 from shredlake.formatting import bytes_text, counted
+from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.read.ordered import OrderedRunner
 
@@ -157,10 +158,11 @@ class TableScan:
         fields = []
         for projection in projections:
             if isinstance(projection.expr, Column):
-                kind = arrow_type(resolve(self.snapshot.schema, projection.expr.name)[-1].type)
+                column = resolve(self.snapshot.schema, projection.expr.name)[-1]
+                fields.append(arrow_field(replace(column, name=projection.name, nullable=True)))
             else:
                 kind = evaluate(projection.expr, empty, options).type
-            fields.append(pa.field(projection.name, kind))
+                fields.append(with_marks(pa.field(projection.name, kind)))
         return pa.schema(fields)
 
     @cached_property

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from shredlake.delta.protocol.action_types import COUNT, NAME, OBJECT, OBJECTS, TEXT
 from shredlake.errors import CorruptLog, InvalidSchema
+from shredlake.kernels.arrow.extension import marked
 from shredlake.kernels.arrow.types import is_variant, variant
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -266,15 +267,11 @@ def arrow_type(kind: DeltaType, *, physical: bool = False) -> pa.DataType:
             fields = [arrow_field(item, physical=physical) for item in kind.fields]
             return pa.struct([item.with_nullable(True) for item in fields] if physical else fields)
         case Array():
-            element = arrow_type(kind.element, physical=physical)
-            return pa.list_(pa.field("element", element, nullable=physical or kind.contains_null))
+            element = Field("element", kind.element, physical or kind.contains_null)
+            return pa.list_(arrow_field(element, physical=physical))
         case Map():
-            value = pa.field(
-                "value",
-                arrow_type(kind.value, physical=physical),
-                nullable=physical or kind.value_contains_null,
-            )
-            return pa.map_(arrow_type(kind.key, physical=physical), value)
+            value = Field("value", kind.value, physical or kind.value_contains_null)
+            return pa.map_(arrow_type(kind.key, physical=physical), arrow_field(value, physical=physical))
         case "variant":
             return variant()
         case _ if found := _DECIMAL.fullmatch(kind):
@@ -284,10 +281,15 @@ def arrow_type(kind: DeltaType, *, physical: bool = False) -> pa.DataType:
 
 
 def arrow_field(item: Field, *, physical: bool = False) -> pa.Field:
-    """The Arrow field of a column. Physical ones carry the column id that Parquet files must record."""
+    """The Arrow field of a column.
+
+    A logical field of a Variant has the extension type; a physical field has the column id that Parquet
+    files must record.
+    """
     kind = arrow_type(item.type, physical=physical)
     if not physical:
-        return pa.field(item.name, kind, nullable=item.nullable)
+        field = pa.field(item.name, kind, nullable=item.nullable)
+        return marked(field) if item.type == VARIANT else field
     metadata = None if item.id is None else {"PARQUET:field_id": str(item.id)}
     return pa.field(item.physical_name, kind, nullable=item.nullable, metadata=metadata)
 

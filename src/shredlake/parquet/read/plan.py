@@ -10,6 +10,7 @@ import pyarrow as pa
 from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, name_parts
 from shredlake.expr.evaluate import evaluate, matching
+from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.nested import replace_variants
@@ -62,7 +63,7 @@ def make_plan(
     known_types = output_types or [None] * len(projections)
     schema = pa.schema(
         [
-            pa.field(each.name, known or _output_type(output, binder.slots, types, lenient))
+            with_marks(pa.field(each.name, known or _output_type(output, binder.slots, types, lenient)))
             for each, output, known in zip(projections, outputs, known_types, strict=True)
         ]
     )

@@ -1,0 +1,53 @@
+"""The canonical Arrow extension type of Variants, `arrow.parquet.variant`.
+
+Arrow carries an extension type as metadata of a field, beside the storage type. Engines that know the type
+then see a Variant instead of a struct; pyarrow and others, which do not know it, still see the struct.
+Storage may be shredded or not. What shredlake exports is not shredded, because engines support that best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from shredlake.kernels.arrow.types import variant
+
+EXTENSION_NAME: Final = "arrow.parquet.variant"
+
+MARK: Final[Mapping[bytes, bytes]] = {
+    b"ARROW:extension:name": EXTENSION_NAME.encode(),
+    b"ARROW:extension:metadata": b"",
+}
+"""The metadata of a field whose type is the extension type."""
+
+
+def marked(field: pa.Field) -> pa.Field:
+    """The field of a Variant column, with the extension type.
+
+    >>> marked(pa.field("v", variant())).metadata[b"ARROW:extension:name"]
+    b'arrow.parquet.variant'
+    """
+    return field.with_metadata({**(field.metadata or {}), **MARK})
+
+
+def with_marks(field: pa.Field) -> pa.Field:
+    """A field in which every unshredded Variant, found by its type, has the extension type.
+
+    >>> field = with_marks(pa.field("l", pa.list_(pa.field("element", variant()))))
+    >>> field.type.value_field.metadata == MARK, field.metadata is None
+    (True, True)
+    """
+    type_ = field.type
+    if type_ == variant():
+        return marked(field)
+    if pa.types.is_struct(type_):
+        return field.with_type(pa.struct([with_marks(child) for child in type_]))
+    if pa.types.is_list(type_):
+        return field.with_type(pa.list_(with_marks(type_.value_field)))
+    if pa.types.is_large_list(type_):
+        return field.with_type(pa.large_list(with_marks(type_.value_field)))
+    if pa.types.is_map(type_):
+        return field.with_type(pa.map_(type_.key_field, with_marks(type_.item_field)))
+    return field
