@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from html import escape
 from typing import Final
 
 _UNITS: Final = ("kB", "MB", "GB", "TB")
@@ -28,3 +30,25 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     ('1 file', '1,200 files', '0 entries')
     """
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def html_text(text: str) -> str:
+    """Text with aligned columns, for notebooks.
+
+    >>> html_text("a < b")
+    '<pre>a &lt; b</pre>'
+    """
+    return f"<pre>{escape(text)}</pre>"
+
+
+def html_facts(facts: Mapping[str, str]) -> str:
+    """Names and what they stand for, as a table for notebooks.
+
+    >>> html_facts({"rows": "<3"})
+    '<table><tr><th style="text-align:left">rows</th><td style="text-align:left">&lt;3</td></tr></table>'
+    """
+    left = ' style="text-align:left"'
+    rows = (
+        f"<tr><th{left}>{escape(name)}</th><td{left}>{escape(text)}</td></tr>" for name, text in facts.items()
+    )
+    return f"<table>{''.join(rows)}</table>"

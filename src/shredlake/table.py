@@ -34,7 +34,9 @@ from shredlake.delta.write.transaction import NOTHING, WHOLE_TABLE, Operation
 from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
+from shredlake.formatting import html_facts
 from shredlake.kernels.cast_options import CastOptions
+from shredlake.parquet.arrow_stream import columns_text
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 
@@ -125,6 +127,17 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.uri!r}, version={self.version})"
+
+    def _repr_html_(self) -> str:
+        partitions = ", ".join(self.partition_columns)
+        return html_facts(
+            {
+                "Table": f"{self.uri} version {self.version}",
+                "columns": columns_text(self.schema),
+                **({"partitions": partitions} if partitions else {}),
+                "files": f"{len(self.snapshot.files):,}",
+            }
+        )
 
     @property
     def uri(self) -> str:

@@ -42,7 +42,7 @@ from shredlake.delta.write.layout import choose
 from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
-from shredlake.formatting import bytes_text, counted
+from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.engine import Engine, SortJob, Watch
 from shredlake.jobs.ingest.key_paths import in_all, key_paths
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
@@ -94,6 +94,9 @@ class OptimizeReport:
             f"{counted(self.rows, 'row')}, {self.seconds:.1f} s\n"
             f"layout: {self.layout or 'not shredded'}" + "".join(f"\nwarning: {w}" for w in self.warnings)
         )
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
 
 def optimize_table(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shredlake.formatting import bytes_text, counted
+from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.engine import Watch, unwatched
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class IngestReport:
         with console.capture() as captured:
             console.print(self.grid())
         return captured.get().rstrip()
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def grid(self) -> Grid:
         """The summary as a table."""

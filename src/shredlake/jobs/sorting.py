@@ -27,6 +27,7 @@ import pyarrow.ipc
 
 from shredlake.expr.sort_key import SortKey, key_columns, parse_sort_keys
 from shredlake.jobs.packing import pack
+from shredlake.kernels.arrow.extension import without_marks
 
 RUN_BYTES: Final = 128 << 20
 """Arrow bytes that are sorted in memory at once."""
@@ -144,7 +145,8 @@ class ExternalSort:
         places = self._folder / f"{name}.rows", self._folder / f"{name}.keys"
         counts = []
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.ipc.new_file(str(places[0]), table.schema, options=options) as writer:
+        schema = pa.schema([without_marks(field) for field in table.schema])
+        with pa.ipc.new_file(str(places[0]), schema, options=options) as writer:
             for at in range(0, table.num_rows, SPILL_ROWS):
                 for batch in table.slice(at, SPILL_ROWS).combine_chunks().to_batches():
                     writer.write_batch(batch)

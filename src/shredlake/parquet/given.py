@@ -8,12 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.errors import InvalidSchema, InvalidValue, WrongType
+from shredlake.errors import InvalidJson, InvalidSchema, InvalidValue, WrongType
+from shredlake.kernels.arrow.normalize import unencoded_type
 from shredlake.kernels.arrow.types import variant
+from shredlake.kernels.from_json import from_json
 from shredlake.variant import Variant
 
 # Python objects that are turned into one table.
 _ROWS_AT_ONCE = 65_536
+
+_TEXTS = {pa.string(), pa.large_string(), pa.string_view()}
 
 WHAT_TO_PASS = (
     "pass an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, "
@@ -24,10 +28,11 @@ WHAT_TO_PASS = (
 def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29) -> Iterator[pa.Table]:
     """What a user hands over, in tables of bounded size.
 
-    `variants` names the columns that are Variants: Python objects in them become Variants. None is null;
-    a text is refused there, because it may be JSON or a string.
+    `variants` names the columns that are Variants. A text in them is JSON, whether it is a Python str or in
+    an Arrow, pandas or Polars column of strings. Any other Python object becomes the Variant of that object,
+    and None is null.
 
-    >>> [table] = given_tables([{"id": 1, "v": {"a": [1]}}, {"id": 2}], ["v"])
+    >>> [table] = given_tables([{"id": 1, "v": {"a": [1]}}, {"id": 2, "v": '{"a": 2}'}, {"id": 3}], ["v"])
     >>> table.schema.names, table.column("v").null_count
     (['id', 'v'], 1)
     >>> next(given_tables("x"))
@@ -35,12 +40,20 @@ def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29
     ...
     shredlake.errors.WrongType: rows can't be taken from a str; pass an Arrow table, batch or reader, ...
     """
+    folded = frozenset(name.casefold() for name in variants)
+    first_row = 0
+    for table in _tables(data, folded, limit):
+        yield _with_parsed_texts(table, folded, first_row)
+        first_row += table.num_rows
+
+
+def _tables(data: Any, variants: frozenset[str], limit: int) -> Iterator[pa.Table]:
     if isinstance(data, pa.Table):
         yield data
     elif isinstance(data, pa.RecordBatch):
         yield pa.Table.from_batches([data])
     elif _is_frame(data, "pandas"):
-        yield _from_pandas(data)
+        yield _from_pandas(data, variants)
     elif _is_frame(data, "polars"):
         yield data.to_arrow()  # its stream has views, which fewer readers know
     elif hasattr(data, "__arrow_c_stream__"):
@@ -68,16 +81,53 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         ) from None
 
 
-def _from_pandas(frame: Any) -> pa.Table:
-    """A frame without its index; pandas spells nulls in several ways, which Arrow knows."""
+def _from_pandas(frame: Any, variants: frozenset[str]) -> pa.Table:
+    """A frame without its index; pandas spells nulls in several ways, which Arrow knows.
+
+    Objects in a Variant column become Variants one by one: Arrow would give all of them the same fields.
+    """
+    names = frame.columns if frame.columns.is_unique else ()
+    objects = {
+        name: frame[name].astype(object).where(frame[name].notna(), None).tolist()
+        for name in names
+        if isinstance(name, str) and name.casefold() in variants and frame[name].dtype == object
+    }
+    made = {name: _column(name, values, True, 0) for name, values in objects.items()}
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        rest = frame.assign(**dict.fromkeys(made))
+        table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
+        for name, column in made.items():
+            table = table.set_column(table.column_names.index(name), name, column)
+        return table
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidSchema(f"the pandas frame can't be read as Arrow: {error}") from None
 
 
+def _with_parsed_texts(table: pa.Table, variants: frozenset[str], first_row: int) -> pa.Table:
+    """The table with JSON texts in Variant columns parsed."""
+    for place, field in enumerate(table.schema):
+        if field.name.casefold() in variants and unencoded_type(field.type) in _TEXTS:
+            try:
+                parsed = from_json(table.column(place))
+            except InvalidJson as error:
+                raise _not_json(error, field.name, first_row + (error.row or 0)) from None
+            table = table.set_column(place, field.name, parsed)
+    return table
+
+
+def _not_json(error: InvalidJson, name: str, row: int) -> InvalidJson:
+    return InvalidJson(
+        f"column {name}: a text for a Variant column must be JSON (sl.Variant.of(text) stores the text "
+        f"itself): {error.problem}",
+        position=error.position,
+        line=error.line,
+        column=error.column,
+        row=row,
+    )
+
+
 def _from_items(
-    items: Iterator[Any], schema: pa.Schema | None, variants: Collection[str], limit: int
+    items: Iterator[Any], schema: pa.Schema | None, variants: frozenset[str], limit: int
 ) -> Iterator[pa.Table]:
     """Rows from an iterable of Arrow batches or tables, or of dicts."""
     first = next(items, None)
@@ -111,7 +161,7 @@ def _bounded(batches: Iterable[Any], limit: int, schema: pa.Schema | None = None
         yield pa.Table.from_batches(waiting, schema)
 
 
-def _from_rows(rows: list[Any], start: int, variants: Collection[str]) -> pa.Table:
+def _from_rows(rows: list[Any], start: int, variants: frozenset[str]) -> pa.Table:
     names: dict[str, None] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -120,13 +170,12 @@ def _from_rows(rows: list[Any], start: int, variants: Collection[str]) -> pa.Tab
     return _from_columns({name: [row.get(name) for row in rows] for name in names}, variants, start)
 
 
-def _from_columns(columns: Mapping[Any, Any], variants: Collection[str], start: int = 0) -> pa.Table:
-    folded = {name.casefold() for name in variants}
+def _from_columns(columns: Mapping[Any, Any], variants: frozenset[str], start: int = 0) -> pa.Table:
     made = {}
     for name, values in columns.items():
         if not isinstance(name, str):
             raise WrongType(f"columns are named by texts, found {name!r}")
-        made[name] = _column(name, values, name.casefold() in folded, start)
+        made[name] = _column(name, values, name.casefold() in variants, start)
     lengths = {name: len(column) for name, column in made.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -146,7 +195,7 @@ def _column(name: str, values: Any, is_variant: bool, start: int) -> pa.Array | 
             )
         return pa.array(values)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        if isinstance(error, InvalidValue | WrongType):
+        if isinstance(error, InvalidJson | InvalidValue | WrongType):
             raise
         raise InvalidSchema(f"column {name} holds values that are not of one type: {error}") from None
 
@@ -154,13 +203,13 @@ def _column(name: str, values: Any, is_variant: bool, start: int) -> pa.Array | 
 def _variant(name: str, row: int, value: Any) -> dict[str, bytes] | None:
     if value is None:
         return None
-    if isinstance(value, str):
-        raise WrongType(
-            f"column {name}, row {row}: a text for a Variant column may be JSON or a string; "
-            "say sl.Variant.from_json(text) or sl.Variant.of(text)"
-        )
     try:
-        made = value if isinstance(value, Variant) else Variant.of(value)
+        if isinstance(value, str):
+            made = Variant.from_json(value)
+        else:
+            made = value if isinstance(value, Variant) else Variant.of(value)
+    except InvalidJson as error:
+        raise _not_json(error, name, row) from None
     except InvalidValue as error:
         raise InvalidValue(f"column {name}, row {row}: {error}") from None
     return {"metadata": bytes(made.metadata), "value": bytes(made.value)}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
+from shredlake.kernels.arrow.extension import marked
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("v", sl.variant())])
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
@@ -72,7 +74,14 @@ def test_objects_become_variants(tmp_path: Path) -> None:
         ({5: [1]}, sl.WrongType, "columns are named by texts"),
         ([{"id": 1}, {"id": "x"}], sl.InvalidSchema, "column id holds values that are not of one type"),
         ([{"id": 2**70}], sl.InvalidSchema, "column id holds values"),
-        ([{"v": 1}, {"v": "{}"}], sl.WrongType, "column v, row 1: a text for a Variant column"),
+        (
+            [{"v": 1}, {"v": "{"}],
+            sl.InvalidJson,
+            r"column v: a text for a Variant column must be JSON.*row 1",
+        ),
+        (pl.DataFrame({"v": ["1", "x"]}), sl.InvalidJson, r"column v: .* must be JSON.*at row 1"),
+        ({"v": pa.array(["x"]).dictionary_encode()}, sl.InvalidJson, r"column v: .*at row 0"),
+        (pl.DataFrame({"v": [{"a": 1}]}), sl.InvalidSchema, r"sl\.from_arrow for other columns"),
         ([{"v": object()}], sl.InvalidValue, "column v, row 0: "),
         (pl.LazyFrame({"id": [1]}), sl.WrongType, "call collect"),
     ],
@@ -84,7 +93,66 @@ def test_what_is_not_rows(tmp_path: Path, data: Any, error: type[Exception], mes
     assert sl.Table(tmp_path).version == 0
 
 
-def test_a_frame_of_texts_for_a_variant_says_what_to_do(tmp_path: Path) -> None:
+TEXTS = ['{"a": [1, null]}', None, '"text"', "2"]
+
+TEXT_FORMS: dict[str, Callable[[], Any]] = {
+    "arrow": lambda: pa.table({"v": TEXTS}),
+    "large strings": lambda: pa.table({"v": pa.array(TEXTS, pa.large_string())}),
+    "dictionary": lambda: pa.table({"v": pa.array(TEXTS).dictionary_encode()}),
+    "pandas": lambda: pd.DataFrame({"v": TEXTS}),
+    "pandas strings": lambda: pd.DataFrame({"v": pd.array(TEXTS, "string")}),
+    "polars": lambda: pl.DataFrame({"v": TEXTS}),
+    "duckdb": lambda: duckdb.sql(
+        """select * from values ('{"a": [1, null]}'), (null), ('"text"'), ('2') as t(v)"""
+    ),
+    "duckdb variant": lambda: duckdb.sql("from texts_for_duckdb"),
+    "rows": lambda: [{"v": text} for text in TEXTS],
+    "objects": lambda: [{"v": {"a": [1, None]}}, {}, {"v": sl.Variant.of("text")}, {"v": 2}],
+    "pandas objects": lambda: pd.DataFrame({"v": [{"a": [1, None]}, float("nan"), sl.Variant.of("text"), 2]}),
+}
+
+
+@pytest.mark.parametrize("form", TEXT_FORMS)
+def test_a_text_for_a_variant_column_is_json(tmp_path: Path, form: str) -> None:
+    duckdb.register("texts_for_duckdb", sl.Table.create(tmp_path / "d", SCHEMA.remove(1)).scan(["v"]))
+    if form == "duckdb variant":
+        source = sl.Table.create(tmp_path / "s", pa.schema([("v", sl.variant())]))
+        source.append({"v": TEXTS})
+        duckdb.register("texts_for_duckdb", source.scan())
+    expected = ['{"a":[1,null]}', None, '"text"', "2"]
+    table = sl.Table.create(tmp_path / "t", SCHEMA)
+    table.append(TEXT_FORMS[form]())
+    assert sl.to_json(table.scan(["v"]).to_arrow().column("v")).to_pylist() == expected
+    for asked in ({"variants": ["v"]}, {"shredding": {"v": "struct<a array<bigint>>"}}):
+        sl.write_parquet(TEXT_FORMS[form](), tmp_path / "f.parquet", **asked)
+        assert sl.to_json(sl.read_parquet(tmp_path / "f.parquet").column("v")).to_pylist() == expected
+
+
+def test_objects_of_a_pandas_frame_keep_their_own_fields(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, SCHEMA)
-    with pytest.raises(sl.InvalidSchema, match=r"use sl\.from_json for text"):
-        table.append(pd.DataFrame({"v": ["{}"]}))
+    table.append(pd.DataFrame({"id": [1, 2], "v": [{"a": 1}, {"b": None}], "name": ["x", "y"]}))
+    assert sl.to_json(table.scan(["v"]).to_arrow().column("v")).to_pylist() == ['{"a":1}', '{"b":null}']
+    assert table.scan(["id", "name"]).to_arrow().to_pylist() == [
+        {"id": 1, "name": "x"},
+        {"id": 2, "name": "y"},
+    ]
+
+
+def test_texts_of_other_columns_stay_texts(tmp_path: Path) -> None:
+    sl.write_parquet({"v": ["{}"], "name": ["{}"]}, tmp_path / "f.parquet", variants=["V"])
+    schema = pq.read_schema(tmp_path / "f.parquet")
+    assert pa.types.is_struct(schema.field("v").type)
+    assert schema.field("name").type == pa.string()
+
+
+@pytest.mark.parametrize("shredding", [None, "struct<a array<bigint>>"])
+def test_a_column_marked_as_variant_is_taken_shredded_or_not(tmp_path: Path, shredding: str | None) -> None:
+    column = sl.from_json(TEXTS)
+    if shredding:
+        column = sl.shred(column, sl.ShreddingSchema.parse(shredding))
+    field = marked(pa.field("v", column.type))
+    table = sl.Table.create(tmp_path / "t", pa.schema([field]))
+    assert table.snapshot.schema.get("v").metadata == {}
+    table.append(pa.table([column], schema=pa.schema([field])))
+    expected = ['{"a":[1,null]}', None, '"text"', "2"]
+    assert sl.to_json(table.scan().to_arrow().column("v")).to_pylist() == expected

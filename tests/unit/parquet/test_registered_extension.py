@@ -62,6 +62,15 @@ table = sl.Table.create(sys.argv[2] + "/t", schema, properties={"delta.enableVar
 for _ in range(2):
     table.append(rows)
 assert table.scan([a], where=narrow).to_arrow().to_pylist() == [{"a": n} for n in (2100, 2101, 2102)] * 2
+streamed = pa.table(table.scan())
+if place == "v":
+    assert isinstance(streamed.schema.field("v").type, VariantExtension)
+    copy = sl.Table.create(sys.argv[2] + "/copy", streamed.schema)
+    copy.append(table.scan())
+    assert copy.schema.equals(table.schema, check_metadata=True)
+    assert sl.to_json(copy.scan(["v"]).to_arrow()["v"]).to_pylist() == texts * 2
+sl.optimize(table.uri, sort_by=f"{place}:a::bigint")
+assert table.refresh().scan(["id"]).to_arrow()["id"].to_pylist() == sorted([*range(5000)] * 2)
 table.delete("id > 0")
 assert sl.to_json(variants_in(table.scan().to_arrow())).to_pylist() == texts[:1] * 2
 """

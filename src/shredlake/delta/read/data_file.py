@@ -100,9 +100,11 @@ class DataFile:
         """How many rows the query keeps; its columns are not read."""
         return self._scan(query, runner).count()
 
-    def explain(self, query: Query, runner: OrderedRunner | None = None) -> Explain:
-        """Report how much of the file the query reads."""
-        return self._scan(query, runner).explain()
+    def explain(self, query: Query, runner: OrderedRunner | None = None, limit: int | None = None) -> Explain:
+        """Report how much of the file the query reads; with a limit, for that many rows."""
+        if limit is None:
+            return self._scan(query, runner).explain()
+        return self._scan(query, runner, first_rows=max(limit, 1)).limit(limit).explain()
 
     def _scan(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,9 +28,12 @@ from shredlake.errors import ConstraintViolation, InvalidFile
 from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
-from shredlake.formatting import bytes_text, counted
+from shredlake.expr.sql import spelled
+from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
+from shredlake.parquet.arrow_stream import ArrowStream, columns_text
+from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.ordered import OrderedRunner
 
 T = TypeVar("T")
@@ -93,14 +96,17 @@ class TableExplain:
             ]
         )  # fmt: skip
 
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
+
 
 def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
     return f"{label:<10}{read} of {total} {share:>6.1f}%"
 
 
-class TableScan:
-    """A lazy query over one version of a table.
+class TableScan(ArrowStream):
+    """A lazy query over one version of a table. It is an Arrow stream: `pa.table(scan)` reads it.
 
     >>> from shredlake.example import example_table
     >>> scan = TableScan(example_table("table-scan").snapshot, ["v:a::int AS a"], "id = 2")
@@ -179,8 +185,25 @@ class TableScan:
         for start in range(0, table.num_rows, BATCH_OF_FILES):
             yield from as_adds(table.slice(start, BATCH_OF_FILES))
 
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows in batches, in the order of the files. A few files are read ahead."""
+    def plan(self) -> dict[str, str]:
+        """The table, columns and condition of the scan, and the files that the log can't rule out."""
+        kept, sizes = self.verdict, self.files().column("size")
+        predicate = self.query.predicate
+        pruned = f"pruned by partition values {kept.by_partition}, by statistics {kept.by_statistics}"
+        return {
+            "TableScan": f"{self.snapshot.storage.uri} version {self.snapshot.version}",
+            "columns": columns_text(self.schema),
+            **({} if predicate is None else {"where": spelled(predicate)}),
+            "files": f"{len(sizes):,} of {len(self.snapshot.files):,}, "
+            f"{bytes_text(pc.sum(sizes).as_py() or 0)}; {pruned}",
+        }
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        if self._limit is not None:  # one file after another, because the first may have enough rows
+            return self.stream(first_rows=max(1, min(self._limit, FIRST_ROWS)))
+        return self._all_batches()
+
+    def _all_batches(self) -> Iterator[pa.RecordBatch]:
         for batches in self._per_file(self._batches_of):
             yield from (batch for batch in batches if batch.num_rows)
 
@@ -204,20 +227,10 @@ class TableScan:
         for batches in self._per_file(start, gradual=True):
             yield from (batch for batch in batches if batch.num_rows)
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream that DuckDB, Polars and other engines can read."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
-
-    def to_arrow(self) -> pa.Table:
-        """All rows, as one table."""
-        return pa.Table.from_batches(self.to_batches(), self.schema)
-
-    def to_pandas(self) -> Any:
-        """All rows, as a pandas frame."""
-        return self.to_arrow().to_pandas()
-
     def count(self) -> int:
         """How many rows match."""
+        if self._limit is not None:
+            return sum(batch.num_rows for batch in self.to_batches())
         if self.query.predicate is None:
             known = self._recorded_rows()
             if known is not None:
@@ -240,7 +253,7 @@ class TableScan:
 
     def explain(self) -> TableExplain:
         """Run the scan and report how much of the table it read."""
-        found = list(self._per_file(lambda file, runner: (file.explain(self.query, runner), file.add.size)))
+        found = list(self._explained())
         reports = [report for report, _ in found]
         sizes = self.snapshot.files.table(["size"]).column(0)
         columns = dict.fromkeys(column for report in reports for column in report.columns)
@@ -259,6 +272,20 @@ class TableScan:
             columns=tuple(columns),
             rows=sum(report.rows for report in reports),
         )
+
+    def _explained(self) -> Iterator[tuple[Explain, int]]:
+        """What was read of every file, with the file's size; with a limit, of as many files as it takes."""
+        left = self._limit
+
+        def explain(file: DataFile, runner: OrderedRunner | None) -> tuple[Explain, int]:
+            return file.explain(self.query, runner, left), file.add.size
+
+        for report, size in self._per_file(explain, gradual=left is not None):
+            yield report, size
+            if left is not None:
+                left -= report.rows
+                if left <= 0:
+                    return
 
     def _per_file(
         self, work: Callable[[DataFile, OrderedRunner | None], T], *, gradual: bool = False

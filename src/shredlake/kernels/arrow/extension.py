@@ -7,7 +7,7 @@ Storage may be shredded or not. What shredlake exports is not shredded, because 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -39,15 +39,29 @@ def with_marks(field: pa.Field) -> pa.Field:
     >>> field.type.value_field.metadata == MARK, field.metadata is None
     (True, True)
     """
+    return _with_variants(field, marked)
+
+
+def without_marks(field: pa.Field) -> pa.Field:
+    """The field with structs for Variants: where a program has registered the type, data that passes through
+    Arrow's IPC format would come back as extension arrays.
+
+    >>> without_marks(marked(pa.field("v", variant()))).metadata is None
+    True
+    """
+    return _with_variants(field, pa.Field.remove_metadata)
+
+
+def _with_variants(field: pa.Field, change: Callable[[pa.Field], pa.Field]) -> pa.Field:
     type_ = field.type
     if type_ == variant():
-        return marked(field)
+        return change(field)
     if pa.types.is_struct(type_):
-        return field.with_type(pa.struct([with_marks(child) for child in type_]))
+        return field.with_type(pa.struct([_with_variants(child, change) for child in type_]))
     if pa.types.is_list(type_):
-        return field.with_type(pa.list_(with_marks(type_.value_field)))
+        return field.with_type(pa.list_(_with_variants(type_.value_field, change)))
     if pa.types.is_large_list(type_):
-        return field.with_type(pa.large_list(with_marks(type_.value_field)))
+        return field.with_type(pa.large_list(_with_variants(type_.value_field, change)))
     if pa.types.is_map(type_):
-        return field.with_type(pa.map_(type_.key_field, with_marks(type_.item_field)))
+        return field.with_type(pa.map_(type_.key_field, _with_variants(type_.item_field, change)))
     return field

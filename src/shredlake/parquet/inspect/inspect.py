@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.parquet.format.footer import FILE_CREATED_BY
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import open_input
@@ -88,6 +89,24 @@ class FileReport:
     variants: tuple[ColumnReport, ...]
     others: Mapping[str, int]
     """Compressed bytes of every other leaf column, by dotted name."""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.path}: {counted(self.num_rows, 'row')}, {counted(self.num_row_groups, 'row group')}, "
+            f"{bytes_text(self.size)}"
+        ]
+        for column in self.variants:
+            paths = [(f"{column.name} {path.path}", path) for path in column.root.walk()]
+            width = max(len(name) for name, _ in paths)
+            lines += [
+                f"{name:<{width}}  {path.type:<12} {bytes_text(path.compressed_size):>10} "
+                f"{path.file_share:>6.1%}"
+                for name, path in paths
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain dicts, lists, numbers and text, ready for JSON."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shredlake.formatting import bytes_text, counted
+from shredlake.formatting import bytes_text, counted, html_text
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class Explain:
                 "columns   " + "\n          ".join(self.columns),
             ]
         )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
 
 def _line(label: str, read: str, total: str, part: int, whole: int) -> str:

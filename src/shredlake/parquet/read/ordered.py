@@ -64,11 +64,13 @@ class OrderedRunner:
             self._pool.shutdown(cancel_futures=True)
 
 
-def in_order(jobs: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
+def in_order(jobs: Iterable[Callable[[], T]], threads: int, *, gradual: bool = False) -> Iterator[T]:
     """Runs jobs on threads of their own and yields the results in the order of the jobs.
+
+    `gradual` is that of `OrderedRunner.run`.
 
     >>> list(in_order((lambda n=n: n * n for n in range(5)), threads=2))
     [0, 1, 4, 9, 16]
     """
     with OrderedRunner(threads) as runner:
-        yield from runner.run(jobs)
+        yield from runner.run(jobs, gradual=gradual)

@@ -18,7 +18,9 @@ import pyarrow as pa
 from shredlake.errors import InvalidExpression
 from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.ast import Expr, Projection
+from shredlake.expr.sql import spelled
 from shredlake.kernels.cast_options import CastOptions
+from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.io.source import Location, find_files
 from shredlake.parquet.read.bind import View
@@ -40,17 +42,20 @@ STREAMED_ROWS: Final = 16 << 10
 OPENING_THREADS: Final = 8
 """Threads that read footers, at least: they mostly wait."""
 
+SHOWN_FILES: Final = 3
+"""How many files a `repr` names."""
+
 VIEWS: Final[tuple[View, ...]] = ("variant", "struct", "json")
 Views: TypeAlias = View | Mapping[str, View]
 
 T = TypeVar("T")
 
 
-class Scan:
+class Scan(ArrowStream):
     """A query over Parquet files: nothing but footers is read until rows are asked for.
 
     Made by `scan_parquet`. `schema` is that of the result. With `first_rows`, the first batch has about
-    that many rows, and later ones grow.
+    that many rows, and later ones grow. It is an Arrow stream: `pa.table(scan)` reads it.
     """
 
     def __init__(
@@ -74,8 +79,22 @@ class Scan:
     def schema(self) -> pa.Schema:
         return self._plan.schema
 
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch, in the order of the files; a few windows are in memory at a time."""
+    def plan(self) -> dict[str, str]:
+        """The files, columns and condition of the scan, and the row groups that can match."""
+        tasks, predicate = self._plan.tasks, self._plan.predicate
+        names = [task.file.name for task in tasks]
+        groups = sum(len(task.file.chunks) for task in tasks)
+        kept = groups if predicate is None else sum(len(self._groups(task)) for task in tasks)
+        return {
+            "Scan": ", ".join(names[:SHOWN_FILES]) + (", ..." if len(names) > SHOWN_FILES else ""),
+            "columns": columns_text(self.schema),
+            **({} if predicate is None else {"where": spelled(predicate)}),
+            "files": f"{len(names):,}",
+            "row groups": f"{kept:,} of {groups:,} can match",
+        }
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in the order of the files; a few windows are in memory at a time."""
         rows = 0
         self._reset()
         try:
@@ -85,14 +104,12 @@ class Scan:
                     step = self._batch_size or max(batch.num_rows, 1)
                     yield from (batch.slice(start, step) for start in range(0, batch.num_rows, step))
         finally:
-            self._explain = self._report(rows)
-
-    def to_arrow(self) -> pa.Table:
-        """All rows, as one table."""
-        return pa.Table.from_batches(self.to_batches(), self.schema)
+            self._explain = self._report(rows if self._limit is None else min(rows, self._limit))
 
     def count(self) -> int:
         """How many rows match; without a condition, the footers know."""
+        if self._limit is not None:
+            return sum(batch.num_rows for batch in self.to_batches())
         if self._plan.predicate is None and all(task.live is None for task in self._plan.tasks):
             return sum(sum(task.file.chunks.row_counts) for task in self._plan.tasks)
         rows = 0
@@ -116,7 +133,11 @@ class Scan:
         """The result of every window, in order. A file is closed when the next one's first result is in."""
         previous: OpenFile | None = None
         jobs = self._jobs(finish)
-        results = self._runner.run(jobs) if self._runner else in_order(jobs, self._threads)
+        gradual = self._limit is not None  # the first window may have enough rows
+        if self._runner:
+            results = self._runner.run(jobs, gradual=gradual)
+        else:
+            results = in_order(jobs, self._threads, gradual=gradual)
         for file, result in results:
             if previous is not None and previous is not file:
                 previous.close()
@@ -132,13 +153,10 @@ class Scan:
 
     def _windows(self, task: Task) -> Iterator[Window]:
         file, predicate = task.file, self._plan.predicate
-        groups = [group for group, rows in enumerate(file.chunks.row_counts) if rows]
-        sizes = _growing(self._first_rows)
-        if predicate is not None and groups:
-            kept = set(matching_row_groups(file, predicate, task.statistics, self._plan.options))
-            groups = [group for group in groups if group in kept]
-            if groups:  # all page indexes at once: on an object store, one request
-                file.pages(groups, page_columns(file, groups[0], task.statistics))
+        groups = self._groups(task)
+        sizes = _growing(self._first_rows or self._limit)
+        if predicate is not None and groups:  # all page indexes at once: on an object store, one request
+            file.pages(groups, page_columns(file, groups[0], task.statistics))
         for group in groups:
             rows = Rows.all(file.chunks.row_counts[group])
             if predicate is not None:
@@ -146,6 +164,15 @@ class Scan:
             for window in _cut(task, group, rows, sizes) if rows.count else ():
                 if window.rows.count:
                     yield window
+
+    def _groups(self, task: Task) -> list[int]:
+        """The row groups that have rows and can match."""
+        file, predicate = task.file, self._plan.predicate
+        groups = [group for group, rows in enumerate(file.chunks.row_counts) if rows]
+        if predicate is None or not groups:
+            return groups
+        kept = set(matching_row_groups(file, predicate, task.statistics, self._plan.options))
+        return [group for group in groups if group in kept]
 
     def _reset(self) -> None:
         for task in self._plan.tasks:

@@ -304,11 +304,13 @@ def write_parquet(
     options: WriteOptions | None = None,
     store: Any = None,
     metadata: Mapping[str, str] | None = None,
+    variants: Collection[str] = (),
 ) -> FileFacts:
     """Writes a table to one Parquet file, its Variant columns annotated and, where asked for, shredded.
 
     `table` is an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, a
-    list of dicts or a dict of lists.
+    list of dicts or a dict of lists. `variants` names columns to write as Variants; so do the names in
+    `shredding`. Texts in such columns are JSON, and other Python objects become Variants.
     `shredding` maps the dotted name of a Variant column (`v`, `s.v`, `l.list.element`) to a schema or its
     DDL; "infer" chooses for all of them; a column not named stays as it comes. `where` is a path or a URL,
     or a path within `store`, an obstore store or a pyarrow filesystem. A failed write leaves no file.
@@ -318,8 +320,12 @@ def write_parquet(
     >>> facts = write_parquet(table, tempfile.mkdtemp() + "/f.parquet", shredding={"v": "struct<a bigint>"})
     >>> facts.num_rows, facts.variants["v"].null_count, facts.variants["v"].residual
     (3, 1, frozenset({"$['a']"}))
+    >>> rows = [{"id": 1, "v": {"a": [1]}}, {"id": 2, "v": '{"a": 2}'}]
+    >>> write_parquet(rows, tempfile.mkdtemp() + "/f.parquet", variants=["v"]).num_rows
+    2
     """
-    tables = given_tables(table)
+    named = shredding if isinstance(shredding, Mapping) else ()
+    tables = given_tables(table, [*variants, *named])
     first = next(tables, None)
     if first is None:
         raise InvalidSchema("there are no rows and no columns to write; pass a table with a schema")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shredlake.formatting import html_text
 from shredlake.shredding.schema import ShreddingSchema, Steps, node_path
 
 
@@ -105,6 +106,9 @@ class InferredSchema(ShreddingSchema):
     def report(self) -> str:
         """Each decision with its reason and its figures, as text."""
         return render(self)
+
+    def _repr_html_(self) -> str:
+        return html_text(self.report())
 
     def to_dict(self) -> Mapping[str, Any]:
         """The schema, the estimates and all decisions, for JSON."""
