@@ -35,7 +35,7 @@ def main(rows: int) -> None:
     show("write", write)
     for name, columns in QUERIES.items():
         read = partial(sl.read_parquet, file, columns, threads=1)
-        show(f"read {name}", lambda checksums, read=read: read(checksums=checksums))
+        show(f"read {name}", read)
 
 
 def show(name: str, work: Callable[[bool], object]) -> None:

@@ -277,7 +277,7 @@ def _java_seconds() -> float:
     times = [
         child.cpu_times() for child in psutil.Process().children(recursive=True) if child.name() == "java"
     ]
-    return sum(used.user + used.system for used in times)
+    return float(sum(used.user + used.system for used in times))
 
 
 def measure_pyspark(texts: pa.Array) -> dict[str, float]:

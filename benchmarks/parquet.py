@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -108,6 +109,10 @@ def plain_file(path: Path) -> Path:
     return path.with_suffix(".plain.parquet")
 
 
+def answered(connection: duckdb.DuckDBPyConnection, query: str) -> object:
+    return connection.execute(query).fetchall()
+
+
 def paths(path: Path, runs: int) -> list[Result]:
     """One shredded path, compared with pyarrow on a plain column and with DuckDB on the same file."""
     connection = duckdb.connect()
@@ -119,10 +124,10 @@ def paths(path: Path, runs: int) -> list[Result]:
     ):
         ours, plain = best_of(
             4 * runs,
-            lambda expression=expression: sl.read_parquet(path, columns=[expression]),
-            lambda column=column: pq.read_table(plain_file(path), columns=[column]),
+            partial(sl.read_parquet, path, columns=[expression]),
+            partial(pq.read_table, plain_file(path), columns=[column]),
         )
-        [duck] = best_of(1, lambda sql=sql: connection.execute(f"SELECT {sql} FROM '{path}'").fetchall())
+        [duck] = best_of(1, partial(answered, connection, f"SELECT {sql} FROM '{path}'"))
         results.append(Result(f"{expression} against a plain column, pyarrow", ours, plain, 1.3, "ms"))
         results.append(Result(f"{expression} against DuckDB", ours, duck, 20, "ms", at_most=False))
     return results

@@ -28,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -312,11 +313,11 @@ def run(spark: Any, shape: str, prepared: Prepared, with_delta: bool) -> Iterato
     for name, text in texts.items():
         ours, flat = measured(
             spark,
-            lambda text=text: ours_sql(spark, text["ours"], events=table),
-            lambda text=text: spark.sql(text["plain"]),
+            partial(ours_sql, spark, text["ours"], events=table),
+            partial(spark.sql, text["plain"]),
             seconds=WARM,
         )
-        [theirs] = measured(spark, lambda text=text: spark.sql(text["native"]))
+        [theirs] = measured(spark, partial(spark.sql, text["native"]))
         answer = planned(spark, text["ours"], {"events": table})
         by_workers = answer.scans["events"].local.explain().bytes_read if answer.by_workers else 0
         one = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from shredlake.variant import Variant
@@ -60,7 +61,7 @@ STRINGS = [
 
 INTEGERS = [0, 1, -1, 9, 10, 99, 100, 127, -128]
 
-SOURCES: dict[str, list[object]] = {
+SOURCES: dict[str, list[Any]] = {
     "null": [None],
     "boolean": [True, False],
     "int8": [Int8(value) for value in INTEGERS],

@@ -227,7 +227,7 @@ def delete_by_vectors(table: sl.Table, gone: set[int]) -> None:
             continue
         rows |= known
         data = struct.pack("<i", PORTABLE) + BitMap64(rows).serialize()
-        vector = {"storageType": "i", "pathOrInlineDv": z85.encode(data)}
+        vector: dict[str, object] = {"storageType": "i", "pathOrInlineDv": z85.encode(data)}
         if number % 2:
             name = uuid.uuid4()
             raw = b"\x01" + struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))

@@ -213,10 +213,10 @@ def _wide_value(draw: st.DrawFn, value: Any, ids: dict[str, int]) -> bytes:
     large = len(names) > 255 or draw(st.booleans())
     parts = [len(names).to_bytes(4 if large else 1, "little")]
     if isinstance(value, dict):
-        top = max((ids[name] for name in names), default=0)
+        top = max((ids[str(name)] for name in names), default=0)
         id_size = draw(st.integers(max(1, (top.bit_length() + 7) // 8), 4))
         header = (draw(st.booleans()) << 5 | large << 4 | (id_size - 1) << 2 | offset_size - 1) << 2 | 2
-        parts += [ids[name].to_bytes(id_size, "little") for name in names]
+        parts += [ids[str(name)].to_bytes(id_size, "little") for name in names]
     else:
         header = (draw(st.integers(0, 7)) << 3 | large << 2 | offset_size - 1) << 2 | 3
     parts += [offsets[name].to_bytes(offset_size, "little") for name in names]
@@ -282,7 +282,7 @@ def _node_for(draw: st.DrawFn, values: list[Any]) -> Node:
     if kind.is_exact_number and chance < 5:
         return draw(scalar_nodes.filter(lambda node: node.type.is_exact_number))
     if kind.is_decimal:
-        scale = max(0, -Decimal(value).as_tuple().exponent)
+        scale = max(0, -int(Decimal(value).as_tuple().exponent))
         digits = max(len(Decimal(value).as_tuple().digits), scale, 1)
         precision = draw(st.integers(min(digits, 38), 38))
         return decimal(precision, min(scale, precision))

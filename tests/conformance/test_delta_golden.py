@@ -182,8 +182,8 @@ def test_the_protocols_schema_example(conformance: Path) -> None:
     text = spec.read_text().split("```")[1]
     schema = parse_schema(text)
     assert schema.fields[0].type == "variant"
-    assert schema.fields[1].type.element == "variant"  # type: ignore[union-attr]
-    assert schema.fields[1].type.contains_null is False  # type: ignore[union-attr]
+    assert schema.fields[1].type.element == "variant"
+    assert schema.fields[1].type.contains_null is False
     assert schema.fields[1].nullable is False
 
 

@@ -19,7 +19,8 @@ from shredlake.kernels import get, variant
 from shredlake.kernels.arrow.raw_arrays import scalars
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.casts.table import cast_value
-from shredlake.kernels.casts.targets import Scalar, target_of
+from shredlake.kernels.casts.targets import target_of
+from shredlake.shredding.schema import Scalar
 
 TYPES = [
     pa.bool_(), pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal128(38, 10),

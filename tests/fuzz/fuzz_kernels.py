@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
@@ -212,7 +213,7 @@ class Texts:
 
 def check_texts(texts: list[bytes], source: random.Random, results: Counter[str]) -> None:
     """from_json agrees with the reference on each text: accepted or not, the bytes, the position."""
-    options = {
+    options: dict[str, Any] = {
         "duplicate_keys": source.choice(["error", "last_wins"]),
         "max_depth": source.choice([1000, 3, 1]),
         "max_size": source.choice([128 << 20, 200, 60]),
@@ -224,7 +225,7 @@ def check_texts(texts: list[bytes], source: random.Random, results: Counter[str]
         outcomes[reject["row"]] = reject["reason"], reject["position"]
     for text, outcome in zip(texts, outcomes, strict=True):
         try:
-            expected = parse(text, **options)  # type: ignore[arg-type]
+            expected = parse(text, **options)
             reference: tuple[object, object] = expected.metadata, expected.value
             results["JSON"] += 1
         except InvalidJson as error:

@@ -25,7 +25,7 @@ def try_everything(metadata: bytes, value: bytes) -> bool:
     except MalformedVariant:
         for read in (Variant.to_python, Variant.to_json, hash, _visit):
             try:
-                read(variant)  # type: ignore[operator]
+                read(variant)
             except MalformedVariant:
                 continue
         return False

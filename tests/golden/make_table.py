@@ -18,7 +18,7 @@ from shredlake.delta.stats import z85
 
 FOLDER = Path(__file__).parent
 
-ROWS = [
+ROWS: list[dict[str, object]] = [
     {"id": 1, "day": "mon", "v": '{"a":1,"t":["x","y"]}'},
     {"id": 2, "day": "mon", "v": '{"a":"odd","deep":{"b":2.5}}'},
     {"id": 3, "day": "tue", "v": '{"a":3,"t":[]}'},

@@ -105,7 +105,7 @@ def test_nested_columns(spark: SparkSession, tmp_path: Path) -> None:
 def test_pages_and_encodings(spark: SparkSession, tmp_path: Path) -> None:
     """Many pages, row groups and encodings, and a filter that skips most of them."""
     count = 5000
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "n": i * 3,
             "s": f"long enough that encodings are tried: {i:05}",

@@ -100,8 +100,9 @@ def test_what_only_spark_can_evaluate(spark: SparkSession, tmp_path: Path) -> No
 
 def test_range_partitioned_files_do_not_overlap(spark: SparkSession, tmp_path: Path) -> None:
     source = write_lines(tmp_path / "a.ndjson", [{"id": (n * 7919) % 1000} for n in range(1000)])
-    options = {"sort_by": "v:id::bigint", "range_partition": True, "task_bytes": 4000}
-    report = ingest(spark, source, tmp_path / "table", **options)
+    report = ingest(
+        spark, source, tmp_path / "table", sort_by="v:id::bigint", range_partition=True, task_bytes=4000
+    )
     assert report.files in (3, 4)
     ranges = []
     for path in (tmp_path / "table").glob("*.parquet"):
@@ -187,7 +188,7 @@ def test_frames_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidSchema, match="no column 'c'"):
         ingest(spark, frame, tmp_path / "table", document="c")
     with pytest.raises(PipelineError, match="no option 'colour'"):
-        ingest(spark, frame, tmp_path / "table", colour="red")
+        ingest(spark, frame, tmp_path / "table", colour="red")  # type: ignore[call-arg]
     sl.Table.create(tmp_path / "table", pa.schema([("v", sl.variant())]))
     with pytest.raises(InvalidSchema, match=r"column 'b', which the table lacks"):
         ingest(spark, frame, tmp_path / "table", document="a")
@@ -401,8 +402,9 @@ def test_a_copy_that_lost_something_is_not_committed(
 ) -> None:
     from shredlake.jobs import verified_copy as copy
     from shredlake.jobs.engine import LocalEngine
+    from shredlake.jobs.ingest.parse_task import write_tables
 
-    real = copy.write_tables
+    real = write_tables
     monkeypatch.setattr(copy, "write_tables", lambda job, tables: real(job, (t.slice(1) for t in tables)))
     version = sl.Table(scattered).version
     with pytest.raises(sl.VerificationFailed, match="59 rows read"):

@@ -93,7 +93,8 @@ def test_names_that_need_quotes(spark: Any, one: str, name: str) -> None:
         f"select max(v:n::bigint) from {quoted}",
         f"select count(v) from {quoted} where {quoted}.v:n::bigint < 5",
     ):
-        [[found]] = sql(spark, text, **{name: one}).collect()
+        tables: dict[str, Any] = {name: one}
+        [[found]] = sql(spark, text, **tables).collect()
         assert found in (9, 5)
 
 

@@ -30,6 +30,7 @@ from shredlake.errors import ShredlakeError
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import read, sql
 from shredlake.spark.query.strategies import Answer, Question
+from shredlake.spark.query.strategies import answer as answered
 from shredlake.spark.settings import temporary_settings
 from spark_tables import use_workers
 
@@ -111,7 +112,7 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
     use_workers(monkeypatch)
     by_workers: list[str] = []
 
-    plan = query.answer
+    plan = answered
 
     def watched(question: Question) -> Answer:
         found = plan(question)

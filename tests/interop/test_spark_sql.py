@@ -286,7 +286,7 @@ def test_each_table_is_scanned_once(
 
     monkeypatch.setattr(SparkScan, "__init__", counted)
     caches.clear()
-    tables = {name: events for name in ("a", "b") if f" {name} " in f"{text} "}
+    tables: dict[str, Any] = {name: events for name in ("a", "b") if f" {name} " in f"{text} "}
     sql(spark, text, **tables)
     assert len(made) == len(tables)
 

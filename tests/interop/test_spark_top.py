@@ -191,7 +191,7 @@ def test_what_may_still_be_among_the_first() -> None:
     assert sorted(best.to_pylist()) == [7, 9]
     found = down.condition(key, best, 5)
     assert isinstance(found, Compare)
-    assert (found.op, found.right.value) == (">=", 7)  # type: ignore[union-attr]
+    assert (found.op, found.right.value) == (">=", 7)
     mixed = Order((Key(0, STRING, True, nulls_first=True), Key(1, BIGINT, False, nulls_first=False)), 4)
     rows = pa.table({"k": ["a", None, "b", None, "b"], "n": pa.array([1, None, 3, 4, 2], pa.int64())})
     assert mixed.first(rows).to_pydict() == {"k": [None, None, "b", "b"], "n": [4, None, 2, 3]}

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +35,7 @@ from shredlake.expr import (
     may_match,
     parse_type,
 )
+from shredlake.expr.ast import ComparisonOp
 from shredlake.expr.coerce import common_type
 from shredlake.kernels import shredded_type
 from shredlake.kernels.cast_options import CastOptions
@@ -147,7 +148,7 @@ def predicates(draw: st.DrawFn, operand: Expr, kind: DataType, depth: int = 2) -
     literals = constants(draw(st.sampled_from(comparable_types(kind))))
     if shape == "in":
         return In(operand, tuple(draw(st.lists(literals, min_size=1, max_size=3))))
-    op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
+    op = draw(st.sampled_from(get_args(ComparisonOp)))
     literal = draw(literals)
     return draw(st.sampled_from([Compare(op, operand, literal), Compare(op, literal, operand)]))
 

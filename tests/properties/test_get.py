@@ -19,6 +19,8 @@ from shredlake.shredding import ShreddingSchema
 from shredlake.variant import Path, Variant, VariantType
 from strategies import hostile_buffers, shreddable_columns, wide_variants
 
+NOWHERE: list[str | int] = ["a", "nowhere", 0, 7]
+
 TYPES = [
     None, pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
     pa.decimal128(9, 2), pa.decimal128(38, 10), pa.decimal128(38, 0), pa.string(), pa.large_string(),
@@ -55,7 +57,7 @@ def paths_into(draw: st.DrawFn, rows: list[Variant | None]) -> Path:
             break
         current = current[steps[-1]]
     if draw(st.integers(0, 9)) == 0:
-        steps.append(draw(st.sampled_from(["a", "nowhere", 0, 7])))
+        steps.append(draw(st.sampled_from(NOWHERE)))
     return Path(tuple(steps))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from shredlake.variant import Variant
 from strategies import hostile_buffers, shreddable_columns, wide_variants
 
 
-def arrow(rows: list[Variant | None]) -> pa.StructArray:
+def arrow(rows: Sequence[Variant | None]) -> pa.StructArray:
     return pa.array([row and {"metadata": row.metadata, "value": row.value} for row in rows], variant())
 
 
@@ -73,7 +74,7 @@ def test_shredded_or_not_is_the_same(case: tuple[list[Variant | None], Shredding
 @settings(max_examples=40)
 @given(columns(), st.integers(0, 3))
 def test_slices(rows: list[Variant | None], cut: int) -> None:
-    assert profile(arrow([None] * cut + rows).slice(cut)) == profile_values(rows)
+    assert profile(arrow([*[None] * cut, *rows]).slice(cut)) == profile_values(rows)
 
 
 @given(hostile_buffers())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from shredlake.variant import Variant
 from strategies import schemas_for, shreddable_columns, wide_variants
 
 
-def arrow(rows: list[Variant | None]) -> pa.StructArray:
+def arrow(rows: Sequence[Variant | None]) -> pa.StructArray:
     return pa.array([row and {"metadata": row.metadata, "value": row.value} for row in rows], variant())
 
 

@@ -323,7 +323,7 @@ def test_a_table_of_the_past_is_not_written(tmp_path: Path) -> None:
 def test_data_file_writers_travel(tmp_path: Path) -> None:
     """Workers get the spec pickled, write, and send the action back as JSON."""
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
-    spec = file_spec(table.snapshot, choose(table.snapshot, None, None))
+    spec = file_spec(table.snapshot, choose(table.snapshot, None, lambda place: None))
     writer = DataFileWriter(pickle.loads(pickle.dumps(spec)))
     for batch in numbered(0, 10).to_batches(max_chunksize=3):
         writer.write(batch)

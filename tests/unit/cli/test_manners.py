@@ -379,7 +379,7 @@ def test_a_few_rows_read_little(large: Path) -> None:
     scan = sl.Table(large / "t").scan()
     stream = scan.stream(first_rows=6)
     assert next(stream).num_rows == 6
-    stream.close()
+    stream.close()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

@@ -102,9 +102,9 @@ def test_a_variant_is_told_how_to_become_a_condition(table: sl.Table) -> None:
 def test_arrow_expressions_are_refused_by_name(table: sl.Table) -> None:
     for entry in (table.delete, lambda where: table.scan(where=where)):
         with pytest.raises(InvalidExpression, match="where is an Expression, expected SQL text"):
-            entry(pc.field("id") > 1)  # type: ignore[arg-type]
+            entry(pc.field("id") > 1)
     with pytest.raises(InvalidExpression, match="columns holds a Expression"):
-        table.scan([pc.field("id")])  # type: ignore[list-item]
+        table.scan([pc.field("id")])
 
 
 def test_columns_as_one_text_are_a_select_list(table: sl.Table) -> None:

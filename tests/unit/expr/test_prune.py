@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -23,7 +24,7 @@ class Stats:
     """Containers whose one leaf has the given ranges."""
 
     type: pa.DataType
-    ranges: list[Range]
+    ranges: Sequence[Range]
     nan: list[bool | None] | None = None
 
     @property

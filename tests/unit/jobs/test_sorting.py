@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.delta.schema.types import from_arrow
+from shredlake.expr.sort_key import key_columns
 from shredlake.jobs import sorting
 from shredlake.jobs.engine import LocalEngine, SortJob
 from shredlake.jobs.optimize import optimize_table
@@ -26,7 +27,7 @@ def order(key: float | None) -> tuple[bool, bool, float]:
     return key is None, key is not None and math.isnan(key), 0.0 if key is None or math.isnan(key) else key
 
 
-def sorted_ranges(keys: list[list[float | None]], parts: int, sort_by: str = "k") -> list[list[Any]]:
+def sorted_ranges(keys: Sequence[Sequence[float | None]], parts: int, sort_by: str = "k") -> list[list[Any]]:
     found: dict[int, list[Any]] = {}
 
     def read(task: int) -> Iterator[pa.RecordBatch]:
@@ -71,7 +72,7 @@ def test_descending_keys_and_no_rows() -> None:
 def test_memory_is_bounded_even_if_all_keys_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorting, "RUN_BYTES", 2000)
     most = 0
-    real = sorting.key_columns
+    real = key_columns
 
     def measured(keys: Any, data: Any) -> Any:
         nonlocal most

@@ -26,7 +26,7 @@ LAYOUTS = [
 def bytes_of(texts: list[str | None]) -> list[dict[str, bytes] | None]:
     """What the reference makes of each text."""
     parsed = [None if text is None else parse(text) for text in texts]
-    return [v and {"metadata": v.metadata, "value": v.value} for v in parsed]
+    return [None if v is None else {"metadata": v.metadata, "value": v.value} for v in parsed]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

@@ -334,8 +334,10 @@ def test_other_layouts_of_shredded_columns() -> None:
         "x": Decimal(7),
     }
     assert (second, third) == ({}, None)
-    plain = reshred(column, shredding_schema(type_))
-    assert plain.type == shredded_type(shredding_schema(type_))
+    schema = shredding_schema(type_)
+    assert schema is not None
+    plain = reshred(column, schema)
+    assert plain.type == shredded_type(schema)
     assert python(unshred(plain)) == python(unshred(column))
 
 
@@ -412,7 +414,7 @@ def test_columns_that_are_no_variants(type_: pa.DataType) -> None:
         with pytest.raises(InvalidSchema, match="not a Variant column"):
             function(pa.nulls(1, type_))
     with pytest.raises(InvalidSchema, match="found a list"):
-        shred([1], WIDE)  # type: ignore[arg-type]
+        shred([1], WIDE)
     with pytest.raises(InvalidSchema, match="found a str"):
         shred(arrow([1]), "bigint")  # type: ignore[arg-type]
 

@@ -93,13 +93,13 @@ OBJECTS = ShreddingSchema.parse("struct<a bigint>")
 def test_the_null_table(value: bytes | None, typed: Any, meaning: Meaning, read: Any) -> None:
     assert NULL_TABLE[value is not None, typed is not None] is meaning
     metadata = b"\x01\x02\x00\x01\x02ab"
-    row = {"metadata": metadata, "value": value, "typed_value": typed}
+    row: dict[str, object] = {"metadata": metadata, "value": value, "typed_value": typed}
     (result,) = variants(unshred(pa.array([row], shredded_type(OBJECTS)), strict=True))
     assert result.to_python() == read
 
 
 def test_a_field_is_missing_where_both_are_null() -> None:
-    row = {"metadata": b"\x01\x01\x00\x01a", "value": None, "typed_value": {"a": {}}}
+    row: dict[str, object] = {"metadata": b"\x01\x01\x00\x01a", "value": None, "typed_value": {"a": {}}}
     (result,) = variants(unshred(pa.array([row], shredded_type(OBJECTS)), strict=True))
     assert result.to_python() == {}
 
@@ -199,7 +199,7 @@ def test_a_missing_event_is_sql_null_in_an_optional_column() -> None:
 def event_row(value: Any, typed: dict[str, Any] | None) -> pa.StructArray:
     """One shredded row whose parts are given as they are, right or wrong."""
     whole = Variant.of({"event_type": 0, "event_ts": 0, "value": value})
-    row = {"metadata": whole.metadata, "value": whole["value"].value, "typed_value": typed}
+    row: dict[str, object] = {"metadata": whole.metadata, "value": whole["value"].value, "typed_value": typed}
     return pa.array([row], shredded_type(EVENTS))
 
 

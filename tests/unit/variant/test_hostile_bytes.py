@@ -64,7 +64,7 @@ def test_overlapping_values_do_not_multiply() -> None:
     variant = Variant(b"\x01\x02\x00\x01\x02ab", value)
     for read in (Variant.to_python, Variant.to_json, Variant.validate, hash):
         with pytest.raises(MalformedVariant, match="overlaps"):
-            read(variant)  # type: ignore[operator]
+            read(variant)
 
 
 def test_a_count_without_the_bytes_allocates_nothing() -> None:

@@ -102,6 +102,7 @@ def inside(text: str) -> Iterator[str]:
     if not isinstance(raw, dict):
         return
     spots = list(places(raw))
+    new: object
     if isinstance(raw.get("fields"), list):
         for index, field in enumerate(raw["fields"]):
             for spot in places(field):

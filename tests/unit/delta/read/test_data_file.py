@@ -19,7 +19,7 @@ ROWS = [{"metadata": b"not a Variant", "value": b"\xff\xff"}, None, {"metadata":
 
 def new_table(folder: Path) -> Path:
     """A table that Delta's own words describe: `s` is a struct, `v` a Variant."""
-    fields = [
+    fields: list[dict[str, object]] = [
         {"name": name, "type": "binary", "nullable": True, "metadata": {}} for name in ("metadata", "value")
     ]
     blob = {"type": "struct", "fields": fields}

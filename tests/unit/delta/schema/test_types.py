@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.delta.protocol.actions import Protocol
 from shredlake.delta.protocol.features import (
     FEATURES,
-    Protocol,
     reader_features,
     require_readable,
     require_writable,

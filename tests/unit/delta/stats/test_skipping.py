@@ -58,13 +58,17 @@ def files_kept(table: sl.Table, where: str) -> int:
     return int(kept)
 
 
+def python(bound: str | None) -> object:
+    return None if bound is None else decode_variant(bound).to_python()
+
+
 def bounds(table: sl.Table) -> list[tuple[Any, Any]]:
     """Minimum and maximum of `v` per file, decoded; None where there is none."""
     result = []
     for text in table.files().column("stats").to_pylist():
         stats = json.loads(text)
-        sides = (stats[side].get("v") for side in ("minValues", "maxValues"))
-        result.append(tuple(None if side is None else decode_variant(side).to_python() for side in sides))
+        low, high = (stats[side].get("v") for side in ("minValues", "maxValues"))
+        result.append((python(low), python(high)))
     return result
 
 

@@ -529,7 +529,7 @@ def test_lists_heads_and_deletes(storage: Storage) -> None:
     assert [entry.path for entry in storage.list()] == ["a%41", "a/c", "a/ü x", "b"]
     assert [entry.path for entry in storage.list("a")] == ["a/c", "a/ü x"]
     assert [entry.path for entry in storage.list(start_after="a/c")] == ["a/ü x", "b"]
-    assert storage.head("b").size == 1  # type: ignore[union-attr]
+    assert storage.head("b").size == 1
     storage.delete(["b", "not there"])
     assert storage.head("b") is None
     for missing in (storage.get, storage.open_input, lambda name: storage.get_range(name, 0, 1)):

@@ -68,7 +68,7 @@ def test_checkpoints_come_by_themselves(tmp_path: Path) -> None:
         table.append(numbered(number, number + 1))
     names = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.parquet"))
     assert names == [f"{3:020}.checkpoint.parquet", f"{6:020}.checkpoint.parquet"]
-    assert sl.Table(tmp_path).snapshot.segment.checkpoint.version == 6  # type: ignore[union-attr]
+    assert sl.Table(tmp_path).snapshot.segment.checkpoint.version == 6
     assert sl.Table(tmp_path, version=4).scan().count() == 4
 
 

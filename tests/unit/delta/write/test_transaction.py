@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, rows_of
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
-from shredlake.delta.protocol.actions import Add, DomainMetadata, Remove, Transaction, dumps
+from shredlake.delta.protocol.actions import Action, Add, DomainMetadata, Remove, Transaction, dumps
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write import commit as committing
 from shredlake.delta.write import transaction as commits
@@ -149,7 +150,7 @@ def test_rearranged_rows_are_not_new_rows(table: sl.Table) -> None:
     ],
 )
 def test_transactions_and_domains(table: sl.Table, theirs: Any, clash: bool) -> None:
-    ours = [add("ours"), Transaction("app", 6), DomainMetadata("d", "y")]
+    ours: list[Action] = [add("ours"), Transaction("app", 6), DomainMetadata("d", "y")]
 
     def run() -> int:
         return race(table, lambda s: commit(s, [theirs], WRITE), lambda s: commit(s, ours, WRITE))
@@ -229,7 +230,7 @@ def test_a_disk_that_fails_while_committing(
 
 
 def test_an_interrupt_leaves_the_files_to_vacuum(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = committing.add_version
+    real = add_version
 
     def interrupted(*arguments: Any) -> int:
         real(*arguments)
@@ -296,7 +297,7 @@ def meanwhile(
     monkeypatch: pytest.MonkeyPatch, table: sl.Table, other: Callable[[], object], always: bool = False
 ) -> list[int]:
     """Lets another writer commit between a plan and its commit; returns a list that grows by each plan."""
-    real = committing.add_version
+    real = add_version
     plans: list[int] = []
 
     def slow(snapshot: Snapshot, *arguments: Any, **named: Any) -> int:
@@ -413,7 +414,7 @@ def test_in_commit_timestamps_never_go_back(tmp_path: Path, monkeypatch: pytest.
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=enabled)
     assert "inCommitTimestamp" in (table.protocol.writer_features or ())
     first = table.history()[0]["timestamp"]
-    monkeypatch.setattr(commits.time, "time", lambda: 1000.0)  # a clock far behind
+    monkeypatch.setattr(time, "time", lambda: 1000.0)  # a clock far behind
     table.append(numbered(0, 1))
     lines = (tmp_path / "_delta_log" / f"{1:020}.json").read_text().splitlines()
     assert next(iter(json.loads(lines[0]))) == "commitInfo"

@@ -275,7 +275,9 @@ def test_two_jobs_make_the_table_at_a_time(
 
 
 def test_computed_columns_partitions_and_order(tmp_path: Path, ingest: Ingest) -> None:
-    lines = [{"kind": "ab"[n % 2], "t": (n * 7) % 20, "day": f"2026-01-0{1 + n % 3}"} for n in range(20)]
+    lines: list[dict[str, Any]] = [
+        {"kind": "ab"[n % 2], "t": (n * 7) % 20, "day": f"2026-01-0{1 + n % 3}"} for n in range(20)
+    ]
     (tmp_path / "a.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
     report = ingest(
         tmp_path / "a.ndjson",

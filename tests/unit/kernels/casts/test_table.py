@@ -8,7 +8,8 @@ from pathlib import Path
 from cast_values import rows
 from shredlake.expr import parse_type
 from shredlake.kernels.casts.table import cast_value, casts
-from shredlake.kernels.casts.targets import Scalar, target_of
+from shredlake.kernels.casts.targets import target_of
+from shredlake.shredding.schema import Scalar
 from shredlake.variant import Variant
 from shredlake.variant import VariantType as V
 from shredlake.variant.scalars import TimestampNanos, TimestampNtzNanos

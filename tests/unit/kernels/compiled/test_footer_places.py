@@ -11,7 +11,7 @@ import pytest
 
 from shredlake.kernels.fallback import footer_places as reference
 from shredlake.parquet.format.footer import read_footer
-from shredlake.parquet.format.thrift import Reader
+from shredlake.parquet.format.thrift import List, Reader
 
 compiled = pytest.importorskip("shredlake.kernels.compiled.footer_places", reason="no compiled kernels")
 
@@ -33,7 +33,9 @@ def test_places_are_those_of_the_column_chunks(raw: bytes) -> None:
     names = [Reader(raw, place).struct().struct(3).sequence(3) for place in places[2]]
     assert names[0] == [b"column0"]
     assert names[-1] == [b"s", b"y"]
-    assert len(Reader(raw, fields[2]).value(9).items) == 26  # root, 20 leaves, s, x, list, element, y
+    leaves = Reader(raw, fields[2]).value(9)
+    assert isinstance(leaves, List)
+    assert len(leaves.items) == 26  # root, 20 leaves, s, x, list, element, y
 
 
 def test_damaged_footers_are_walked_alike(raw: bytes) -> None:

@@ -28,7 +28,7 @@ def test_columns_of_one_name_are_refused_and_others_read() -> None:
     assert sl.read_parquet(file, columns=["b"]).to_pylist() == [{"b": 3}]
     for query in ({}, {"columns": ["a"]}, {"columns": ["b"], "where": "a = 1"}):
         with pytest.raises(InvalidFile, match="several columns named 'a'"):
-            sl.read_parquet(file, **query)  # type: ignore[arg-type]
+            sl.read_parquet(file, **query)
 
 
 def test_a_group_without_columns_is_null() -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read import scan as table_scan
+from shredlake.delta.read.data_file import DataFile
 from shredlake.parquet.read.ordered import OrderedRunner, in_order
 
 
@@ -20,7 +25,7 @@ def jobs(started: list[int], count: int = 100) -> Iterator[Callable[[], int]]:
         time.sleep(0.001 * (number % 3))
         return number
 
-    return (lambda number=number: job(number) for number in range(count))
+    return (partial(job, number) for number in range(count))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -81,10 +86,10 @@ def table(tmp_path: object) -> sl.Table:
 def test_a_limited_query_opens_few_files(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
-    class Counted(table_scan.DataFile):
-        def __init__(self, snapshot: object, add: object, **options: object) -> None:
-            opened.append(add.path)  # type: ignore[attr-defined]
-            super().__init__(snapshot, add, **options)  # type: ignore[arg-type]
+    class Counted(DataFile):
+        def __init__(self, snapshot: Snapshot, add: Add, **options: Any) -> None:
+            opened.append(add.path)
+            super().__init__(snapshot, add, **options)
 
     monkeypatch.setattr(table_scan, "DataFile", Counted)
     rows = table.scan(["id"], threads=4).stream()
@@ -102,7 +107,7 @@ def test_a_limited_query_opens_few_files(table: sl.Table, monkeypatch: pytest.Mo
 def test_a_scan_has_one_pool_of_threads(table: sl.Table, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large files are cut into windows that run on the threads of the scan."""
     pools: list[int] = []
-    real = table_scan.OrderedRunner.__init__
+    real = OrderedRunner.__init__
 
     def counted(self: OrderedRunner, threads: int) -> None:
         pools.append(threads)

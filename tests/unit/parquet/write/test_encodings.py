@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,12 +14,12 @@ from shredlake.parquet.write.encodings import choose_encodings
 ROWS = 20_000
 
 
-def chosen(values: list[object], type_: pa.DataType | None = None) -> str:
+def chosen(values: Sequence[object], type_: pa.DataType | None = None) -> str:
     encodings = choose_encodings(pa.table({"c": pa.array(values, type_)}), {})
     return "dictionary" if "c" in encodings.dictionary else encodings.others["c"]
 
 
-def spread(values: list[object]) -> list[object]:
+def spread(values: Sequence[object]) -> list[object]:
     """One value in ten places."""
     return [value for item in values for value in (item, *([None] * 9))]
 
@@ -34,7 +36,7 @@ def spread(values: list[object]) -> list[object]:
         ([float(i % 100) for i in range(ROWS)], "dictionary"),
     ],
 )
-def test_a_dictionary_where_values_repeat_also_among_nulls(values: list[object], expected: str) -> None:
+def test_a_dictionary_where_values_repeat_also_among_nulls(values: list[Any], expected: str) -> None:
     assert chosen(values) == expected
     assert chosen(spread(values[: ROWS // 2])) == expected
 

@@ -44,7 +44,8 @@ def test_null_rows_are_not_variant_nulls(kernels: str) -> None:
 def test_numbers(kernels: str) -> None:
     texts = ["1", "-250", "3.75", "0.125", "12345678901234567890.5", "2.5e3"]
     found = profile(sl.from_json(pa.array(texts))).root
-    assert (found.low, found.high) == (-250.0, pytest.approx(12345678901234567890.5))
+    assert found.low == -250.0
+    assert found.high == pytest.approx(12345678901234567890.5)
     assert found.scales == {0: 2, 1: 1, 2: 1, 3: 1}
     assert found.digits == {0: 1, 1: 2, 3: 1, 20: 1}
     assert found.types[VariantType.DOUBLE] == 1
