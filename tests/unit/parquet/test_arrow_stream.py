@@ -186,7 +186,7 @@ def test_html_is_escaped(tmp_path: Path) -> None:
     sl.write_parquet(rows, tmp_path / "f.parquet", shredding="infer")
     (tmp_path / "a.ndjson").write_text(f'{{"{name}": 1}}\n')
     scan = table.scan(where=f"`{name}` = 1")
-    shown = [
+    shown: list[Any] = [
         table,
         scan,
         scan.explain(),
