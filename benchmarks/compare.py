@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from rivals import RIVALS, Rules, infer_by, typed_by, with_decimals
-from shredlake.cli.verbs.describing.advise_data import Data, Sample, open_data
 from shredlake.formatting import bytes_text
+from shredlake.jobs.advise import Data, Sample, open_data
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.shredding.inference.fit import classes
 from shredlake.shredding.inference.infer import infer_schema

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         VersionNotFound,
         WrongType,
     )
+    from shredlake.jobs.advise import Advice, advise
     from shredlake.jobs.optimize import OptimizeReport
     from shredlake.jobs.report import IngestReport
     from shredlake.jobs.verbs import ingest, migrate_draft, optimize
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         validate,
         variant,
     )
+    from shredlake.lazy_frame import scan_polars
     from shredlake.parquet.inspect.check import check
     from shredlake.parquet.inspect.inspect import FileReport, inspect
     from shredlake.parquet.inspect.rules import Violation
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from shredlake.variant.value import Variant
 
 __all__ = [
+    "Advice",
     "CastError",
     "CommitConflict",
     "CommitUncertain",
@@ -154,6 +157,7 @@ __all__ = [
     "Violation",
     "WriteOptions",
     "WrongType",
+    "advise",
     "check",
     "convert_draft",
     "from_arrow",
@@ -172,6 +176,7 @@ __all__ = [
     "read_parquet",
     "reshred",
     "scan_parquet",
+    "scan_polars",
     "shred",
     "shredded_type",
     "shredding_schema",
@@ -195,6 +200,7 @@ _MODULES = {
         "ShreddingConflict ShredlakeError StoreRefused TableError TableExists TooManyRejects "
         "UnsupportedExpression UnsupportedFeature VerificationFailed VersionNotFound WrongType"
     ),
+    "shredlake.jobs.advise": "Advice advise",
     "shredlake.jobs.optimize": "OptimizeReport",
     "shredlake.jobs.report": "IngestReport",
     "shredlake.jobs.verbs": "ingest migrate_draft optimize",
@@ -202,6 +208,7 @@ _MODULES = {
         "from_arrow from_json get infer_schema is_variant merge_profiles profile profile_bytes reshred "
         "shred shredded_type shredding_schema to_json to_python unshred validate variant"
     ),
+    "shredlake.lazy_frame": "scan_polars",
     "shredlake.parquet.inspect.check": "check",
     "shredlake.parquet.legacy.convert": "convert_draft read_draft write_draft",
     "shredlake.parquet.read.explain": "Explain",

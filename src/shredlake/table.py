@@ -35,6 +35,9 @@ from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
 from shredlake.formatting import html_facts
+from shredlake.jobs.ingest.parse_task import FILE_BYTES
+from shredlake.jobs.optimize import OptimizeReport
+from shredlake.jobs.verbs import optimize
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import columns_text
 from shredlake.parquet.write.writer import WriteOptions
@@ -349,6 +352,43 @@ class Table:
             check_rows(snapshot, name, str(properties[CHECK_PREFIX + name]))
         operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
         return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
+
+    def optimize(
+        self,
+        *,
+        where: str | None = None,
+        sort_by: str | Sequence[str] = (),
+        column: str | None = None,
+        shredding: Shredding = "infer",
+        file_bytes: int = FILE_BYTES,
+        writing: WriteOptions | None = None,
+        show_progress: bool = False,
+        threads: int | None = None,
+    ) -> OptimizeReport:
+        """Compacts, sorts and re-shreds the files in one commit that changes no row; see `sl.optimize`.
+
+        >>> from shredlake.example import example_table
+        >>> t = example_table("optimize")
+        >>> _ = t.append([{"id": 3, "v": {"a": 30}}])
+        >>> report = t.optimize(sort_by="v:a::bigint DESC")
+        >>> report.files_before, report.files_after, t.version == report.version
+        (2, 1, True)
+        """
+        self._writable()
+        report = optimize(
+            self.uri,
+            where=where,
+            sort_by=sort_by,
+            column=column,
+            shredding=shredding,
+            file_bytes=file_bytes,
+            storage_options=self._storage.options,
+            writing=writing,
+            show_progress=show_progress,
+            threads=threads,
+        )
+        self._moved(report.version)
+        return report
 
     # ── Care ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@ import pytest
 import datagen
 import rivals
 from compare import compare, grid
-from shredlake.cli.verbs.describing.advise_data import open_data
+from shredlake.jobs.advise import open_data
 
 
 @pytest.mark.parametrize("module", [datagen, rivals], ids=lambda module: module.__name__)

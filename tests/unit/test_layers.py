@@ -24,6 +24,7 @@ LAYERS = [
     "jobs",
     "table",
     "example",
+    "lazy_frame",
     "spark",
     "cli",
 ]

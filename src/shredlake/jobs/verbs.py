@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypedDict, Unpack
+from itertools import chain
+from typing import IO, Any, Protocol, TypedDict, Unpack
 
 import pyarrow as pa
 
 from shredlake.errors import PipelineError
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
-from shredlake.jobs.ingest.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.ingest_arrow import ingest_batches, ingest_documents
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
+from shredlake.jobs.ingest.sources import open_stream
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
+from shredlake.variant import Variant
 
 Address = str | os.PathLike[str]
+
+
+class ArrowData(Protocol):
+    """Anything with an Arrow stream: Arrow tables and readers, Polars and pandas frames, scans."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 class IngestArguments(TypedDict, total=False):
@@ -63,8 +72,11 @@ def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+Document = Mapping[str, Any] | str | bytes | Variant
+
+
 def ingest(
-    source: Address | Iterable[Address] | pa.Table | pa.RecordBatchReader,
+    source: Address | Iterable[Address] | Iterable[Document] | IO[Any] | ArrowData,
     table: Address,
     *,
     document: str | None = None,
@@ -73,10 +85,13 @@ def ingest(
 ) -> IngestReport:
     """Ingests JSON into a shredded Delta table, on threads of this process.
 
-    `source` is a path, a glob, a folder or a list of these, whose files hold NDJSON or JSON arrays; or Arrow
-    data whose column `document` holds text, Variants or structs. The table is created if it does not exist.
-    Invalid documents go to the rejects table; documents = rows + rejects, checked before the one commit. A
-    file that the table already has is skipped. The options are the fields of `IngestOptions`.
+    `source` is a path, a glob, a folder, `-` for standard input, or a list of these, whose files hold NDJSON
+    or JSON arrays; an open file; an iterable of documents; or Arrow data (anything with an Arrow stream)
+    whose column `document` holds text, Variants or structs. In an iterable, a dict, a Variant, bytes, and a
+    str that starts with `{` are documents; any other str is an address. The table is created if it does not
+    exist. Invalid documents go to the rejects table; documents = rows + rejects, checked before the one
+    commit. A file that the table already has is skipped; other sources are ingested each time, unless there
+    is a `job_id`. The options are the fields of `IngestOptions`.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -84,12 +99,35 @@ def ingest(
     >>> report = ingest(folder / "a.ndjson", folder / "table", sort_by="v:id::bigint")
     >>> report.documents, report.rows, report.rejects, report.layout
     (3, 2, 1, 'struct<id bigint>')
+    >>> ingest(({"id": n} for n in range(3)), folder / "table").rows
+    3
     """
     chosen = ingest_options(options)
-    if isinstance(source, (pa.Table, pa.RecordBatchReader)):
-        batches = source.to_batches() if isinstance(source, pa.Table) else source
-        return ingest_batches(batches, source.schema, document or chosen.column, os.fspath(table), chosen)
-    return ingest_text(LocalEngine(threads), addresses(source), os.fspath(table), chosen)
+    target = os.fspath(table)
+    if hasattr(source, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(source)
+        return ingest_batches(reader, reader.schema, document or chosen.column, target, chosen)
+    engine = LocalEngine(threads)
+    if isinstance(source, (str, os.PathLike)):
+        return ingest_text(engine, addresses(source), target, chosen)
+    if hasattr(source, "read"):
+        return ingest_text(engine, open_stream(source), target, chosen)
+    if isinstance(source, (Mapping, bytes, bytearray)) or not isinstance(source, Iterable):
+        raise PipelineError(
+            f"a {type(source).__name__} is not a source: pass a path, a list of paths or documents, an open "
+            "file, or Arrow data"
+        )
+    items: Iterator[Any] = iter(source)
+    first = next(items, None)
+    everything = chain([] if first is None else [first], items)
+    if first is None or _is_address(first):
+        return ingest_text(engine, addresses(everything), target, chosen)
+    return ingest_documents(everything, target, chosen)
+
+
+def _is_address(item: Any) -> bool:
+    """Whether an item of an iterable is an address rather than a document."""
+    return isinstance(item, os.PathLike) or (isinstance(item, str) and not item.lstrip().startswith("{"))
 
 
 def addresses(source: Address | Iterable[Address]) -> list[str]:

@@ -195,7 +195,7 @@ def opened_without_spark(
 
 def ingest_text(
     engine: Engine,
-    source: str | Iterable[str],
+    source: str | Iterable[str] | SourceFile,
     table: str,
     options: IngestOptions,
     opened: Snapshot | None = None,
@@ -205,7 +205,7 @@ def ingest_text(
     Raises `UnsupportedExpression`, before any work is done, if only Spark SQL can evaluate an expression of
     the job or the table.
     """
-    found = find_files(source, options.storage_options)
+    found = [source] if isinstance(source, SourceFile) else find_files(source, options.storage_options)
     with spooled(found, here=engine.in_process) as files:
         return _ingest_files(engine, files, options, opened or open_checked(table, options))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.errors import InvalidSchema, PipelineError
+from shredlake.errors import InvalidSchema, InvalidValue, PipelineError
 from shredlake.jobs.ingest.computed import not_kept
 from shredlake.jobs.ingest.ingest import (
     IngestOptions,
@@ -31,9 +32,14 @@ from shredlake.jobs.ingest.parse_task import (
 )
 from shredlake.jobs.ingest.rejects import LineNumbers, Staging, rejects_place
 from shredlake.jobs.report import IngestReport
+from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.variant import Variant
 
 SAMPLE_ROWS = 20_000
+
+DOCUMENTS_AT_ONCE: Final = 65_536
+"""Python objects that become one batch."""
 
 
 def ingest_batches(
@@ -96,6 +102,47 @@ def ingest_batches(
         layout=layout,
         lines=LineNumbers([]),
     )
+
+
+def ingest_documents(
+    documents: Iterable[Any], table: str, options: IngestOptions, rows_at_once: int = DOCUMENTS_AT_ONCE
+) -> IngestReport:
+    """Runs an ingest of documents in this process: JSON text as str or bytes, or Python objects.
+
+    >>> import tempfile
+    >>> report = ingest_documents([{"a": 1}, b'{"a": 2}', '{"a": '], tempfile.mkdtemp(), IngestOptions())
+    >>> report.rows, report.rejects
+    (2, 1)
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = 0
+        for is_text, group in groupby(documents, lambda one: isinstance(one, str | bytes | bytearray)):
+            while part := list(islice(group, rows_at_once)):
+                column = _texts(part) if is_text else _objects(part, first)
+                first += len(part)
+                yield pa.record_batch({options.column: column})
+
+    schema = pa.schema([(options.column, pa.binary())])
+    return ingest_batches(batches(), schema, options.column, table, options)
+
+
+def _texts(documents: Sequence[str | bytes]) -> pa.Array:
+    texts = (
+        one.encode("utf-8", "surrogatepass") if isinstance(one, str) else bytes(one) for one in documents
+    )
+    return pa.array(texts, pa.binary())
+
+
+def _objects(documents: Sequence[Any], first: int) -> pa.Array:
+    rows = []
+    for number, value in enumerate(documents, first):
+        try:
+            made = value if isinstance(value, Variant) else Variant.of(value)
+        except InvalidValue as error:
+            raise InvalidValue(f"document {number}: {error}") from None
+        rows.append({"metadata": bytes(made.metadata), "value": bytes(made.value)})
+    return pa.array(rows, variant())
 
 
 def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:

@@ -80,6 +80,8 @@ class SourceFile:
     """Credentials and the like for the object store."""
     path: str | None = None
     """Where the text is kept while the job runs, if it came through a pipe."""
+    stream: Any = field(default=None, repr=False, compare=False)
+    """An open file to read the text from."""
 
     @property
     def tracked(self) -> bool:
@@ -110,6 +112,16 @@ class Split:
     def whole(self) -> bool:
         """Whether the text can only be read from its beginning."""
         return self.packed or self.framing != "lines"
+
+
+def open_stream(file: Any) -> SourceFile:
+    """An open file as a source; it is read once, from where it stands to its end.
+
+    >>> open_stream(io.BytesIO(b"[1]")).uri
+    '<BytesIO>'
+    """
+    name = getattr(file, "name", None)
+    return SourceFile(name if isinstance(name, str) else f"<{type(file).__name__}>", 0, "", stream=file)
 
 
 def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = None) -> list[SourceFile]:
@@ -157,8 +169,12 @@ def spooled(files: Sequence[SourceFile], *, here: bool = True) -> Iterator[list[
 
 def _spool(file: SourceFile, stack: ExitStack) -> SourceFile:
     kept = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shredlake-"))  # noqa: SIM115 - by the stack
-    with open(file.uri, "rb") as source:
-        shutil.copyfileobj(source, kept, READ_SIZE)
+    if file.stream is None:
+        with open(file.uri, "rb") as source:
+            shutil.copyfileobj(source, kept, READ_SIZE)
+    else:
+        while piece := file.stream.read(READ_SIZE):
+            kept.write(piece.encode() if isinstance(piece, str) else piece)
     kept.flush()
     return replace(file, size=kept.tell(), path=kept.name)
 

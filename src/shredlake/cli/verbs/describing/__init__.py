@@ -3,5 +3,5 @@
 inspect, check      a Parquet file: its layout, and whether it follows the specification
 history, stats      a table: its commits, and the ranges of values of its files
 report              a table: how its files shred its Variants
-advise, advise_data which paths to shred; the data that is profiled for it
+advise              which paths to shred
 """

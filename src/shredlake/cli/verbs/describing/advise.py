@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import typer
 from rich.table import Table as Grid
@@ -13,12 +12,9 @@ from rich.text import Text
 from shredlake.cli.inputs import seekable
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import cells, escaped, say, screen, shown
-from shredlake.cli.verbs.describing.advise_data import Data, Sample, open_data
-from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
-from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.shredding.inference.infer import MAX_LEAVES, infer_schema
-from shredlake.shredding.inference.profile import Profile
+from shredlake.jobs.advise import Advice, advice_on, open_data
+from shredlake.shredding.inference.infer import MAX_LEAVES
 from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
 
 BAR = 12
@@ -46,63 +42,35 @@ def advise(
 ) -> None:
     """Recommend which paths to shred, with reasons, and measure the effect on size."""
     with seekable([source]) as [found]:
-        data = open_data(found, column)
-        advice = advice_on(data, queries, max_leaves)
+        advice = advice_on(open_data(found, column), queries, max_leaves)
     if as_json:
         facts = {
             "source": source,
-            "column": data.column,
+            "column": advice.column,
             **advice.schema.to_dict(),
             "sample": advice.sample(),
         }
         say(json.dumps(facts, ensure_ascii=False))
         return
     console = screen()
-    console.print(_heading(source, data, advice.schema))
+    console.print(_heading(source, advice))
     console.print(_tree(advice.schema))
     console.print(
         Text(
-            f"\nSample of {counted(advice.rows, 'row')}: {bytes_text(advice.before)} unshredded, "
-            f"{bytes_text(advice.after)} shredded ("
+            f"\nSample of {counted(advice.rows, 'row')}: {bytes_text(advice.bytes_before)} unshredded, "
+            f"{bytes_text(advice.bytes_after)} shredded ("
         )
-        .append(f"{advice.after / advice.before - 1:+.0%}", "bold")
+        .append(f"{advice.bytes_after / advice.bytes_before - 1:+.0%}", "bold")
         .append(")")
     )
     console.print("\nThe schema, for --shredding or the table property:")
     say(str(advice.schema))
 
 
-@dataclass(frozen=True)
-class Advice:
-    """A recommended schema, and the size of a sample without it and with it."""
-
-    schema: InferredSchema
-    rows: int
-    before: int
-    after: int
-
-    def sample(self) -> dict[str, int]:
-        """The measured sizes, for JSON."""
-        return {"rows": self.rows, "bytes_before": self.before, "bytes_after": self.after}
-
-
-def advice_on(data: Data, queries: list[str], max_leaves: int) -> Advice:
-    """Profiles the data, infers a schema, and writes a sample both ways."""
-    profiles: list[bytes] = []
-    sample = Sample()
-    for variants in data.batches:
-        sample.take(variants)
-        profiles.append(profile_bytes(variants))
-    if not sample.rows:
-        raise InvalidFile(f"{data.source} has no rows to profile")
-    profile = Profile.from_bytes(merge_profiles(profiles))
-    schema = infer_schema(profile, queries=queries, max_leaves=max_leaves, previous=data.previous)
-    return Advice(schema, sample.rows, sample.size(None), sample.size(schema))
-
-
-def _heading(source: str, data: Data, schema: InferredSchema) -> Text:
+def _heading(source: str, advice: Advice) -> Text:
+    schema = advice.schema
     leaves = sum(1 for _ in schema.leaves())
-    where = f", column {escaped(data.column)}" if data.column else ""
+    where = f", column {escaped(advice.column)}" if advice.column else ""
     facts = f"{where}: {counted(schema.rows, 'row')}, {leaves} of at most {schema.max_leaves} columns"
     return shown(source, "bold").append(facts, "not bold")
 

@@ -1,27 +1,35 @@
-"""The data that `shredlake advise` profiles: a table, a Parquet file or JSON text, as batches of Variants."""
+"""`advise`: profiles a table, a Parquet file or JSON text, and recommends which paths to shred."""
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shredlake.delta.log.snapshot import load_snapshot
+from shredlake.delta.read.scan import TableScan
 from shredlake.delta.schema.names import resolve
+from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write.layout import newest_layout
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.expr import join_name
+from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.ingest.documents import is_array, split_elements, split_lines
 from shredlake.kernels.arrow.types import is_variant, shredding_schema
 from shredlake.kernels.from_json import from_json
+from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.kernels.unshred import unshred
 from shredlake.parquet.read.scan import scan_parquet
 from shredlake.parquet.write.writer import write_parquet
+from shredlake.shredding.inference.infer import MAX_LEAVES, infer_schema
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.inference.report import InferredSchema
 from shredlake.shredding.schema import ShreddingSchema, Untyped
-from shredlake.table import Table
 
 BLOCK_BYTES = 32 << 20
 RUN_ROWS = 256
@@ -71,11 +79,74 @@ class Sample:
             return write_parquet(table, str(Path(folder) / "sample.parquet"), shredding=layout).size
 
 
-def open_data(source: str, column: str | None) -> Data:
+@dataclass(frozen=True)
+class Advice:
+    """A recommended schema, and the size of a sample without it and with it."""
+
+    schema: InferredSchema
+    column: str
+    """The column that was profiled; empty for JSON text."""
+    rows: int
+    """The rows of the sample that was written both ways."""
+    bytes_before: int
+    bytes_after: int
+
+    def sample(self) -> dict[str, int]:
+        """The measured sizes, for JSON."""
+        return {"rows": self.rows, "bytes_before": self.bytes_before, "bytes_after": self.bytes_after}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.schema.report()}\nsample of {counted(self.rows, 'row')}: "
+            f"{bytes_text(self.bytes_before)} unshredded, {bytes_text(self.bytes_after)} shredded"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
+
+
+def advise(
+    source: str | os.PathLike[str],
+    *,
+    column: str | None = None,
+    queries: Sequence[str] = (),
+    max_leaves: int = MAX_LEAVES,
+    storage_options: Mapping[str, str] | None = None,
+) -> Advice:
+    """Recommends which paths to shred, with reasons, and measures the effect on the size of a sample.
+
+    `source` is a Delta table, a Parquet file (Variants, or JSON in a string column) or a file of JSON
+    documents. `queries` are paths that queries use: they get a column however rare they are.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.ndjson"
+    >>> _ = file.write_text('{"id": 1, "name": "x"}\\n' * 100)
+    >>> advice = advise(file)
+    >>> str(advice.schema), advice.rows
+    ('struct<id bigint, name string>', 100)
+    """
+    return advice_on(open_data(os.fspath(source), column, storage_options), queries, max_leaves)
+
+
+def advice_on(data: Data, queries: Sequence[str], max_leaves: int) -> Advice:
+    """Profiles the data, infers a schema, and writes a sample both ways."""
+    profiles: list[bytes] = []
+    sample = Sample()
+    for variants in data.batches:
+        sample.take(variants)
+        profiles.append(profile_bytes(variants))
+    if not sample.rows:
+        raise InvalidFile(f"{data.source} has no rows to profile")
+    profile = Profile.from_bytes(merge_profiles(profiles))
+    schema = infer_schema(profile, queries=list(queries), max_leaves=max_leaves, previous=data.previous)
+    return Advice(schema, data.column, sample.rows, sample.size(None), sample.size(schema))
+
+
+def open_data(source: str, column: str | None, storage_options: Mapping[str, str] | None = None) -> Data:
     """Opens the Variants of a table, of a Parquet file, or of JSON text."""
     path = Path(source)
     if path.is_dir() or "://" in source:
-        return _from_table(source, column)
+        return _from_table(source, column, storage_options)
     if not path.exists():
         raise InvalidFile(f"{source} does not exist")
     with path.open("rb") as file:
@@ -83,12 +154,12 @@ def open_data(source: str, column: str | None) -> Data:
     return _from_parquet(source, column) if head == b"PAR1" else Data(source, "", _from_text(source))
 
 
-def _from_table(source: str, column: str | None) -> Data:
-    table = Table(source)
-    name = _only_variant(table.schema, column, source)
-    scan = table.scan(columns=[name])
-    physical = resolve(table.snapshot.schema, join_name((name,)))[0].physical_name
-    previous = newest_layout(table.snapshot).get(physical)
+def _from_table(source: str, column: str | None, storage_options: Mapping[str, str] | None) -> Data:
+    snapshot = load_snapshot(Storage(normalized_uri(source), dict(storage_options or {})))
+    name = _only_variant(snapshot.arrow_schema, column, source)
+    scan = TableScan(snapshot, [join_name((name,))], None)
+    physical = resolve(snapshot.schema, join_name((name,)))[0].physical_name
+    previous = newest_layout(snapshot).get(physical)
     return Data(source, name, (_variants(batch.column(0)) for batch in scan.to_batches()), previous)
 
 
