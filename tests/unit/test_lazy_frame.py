@@ -120,11 +120,12 @@ def test_what_is_translated(table: sl.Table) -> None:
 def test_only_what_is_needed_is_read(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[scans.TableScan] = []
     initialize = scans.TableScan.__init__
-    monkeypatch.setattr(
-        scans.TableScan,
-        "__init__",
-        lambda self, *given, **named: (initialize(self, *given, **named), made.append(self), None)[-1],
-    )
+
+    def noted(self: scans.TableScan, *given: Any, **named: Any) -> None:
+        initialize(self, *given, **named)
+        made.append(self)
+
+    monkeypatch.setattr(scans.TableScan, "__init__", noted)
     frame = sl.scan_polars(table, COLUMNS)
     assert frame.filter(a > 45).select("b").collect().height == 12
     assert made[-1].schema.names == ["a", "b"]

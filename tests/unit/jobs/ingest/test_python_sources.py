@@ -60,7 +60,8 @@ def test_every_source_gives_the_same_rows(tmp_path: Path, source: str) -> None:
 
 
 def test_documents_that_are_not_json_are_rejected(tmp_path: Path) -> None:
-    report = sl.ingest(["{", {"id": 1}, b"\xff"], tmp_path / "t", max_rejects=5)
+    documents: list[Any] = ["{", {"id": 1}, b"\xff"]
+    report = sl.ingest(documents, tmp_path / "t", max_rejects=5)
     assert (report.documents, report.rows, report.rejects) == (3, 1, 2)
     raws = sl.Table(str(report.rejects_table)).scan(["raw"]).to_arrow()["raw"].to_pylist()
     assert sorted(raws) == [b"{", b"\xff"]
