@@ -1,7 +1,8 @@
-"""Sizes and counts as people write them, for reports, explanations and messages."""
+"""Sizes, counts and shares as people write them, and text without control characters."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Final
@@ -52,3 +53,39 @@ def html_facts(facts: Mapping[str, str]) -> str:
         f"<tr><th{left}>{escape(name)}</th><td{left}>{escape(text)}</td></tr>" for name, text in facts.items()
     )
     return f"<table>{''.join(rows)}</table>"
+
+
+def share_text(part: float, whole: float) -> str:
+    """A share in percent. It is 0% or 100% only if it is exactly that.
+
+    >>> share_text(1, 3), share_text(0, 5), share_text(9_999, 10_000), share_text(1, 10_000)
+    ('33.3%', '0%', '>99.9%', '<0.1%')
+    """
+    if not part or not whole:
+        return "0%"
+    share = part / whole
+    if share >= 1:
+        return f"{share:.0%}"
+    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+# Control characters of ASCII and Latin-1, line and paragraph separators, marks of text direction.
+_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def escaped(text: str, *, keep: str = "", form: str = "\\x{:02x}") -> str:
+    r"""Escapes control characters, except those in `keep`.
+
+    >>> print(escaped("a\x1b[31mb\r\u202e"))
+    a\x1b[31mb\r\u202e
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        character = found[0]
+        if character in keep:
+            return character
+        code = ord(character)
+        return _NAMED.get(character) or (form if code < 256 else "\\u{:04x}").format(code)
+
+    return _UNSAFE.sub(spelled, text)

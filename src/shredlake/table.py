@@ -21,6 +21,8 @@ from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import CHECK_PREFIX
 from shredlake.delta.read.changes import changes
 from shredlake.delta.read.scan import TableScan, check_rows
+from shredlake.delta.report.measure import MEASURED_FILES
+from shredlake.delta.report.report import TableReport, table_report
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write import alter
 from shredlake.delta.write.append import append
@@ -192,6 +194,17 @@ class Table:
         [(1, 'WRITE'), (0, 'CREATE TABLE')]
         """
         return list(history_.history(self.snapshot, limit))
+
+    def report(self, *, files: int = MEASURED_FILES) -> TableReport:
+        """What is worth knowing about the table: paths, bytes, what queries can skip, growth, suggestions.
+
+        Bytes and fill are measured in at most `files` files. `report().html()` is a page to look at.
+
+        >>> from shredlake.example import example_table
+        >>> [path.path for path in example_table("reported").report().paths["v"]]
+        ['a']
+        """
+        return table_report(self.snapshot, files=files)
 
     def refresh(self) -> Table:
         """Moves to the latest version.

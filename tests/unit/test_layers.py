@@ -15,6 +15,7 @@ LAYERS = [
     "errors",
     "caches",
     "formatting",
+    "html",
     "variant",
     "shredding",
     "kernels",
@@ -32,14 +33,14 @@ LAYERS = [
 # The order inside a layer, lowest first. MODULES are those that lie beside the packages.
 MODULES = "(modules)"
 ROOMS = {
-    "delta": ["storage", "protocol", "schema", "log", "stats", "read", "write", MODULES],
+    "delta": ["storage", "protocol", "schema", "log", "stats", "read", "write", "report", MODULES],
     "parquet": ["format", "io", MODULES, "read", "write", "legacy", "inspect"],
 }
 
 # Files in the draft layout are read as any other: one module leads to it.
 DOORS = {("parquet/read/draft.py", "legacy")}
 
-WITHOUT_PYARROW = {"errors", "variant", "shredding"}
+WITHOUT_PYARROW = {"errors", "html", "variant", "shredding"}
 
 
 def imports_of(module: Path, folders: Sequence[str] | None = None) -> set[str]:

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from typer.core import TyperGroup
 
-from shredlake.cli.terminal import escaped, say
+from shredlake.cli.terminal import say
 from shredlake.errors import ShredlakeError
+from shredlake.formatting import escaped
 
 DEBUG: Final = "SHREDLAKE_DEBUG"
 """The environment variable that turns tracebacks on."""

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from shredlake.cli.terminal import escaped, screen
+from shredlake.cli.terminal import screen
+from shredlake.formatting import escaped
 
 
 @contextmanager

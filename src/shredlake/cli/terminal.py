@@ -6,7 +6,6 @@ formats (JSON, CSV) are escaped only on a terminal, and stay exact in a file or 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
 from typing import Any, Final
@@ -23,29 +22,10 @@ from rich.console import (
 from rich.segment import Segment
 from rich.text import Text
 
+from shredlake.formatting import escaped
+
 WIDTH: Final = 160
 """Width of tables that are written to a file or a pipe."""
-
-# Control characters of ASCII and Latin-1, line and paragraph separators, marks of text direction.
-_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-_NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def escaped(text: str, *, keep: str = "", form: str = "\\x{:02x}") -> str:
-    r"""Escapes control characters, except those in `keep`.
-
-    >>> print(escaped("a\x1b[31mb\r\u202e"))
-    a\x1b[31mb\r\u202e
-    """
-
-    def spelled(found: re.Match[str]) -> str:
-        character = found[0]
-        if character in keep:
-            return character
-        code = ord(character)
-        return _NAMED.get(character) or (form if code < 256 else "\\u{:04x}").format(code)
-
-    return _UNSAFE.sub(spelled, text)
 
 
 def escaped_json(text: str) -> str:

@@ -2,7 +2,7 @@
 
 In reading order:
 
-- `inspect`: columns, layouts, sizes.
+- `inspect`: columns, layouts, sizes. `merge`: those of several files together. `page`: as HTML.
 - `check`: every violation. `rules`: the rules. `check_structure`: the footer. `check_rows`: the data.
 - `check_draft`: the same for the draft layout.
 """

@@ -52,6 +52,8 @@ class PathReport:
     maximum: pa.Scalar | None
     """Bounds of a scalar `typed_value`, where the file has them."""
     children: tuple[PathReport, ...]
+    files: int = 1
+    """Number of files that have the path, where the reports of several are added up."""
 
     def walk(self) -> Iterator[PathReport]:
         """This level and all below it, parents first."""
@@ -113,6 +115,12 @@ class FileReport:
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain
+
+    def html(self) -> str:
+        """The same as a page to look at: one HTML file that needs no network."""
+        from shredlake.parquet.inspect.page import file_page
+
+        return file_page(self)
 
 
 def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -> FileReport:

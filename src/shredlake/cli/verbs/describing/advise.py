@@ -11,8 +11,8 @@ from rich.text import Text
 
 from shredlake.cli.inputs import seekable
 from shredlake.cli.options import not_empty
-from shredlake.cli.terminal import cells, escaped, say, screen, shown
-from shredlake.formatting import bytes_text, counted
+from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.jobs.advise import Advice, advice_on, open_data
 from shredlake.shredding.inference.infer import MAX_LEAVES
 from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome

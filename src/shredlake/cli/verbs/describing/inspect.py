@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from shredlake.cli.inputs import parquet_file
+from shredlake.cli.pages import HTML, write_page
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.terminal import cells, escaped, say, screen, shown
-from shredlake.formatting import bytes_text, counted
+from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 
 BAR = 20
@@ -31,12 +32,15 @@ PARTS = (
 
 def inspect_file(
     path: str = typer.Argument(help="A Parquet file: a path, a URL, or - for standard input."),
+    html: str | None = HTML,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show the Variants of a Parquet file: types, fill, bytes and bounds per path."""
     with parquet_file(path) as file, rows_progress("reading", quiet=as_json) as progress:
         report = inspect(file, progress=progress)
-    if as_json:
+    if html is not None:
+        write_page(report.html(), html)
+    elif as_json:
         say(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
         render(report, screen(width=200))

@@ -16,11 +16,11 @@ import typer
 from rich.text import Text
 
 from shredlake.cli.inputs import open_table
-from shredlake.cli.terminal import escaped, say, screen, shown
+from shredlake.cli.terminal import say, screen, shown
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
 from shredlake.expr import from_arrow
-from shredlake.formatting import counted
+from shredlake.formatting import counted, escaped
 
 WIDTH = 64
 MAX_BARS = 12

@@ -1,0 +1,11 @@
+"""What is worth knowing about a table, for the terminal and for a page.
+
+In reading order:
+
+- `report`: `TableReport`, all of it, and `table_report`, which collects it.
+- `paths`: how files shred each path; `measure`: bytes, fill and bounds, from the files themselves.
+- `versions`: growth, layouts and drift, from the log.
+- `rejects`: refused documents by reason.
+- `suggest`: what to do, why, and the command.
+- `page`: the report as HTML.
+"""

@@ -1,0 +1,213 @@
+"""Growth, layouts and drift of a table over its versions, from the log."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from shredlake.delta.log.files import as_adds, key_of
+from shredlake.delta.log.history import enabled_since
+from shredlake.delta.log.listing import commit_timestamps, list_log
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Add, raw_lines
+from shredlake.delta.protocol.layout_tag import layout_text
+from shredlake.delta.report.paths import short_path
+from shredlake.delta.schema.variants import variant_places
+from shredlake.parquet.variant_columns import parse_layout_json
+from shredlake.shredding.schema import Scalar, node_ddl
+
+MOST_VERSIONS = 1000
+"""Number of versions that are read, the newest ones."""
+
+UNKNOWN: Final = ""
+"""The layout of files whose log entry does not tell it."""
+
+
+@dataclass(frozen=True)
+class VersionFacts:
+    """A table at one version."""
+
+    version: int
+    timestamp: datetime
+    operation: str
+    files: int
+    rows: int | None
+    """None if the row count of a file is unknown."""
+    size: int
+    layouts: Mapping[int, int]
+    """Number of files by the number of their layout (see `Versions.layouts`)."""
+
+
+@dataclass(frozen=True)
+class LayoutFacts:
+    """A layout that some files have or had."""
+
+    number: int
+    since: int
+    """The first version with such files."""
+    typed_paths: int
+    """Number of typed paths; 0 if the files are not shredded, or the log does not tell."""
+    known: bool
+
+
+@dataclass(frozen=True)
+class LayoutChange:
+    """A version whose new files are shredded in another way than the files before them."""
+
+    version: int
+    timestamp: datetime
+    operation: str
+    added: tuple[str, ...]
+    gone: tuple[str, ...]
+    retyped: tuple[str, ...]
+    """Paths with the type before and after: `v:a: bigint, now string`."""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions that the log still has, oldest first, and what changed in them."""
+
+    versions: tuple[VersionFacts, ...]
+    layouts: tuple[LayoutFacts, ...]
+    changes: tuple[LayoutChange, ...]
+
+
+@dataclass(frozen=True)
+class _File:
+    size: int
+    rows: int | None
+    layout: int
+
+
+class _Replay:
+    """Follows the files of a table from commit to commit."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self.columns = columns
+        """Names of the Variant columns, by their physical names."""
+        self.files: dict[str, _File] = {}
+        # Running totals, so that a version costs what its commit changes, not what the table holds.
+        self.size = self.rows = self.without_rows = 0
+        self.by_layout: Counter[int] = Counter()
+        self.layouts: dict[str, LayoutFacts] = {}
+        self.types: dict[str, str] | None = None
+        """The typed paths of the newest files."""
+
+    def add(self, add: Add, version: int) -> str:
+        text = layout_text(add) or UNKNOWN
+        if text not in self.layouts:
+            known = text is not UNKNOWN
+            paths = len(self.typed(text)) if known else 0
+            self.layouts[text] = LayoutFacts(len(self.layouts), version, paths, known)
+        key = key_of(add.path, add.deletion_vector)
+        self._count(self.files.pop(key, None), -1)
+        self.files[key] = _File(add.size, _rows(add), self.layouts[text].number)
+        self._count(self.files[key], 1)
+        return text
+
+    def _count(self, file: _File | None, sign: int) -> None:
+        if file is not None:
+            self.size += sign * file.size
+            self.rows += sign * (file.rows or 0)
+            self.without_rows += sign * (file.rows is None)
+            self.by_layout[file.layout] += sign
+
+    def remove(self, fields: Mapping[str, Any]) -> None:
+        add = Add.from_json({"size": 0, "modificationTime": 0, "partitionValues": {}, **fields})
+        self._count(self.files.pop(key_of(add.path, add.deletion_vector), None), -1)
+
+    def typed(self, text: str) -> dict[str, str]:
+        found = {}
+        for physical, layout in parse_layout_json(text).items() if text else ():
+            for steps, node in layout.schema.leaves():
+                if isinstance(node, Scalar):
+                    path = short_path(steps)
+                    name = self.columns.get(physical, physical)
+                    found[f"{name}:{path}" if path else name] = node_ddl(node)
+        return found
+
+    def facts(self, version: int, timestamp: datetime, operation: str) -> VersionFacts:
+        return VersionFacts(
+            version=version,
+            timestamp=timestamp,
+            operation=operation,
+            files=len(self.files),
+            rows=None if self.without_rows else self.rows,
+            size=self.size,
+            layouts={layout: count for layout, count in sorted(self.by_layout.items()) if count},
+        )
+
+    def change(
+        self, texts: set[str], version: int, timestamp: datetime, operation: str
+    ) -> LayoutChange | None:
+        """Compares the typed paths of new files with those of the files before them."""
+        now: dict[str, str] = {}
+        for text in sorted(texts - {UNKNOWN}):
+            now.update(self.typed(text))
+        if not texts - {UNKNOWN}:
+            return None
+        before, self.types = self.types, now
+        if before is None or before == now:
+            return None
+        return LayoutChange(
+            version=version,
+            timestamp=timestamp,
+            operation=operation,
+            added=tuple(sorted(now.keys() - before.keys())),
+            gone=tuple(sorted(before.keys() - now.keys())),
+            retyped=tuple(
+                f"{path}: {before[path]}, now {now[path]}"
+                for path in sorted(now.keys() & before.keys())
+                if now[path] != before[path]
+            ),
+        )
+
+
+def versions_of(snapshot: Snapshot, most: int = MOST_VERSIONS) -> Versions:
+    """Replays the newest commits.
+
+    >>> from shredlake.example import example_table
+    >>> found = versions_of(example_table("versions").snapshot).versions
+    >>> [(one.version, one.rows, one.files) for one in found]
+    [(0, 0, 0), (1, 2, 1)]
+    """
+    listing = list_log(snapshot.storage)
+    numbers = [number for number in sorted(listing.commits) if number <= snapshot.version][-most:]
+    times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))
+    replay = _Replay({place.physical: place.name for place in variant_places(snapshot.schema)})
+    found: list[VersionFacts] = []
+    changes: list[LayoutChange] = []
+    for number in numbers:
+        path = listing.commits[number].path
+        actions = list(raw_lines(snapshot.storage.get(path), path))
+        if not found and number > 0:
+            # The log before this commit is gone, or too long: the version itself is the start.
+            adds = as_adds(load_snapshot(snapshot.storage, number).files.table())
+        else:
+            for fields in (fields for name, fields in actions if name == "remove"):
+                replay.remove(fields)
+            adds = [Add.from_json(fields) for name, fields in actions if name == "add"]
+        texts = {replay.add(add, number) for add in adds}
+        moment = datetime.fromtimestamp(times[number] / 1000, UTC)
+        info = next((fields for name, fields in actions if name == "commitInfo"), {})
+        operation = str(info.get("operation") or "")
+        found.append(replay.facts(number, moment, operation))
+        change = replay.change(texts, number, moment, operation)
+        if change is not None:
+            changes.append(change)
+    return Versions(tuple(found), tuple(replay.layouts.values()), tuple(changes))
+
+
+def _rows(add: Add) -> int | None:
+    """The number of live rows of a file, None if the log does not tell."""
+    try:
+        count = json.loads(add.stats)["numRecords"] if add.stats else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(count, int):
+        return None
+    return count - (add.deletion_vector.cardinality if add.deletion_vector else 0)
