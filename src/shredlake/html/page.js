@@ -56,8 +56,8 @@
     let order = null, down = true, chosen = 0, shown = [], printing = false;
 
     const compare = (a, b) => {
-      const x = order < 0 ? rows[a][LABEL] : rows[a][CELLS][order][0];
-      const y = order < 0 ? rows[b][LABEL] : rows[b][CELLS][order][0];
+      const key = (row) => (order >= 0 ? row[CELLS][order][0] : row[flat.checked ? NAME : LABEL]);
+      const x = key(rows[a]), y = key(rows[b]);
       if (x === y) return a - b;
       if (x === null) return 1;               // what is unknown comes last, in either direction
       if (y === null) return -1;

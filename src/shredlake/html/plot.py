@@ -176,7 +176,7 @@ def _axis(labels: Sequence[str], top: str) -> Markup:
     return element(
         "div",
         element("span", f"version {ends[0]}"),
-        element("span", f"at most {top}"),
+        element("span", f"highest {top}"),
         element("span", ends[1]),
         class_="axis",
     )

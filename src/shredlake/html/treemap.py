@@ -111,7 +111,7 @@ def _areas(areas: Sequence[Area], total: int, width: float, height: float) -> It
                 "div",
                 element("span", area.label, class_="label"),
                 element("span", bytes_text(area.size), class_="size"),
-                class_=f"cell {area.kind}",
+                class_=f"cell {_kind(area)}",
                 style=place,
                 title=about,
                 role="button" if area.row is not None else "img",
@@ -119,6 +119,11 @@ def _areas(areas: Sequence[Area], total: int, width: float, height: float) -> It
                 data_row=area.row,
                 tabindex="-1",
             )
+
+
+def _kind(area: Area) -> str:
+    """The kind of an area; that of the largest part for a group."""
+    return _kind(max(area.parts, key=lambda part: part.size)) if area.parts else area.kind
 
 
 def _merged(areas: list[Area], total: int) -> list[Area]:

@@ -73,8 +73,8 @@ def _path(paths: list[PathReport], size: int) -> PathReport:
         partial=sum(path.partial for path in paths),
         compressed_size=bytes_,
         file_share=bytes_ / size,
-        minimum=_bound([path.minimum for path in paths], min),
-        maximum=_bound([path.maximum for path in paths], max),
+        minimum=_bound([path.minimum for path in paths if path.typed], min),
+        maximum=_bound([path.maximum for path in paths if path.typed], max),
         children=tuple(_path(found, size) for found in below.values()),
         files=len(paths),
     )
