@@ -33,6 +33,12 @@ def mutated_footer(raw: bytes, dice: random.Random) -> bytes:
     return raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
+def changed_struct(tree: Struct, dice: random.Random) -> Struct:
+    """A Thrift struct with one change; the same object."""
+    dice.choice(list(_changes(tree)))(dice)
+    return tree
+
+
 def _flip_bit(raw: bytes, start: int, length: int, dice: random.Random) -> bytes:
     data = bytearray(raw)
     data[start + dice.randrange(length)] ^= 1 << dice.randrange(8)

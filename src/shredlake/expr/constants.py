@@ -38,9 +38,12 @@ def number(text: str) -> Literal | None:
     >>> [str(number(text).type) for text in ("7", "3000000000", "1.50", "1e3")]
     ['int', 'bigint', 'decimal(3,2)', 'double']
     """
-    if "e" in text.lower():
-        return Literal(float(text), DOUBLE)
-    exact = Decimal(text)
+    try:
+        if "e" in text.lower():
+            return Literal(float(text), DOUBLE)
+        exact = Decimal(text)
+    except (ValueError, ArithmeticError):  # "1e" is a number for the tokenizer
+        return None
     if "." not in text:
         value = int(exact)
         for kind, bits in ((INT, 31), (BIGINT, 63)):

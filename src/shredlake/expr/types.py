@@ -108,11 +108,17 @@ def parse_type(text: str) -> DataType:
 _EXAMPLES = "bigint, double, decimal(10,2), string, timestamp, array<string> or struct<a int>"
 
 
+def _digits(text: str, node: exp.DataType) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InvalidExpression(f"{node.sql('databricks')} is not a type: a decimal has 1 to 38 digits")
+    return int(text)
+
+
 def from_sqlglot(node: exp.DataType) -> DataType:
     """Our type for a parsed one."""
     kind = node.this
     if kind == exp.DType.DECIMAL:
-        return _decimal([int(parameter.name) for parameter in node.expressions])
+        return _decimal([_digits(parameter.name, node) for parameter in node.expressions])
     if kind == exp.DType.ARRAY and node.expressions:
         element = from_sqlglot(node.expressions[0])
         return DataType(f"array<{element}>", pa.list_(pa.field("element", element.arrow)))

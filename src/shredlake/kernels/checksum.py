@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from shredlake.kernels.arrow.buffers import check_column
+from shredlake.kernels.arrow.buffers import check_column, filled
 from shredlake.kernels.arrow.types import shredding_schema
 from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.row_errors import parts_of, row_error
@@ -35,7 +35,7 @@ def checksum(column: Column, *, threads: int | None = None) -> int:
 
 def _sum(first_row: int, piece: pa.StructArray) -> int:
     metadata, value, validity = parts_of(piece, first_row)
-    total, stopped = dispatch("checksum").checksum(metadata, value, validity)
+    total, stopped = dispatch("checksum").checksum(metadata, filled(value, piece), validity)
     if stopped < len(piece):
         raise row_error(metadata, value, stopped, first_row, Variant.validate)
     return int(total)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from shredlake.errors import InvalidValue
-from shredlake.kernels.arrow.buffers import check_column, metadata_of, part, validity_of
+from shredlake.kernels.arrow.buffers import check_column, filled, metadata_of, part, validity_of
 from shredlake.kernels.arrow.normalize import as_binary
 from shredlake.kernels.arrow.types import shredding_schema
 from shredlake.kernels.dispatch import dispatch
@@ -59,7 +59,7 @@ def profile_bytes(
             row += len(cut[-1][1])
 
     def summarize(first_row: int, piece: pa.StructArray) -> bytes:
-        metadata, value = metadata_of(piece, first_row), as_binary(part(piece, "value"))
+        metadata, value = metadata_of(piece, first_row), filled(as_binary(part(piece, "value")), piece)
         found = dispatch("profile").summarize(metadata, value, validity_of(piece), max_paths, max_depth)
         if isinstance(found, int):
             raise row_error(metadata, value, found, first_row, Variant.validate)

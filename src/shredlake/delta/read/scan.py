@@ -323,9 +323,14 @@ class TableScan(ArrowStream):
 def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.ChunkedArray) -> bool:
     """Whether every file has at least as many rows as were deleted, and no more than its bytes can hold."""
     possible = pc.and_(pc.greater_equal(deleted, 0), pc.less_equal(deleted, counts))
-    most = pc.multiply(pc.cast(sizes, pa.float64()), ROWS_PER_BYTE)
-    possible = pc.and_(possible, pc.less_equal(pc.cast(counts, pa.float64()), most))
+    most = pc.multiply(_float(sizes), ROWS_PER_BYTE)
+    possible = pc.and_(possible, pc.less_equal(_float(counts), most))
     return bool(pc.all(possible, min_count=0).as_py())
+
+
+def _float(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Any integers as floats; those beyond 2^53 are rounded, which a safe cast refuses."""
+    return pc.cast(numbers, pa.float64(), safe=False)
 
 
 def check_rows(snapshot: Snapshot, name: str, text: str) -> None:

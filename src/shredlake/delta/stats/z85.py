@@ -48,7 +48,10 @@ def decode(text: str) -> bytes:
     >>> decode("HelloWorld").hex()
     '864fd26fb559f75b'
     """
-    raw = text.encode("latin-1", errors="replace")
+    if not text.isascii():
+        position = next(index for index, character in enumerate(text) if not character.isascii())
+        raise MalformedVariant(f"z85 text has the character {text[position]!r}", offset=position)
+    raw = text.encode()
     short = -len(raw) % 5
     if short == 4:
         raise MalformedVariant(

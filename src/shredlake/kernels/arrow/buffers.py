@@ -112,6 +112,11 @@ def metadata_of(column: pa.StructArray, first_row: int) -> pa.Array:
     return metadata
 
 
+def filled(value: pa.Array, column: pa.StructArray) -> pa.Array:
+    """The values of an unshredded column, with a Variant null where a row that is not null has none."""
+    return pc.fill_null(value, b"\x00") if value.null_count > column.null_count else value
+
+
 def require_metadata(metadata: pa.Array, needed: pa.Array | None, first_row: int) -> None:
     """An error that names the first of the `needed` rows (None: all) whose metadata is null."""
     if not metadata.null_count:

@@ -465,7 +465,7 @@ def extract(metadata, value, validity, steps, target, options, *, int64_t first_
     cdef Job job
     cdef int64_t stopped, count = len(value)
     cdef int i
-    names = [step.encode() if isinstance(step, str) else None for step in steps]
+    names = [step.encode("utf-8", "surrogatepass") if isinstance(step, str) else None for step in steps]
     kind, width = (T_VARIANT, 0) if target is None else TARGETS[target.type]
     type_ = pa.binary() if target is None else typed_value_type(target)
     job.rows = count

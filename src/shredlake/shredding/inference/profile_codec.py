@@ -202,6 +202,8 @@ class _Reader:
         if flags & RANGE:
             facts["ranged"] = self.number()
             facts["low"], facts["high"] = struct.unpack("<dd", self.take(16))
+            if not facts["low"] <= facts["high"]:
+                raise ValueError(f"the lowest number is {facts['low']}, the highest {facts['high']}")
         if flags & EXACT:
             facts["scales"], facts["digits"] = self.counts(), self.counts()
         if flags & TEXT:

@@ -1,0 +1,101 @@
+"""What every door promises, and how a promise is tested.
+
+A door is a place where bytes or texts from outside come in. For any input it gives a value or a
+`ShredlakeError`; its time and memory grow linearly with the input; it never ends the process.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shredlake import ShredlakeError
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one call may take: a base, and an amount per byte of input."""
+
+    seconds: float = 2.0
+    seconds_per_megabyte: float = 20.0
+    megabytes: int = 256
+    bytes_per_byte: int = 2000
+
+    def time(self, size: int) -> float:
+        return self.seconds + self.seconds_per_megabyte * size / 1e6
+
+    def memory(self, size: int) -> int:
+        return (self.megabytes << 20) + self.bytes_per_byte * size
+
+
+@dataclass(frozen=True)
+class Door:
+    """A place where input from outside comes in."""
+
+    name: str
+    group: str
+    seeds: Callable[[], list[bytes]]
+    """Inputs to start from: valid ones, and others that are nearly valid."""
+    enter: Callable[[bytes], object]
+    """Takes any bytes. An AssertionError in it is a broken contract too."""
+    mutate: Callable[[bytes, random.Random], bytes]
+    """The input with a change that keeps some of its structure."""
+    budget: Budget = Budget()
+
+
+class ContractBroken(Exception):
+    """A door raised something else than a ShredlakeError, or took too much time or memory."""
+
+    def __init__(self, door: Door, data: bytes, reason: str, place: str) -> None:
+        super().__init__(f"{door.name}: {reason} at {place}; {len(data)} bytes: {data[:400]!r}")
+        self.key = f"{reason.partition(':')[0]} at {place}"
+        self.data = data
+
+
+def attempt(door: Door, data: bytes) -> str:
+    """Enters a door once; "value", or the name of the ShredlakeError."""
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.process_time()
+    try:
+        door.enter(data)
+        outcome = "value"
+    except ShredlakeError as error:
+        str(error)
+        outcome = type(error).__name__
+    except (Exception, GeneratorExit) as error:
+        raise ContractBroken(door, data, f"{type(error).__name__}: {error}", _place(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # Rust's, which is not an Exception
+            raise
+        raise ContractBroken(door, data, f"PanicException: {error}", _place(error)) from error
+    taken = time.process_time() - started
+    if taken > door.budget.time(len(data)):
+        _check_again(door, data, taken)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) * 1024
+    if grown > door.budget.memory(len(data)):
+        raise ContractBroken(door, data, f"memory: {grown >> 20} MB", "one call")
+    return outcome
+
+
+def _check_again(door: Door, data: bytes, taken: float) -> None:
+    """A slow call is tried again: the first may have imported modules, or been interrupted."""
+    started = time.process_time()
+    try:
+        door.enter(data)
+    except ShredlakeError:
+        pass
+    again = time.process_time() - started
+    if again > door.budget.time(len(data)):
+        raise ContractBroken(door, data, f"time: {min(taken, again):.1f} s", "one call")
+
+
+def _place(error: BaseException) -> str:
+    """The deepest line of shredlake or of the door."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/shredlake/" in frame.filename or "/doors/" in frame.filename]
+    found = (ours or frames)[-1]
+    return f"{'/'.join(found.filename.split('/')[-2:])}:{found.lineno}"

@@ -1,0 +1,12 @@
+"""All doors, as a table."""
+
+from __future__ import annotations
+
+from fuzz.contract import Door
+from fuzz.doors import columns, files, logs, texts, values
+
+DOORS: dict[str, Door] = {
+    door.name: door
+    for module in (values, texts, columns, files, logs)
+    for door in module.DOORS
+}  # fmt: skip
