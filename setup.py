@@ -3,7 +3,8 @@
 One wheel per platform serves every Python from 3.11 on (the limited API). A kernel that can't be compiled
 is left out, and the row-at-a-time reference serves in its place with one warning, unless
 SHREDLAKE_REQUIRE_KERNELS=1 makes that an error. SHREDLAKE_SKIP_KERNELS=1 compiles nothing, for an editable
-install whose kernels are built by `build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds with AddressSanitizer.
+install whose kernels are built by `build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds with AddressSanitizer
+and UndefinedBehaviorSanitizer.
 """
 
 import os
@@ -16,7 +17,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 LIMITED_API = "0x030B0000"  # Python 3.11
 FLAGS = ["-O3", "-fno-math-errno", "-w"]  # warnings about generated C help nobody
 if os.environ.get("SHREDLAKE_SANITIZE") == "1":
-    FLAGS = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
+    FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    FLAGS += ["-fno-omit-frame-pointer"]
 
 OPTIONAL = os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1"
 

@@ -11,6 +11,7 @@ import resource
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from shredlake import ShredlakeError
@@ -84,10 +85,8 @@ def attempt(door: Door, data: bytes) -> str:
 def _check_again(door: Door, data: bytes, taken: float) -> None:
     """A slow call is tried again: the first may have imported modules, or been interrupted."""
     started = time.process_time()
-    try:
+    with suppress(ShredlakeError):
         door.enter(data)
-    except ShredlakeError:
-        pass
     again = time.process_time() - started
     if again > door.budget.time(len(data)):
         raise ContractBroken(door, data, f"time: {min(taken, again):.1f} s", "one call")

@@ -14,8 +14,10 @@ Mutate = Callable[[bytes, random.Random], bytes]
 NASTY = bytes([0x00, 0x01, 0x02, 0x03, 0x0F, 0x40, 0x7F, 0x80, 0xC0, 0xFE, 0xFF])
 NUMBERS = [0, 1, -1, 2, 127, 128, 255, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, -(2**63), 2**64, 10**40]
 HOSTILE: list[Any] = [
-    None, True, False, "", "x", "\x00", "\ud800", "é😀", "NaN", "null", "../x", "a" * 500, [], {}, [None], {"a": 1},
-    *NUMBERS, 0.5, 1e308, float("nan"), float("inf"), [[[[[]]]]], {"": {"": {}}}, "1" * 400, "{", "2024-01-01",
+    None, True, False, "", "x", "\x00", "\ud800", "é😀", "NaN", "null", "../x", "a" * 500, [], {}, [None],
+    {"a": 1},
+    *NUMBERS, 0.5, 1e308, float("nan"), float("inf"), [[[[[]]]]], {"": {"": {}}}, "1" * 400, "{",
+    "2024-01-01",
 ]  # fmt: skip
 DEEP = 1500
 
@@ -94,11 +96,12 @@ def change_json(data: bytes, dice: random.Random) -> bytes:
         return b"\n".join(lines)
     try:
         tree = json.loads(lines[at])
+        for _ in range(dice.choice([1, 1, 2, 3])):
+            tree = changed_tree(tree, dice)
+        text = json.dumps(tree, ensure_ascii=dice.random() < 0.7)
     except (ValueError, RecursionError):
         return change_bytes(data, dice)
-    for _ in range(dice.choice([1, 1, 2, 3])):
-        tree = changed_tree(tree, dice)
-    lines[at] = json.dumps(tree, ensure_ascii=dice.random() < 0.7).encode("utf-8", "surrogatepass")
+    lines[at] = text.encode("utf-8", "surrogatepass")
     return b"\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """Arrow columns through the kernels: damaged rows, in every layout that Arrow has, one after the other.
 
-The first part of an input chooses the operation, the layout of the column, schemas, paths and types; the others
-are rows, metadata and value in turn. A process enters many times, so caches of the kernels are warm.
+The first part of an input chooses the operation, the layout of the column, schemas, paths and types; the
+others are rows, metadata and value in turn. A process enters many times, so caches of the kernels are warm.
 """
 
 from __future__ import annotations
@@ -50,13 +50,17 @@ SCHEMAS = [
     )
 ]
 PATHS = [
-    "$", "$.a", "$.a.b.c", "$[3]", "$[2].tags[1]", "$['key 7']", "$['field 12']", "$[0]", "$.price", "$['key 77']",
+    "$", "$.a", "$.a.b.c", "$[3]", "$[2].tags[1]", "$['key 7']", "$['field 12']", "$[0]", "$.price",
+    "$['key 77']",
     "$.a.a.a.a", "$[1].name", "$[2000]",
 ]  # fmt: skip
 TYPES = [
-    None, pa.bool_(), pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal128(38, 10),
-    pa.string(), pa.binary(), pa.date32(), pa.time64("us"), pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.uuid(),
-    pa.list_(pa.int64()), pa.struct([("id", pa.int64()), ("name", pa.string())]), pa.map_(pa.string(), pa.string()),
+    None, pa.bool_(), pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2),
+    pa.decimal128(38, 10),
+    pa.string(), pa.binary(), pa.date32(), pa.time64("us"), pa.timestamp("us", "UTC"), pa.timestamp("us"),
+    pa.uuid(),
+    pa.list_(pa.int64()), pa.struct([("id", pa.int64()), ("name", pa.string())]), pa.map_(pa.string(),
+    pa.string()),
     pa.list_(pa.struct([("tags", pa.list_(pa.string()))])), pa.large_string(), pa.string_view(),
 ]  # fmt: skip
 
@@ -239,8 +243,10 @@ def _damaged(array: pa.Array, dice: random.Random, parts: list[bytes]) -> pa.Arr
 
 
 _TEXTS = [
-    '{"a":{"b":{"c":[[1],[2]]}},"\\uffff":1}', "[1,2,3]", '{"price":1.25,"":{"":[]}}', '[{"id":1,"name":"x","tags":["y"]}]',
-    "17", '"text"', "null", '{"key 7":7,"key 100":"x","key 299":[1]}', '{"field 3":3,"field 7":0.5,"field 9":9.5}',
+    '{"a":{"b":{"c":[[1],[2]]}},"\\uffff":1}', "[1,2,3]", '{"price":1.25,"":{"":[]}}',
+    '[{"id":1,"name":"x","tags":["y"]}]',
+    "17", '"text"', "null", '{"key 7":7,"key 100":"x","key 299":[1]}',
+    '{"field 3":3,"field 7":0.5,"field 9":9.5}',
 ]  # fmt: skip
 
 
@@ -328,9 +334,12 @@ _LEAVES = [
     *(
         _leaf(type_)
         for type_ in (
-            pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(),
-            pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64(), pa.time32("s"), pa.time32("ms"),
-            pa.time64("us"), pa.time64("ns"), pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("us"),
+            pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(),
+            pa.uint64(),
+            pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64(), pa.time32("s"),
+            pa.time32("ms"),
+            pa.time64("us"), pa.time64("ns"), pa.timestamp("s"), pa.timestamp("ms", "UTC"),
+            pa.timestamp("us"),
             pa.timestamp("ns", "Europe/Berlin"), pa.duration("us"), pa.decimal32(5, 2), pa.decimal64(18, 3),
             pa.decimal128(38, 10), pa.decimal256(76, 10), pa.binary(16), pa.month_day_nano_interval(),
         )

@@ -55,12 +55,14 @@ QUERIES: list[dict[str, Any]] = [
 
 
 def enter_footer(data: bytes) -> None:
-    """The footer alone: found, parsed, checked, its chunks and page indexes looked at; pyarrow sees nothing."""
+    """The footer alone: found, parsed, checked, its chunks and page indexes read; pyarrow sees nothing."""
     with open_input(io.BytesIO(data[1:])) as source:
         footer = source.footer()
         chunks = Chunks(footer, source.name)
         check_footer(footer, source.name)
-        columns = [(group, column) for group in range(len(chunks)) for column in range(len(footer.schema.children))]
+        columns = [
+            (group, column) for group in range(len(chunks)) for column in range(len(footer.schema.children))
+        ]
         found = {key: (chunks.chunk(*key), chunks.row_counts[key[0]]) for key in columns}
         for pages in read_page_indexes(source, found).values():
             if pages is not None:
@@ -130,7 +132,11 @@ def file_seeds() -> list[bytes]:
         _file(pa.table({**ids, "v": plain}), compression="gzip", use_dictionary=False, row_group_size=3),
         _file(pa.table({"v": one}), compression="zstd", max_rows_per_page=2),
         _file(pa.table({**ids, "v": two}), data_page_version="2.0", max_rows_per_page=3),
-        _file(pa.table({"s": [f"text {n}" * (n % 3) for n in range(ROWS)], "l": [[n] * (n % 4) for n in range(ROWS)]})),
+        _file(
+            pa.table(
+                {"s": [f"text {n}" * (n % 3) for n in range(ROWS)], "l": [[n] * (n % 4) for n in range(ROWS)]}
+            )
+        ),
         _file(
             pa.table({"id": range(ROWS), "s": [str(n) for n in range(ROWS)]}),
             use_dictionary=False,
@@ -182,9 +188,9 @@ def change_file(data: bytes, dice: random.Random) -> bytes:
     try:
         if kind < 0.1:
             return dice.randbytes(1) + raw
-        if kind < 0.5:
+        if kind < 0.35:
             return first + mutated_footer(raw, dice)
-        if kind < 0.75:
+        if kind < 0.5:
             return first + _changed_header(raw, dice)
     except (InvalidFile, IndexError, ValueError, OverflowError, RecursionError, TypeError, AttributeError):
         pass  # a footer that no longer parses: bytes will do

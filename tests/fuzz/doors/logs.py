@@ -1,6 +1,6 @@
 """Delta logs: commits, checkpoints of every kind, and the hint to the last one.
 
-A table lies in memory. An input is one or more files of its log; the table is opened, listed, pruned and read.
+A table lies in memory. An input is one or more files of its log; the table is opened, listed, pruned, read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fuzz.contract import Budget, Door
 from fuzz.damage import change_json, change_parts, pack, unpack
 from fuzz.doors.files import change_file
 from shredlake import Table
-from shredlake.delta.protocol.actions import dumps, loads
+from shredlake.delta.protocol.actions import CommitInfo, dumps, loads
 from shredlake.delta.storage.storage import Storage, is_absolute
 from shredlake.delta.write.checkpoint import write_checkpoint
 
@@ -55,14 +55,16 @@ def _use(choice: int) -> None:
     where, needed = _PREDICATES[choice % len(_PREDICATES)]
     if needed <= set(table.schema.names):
         table.scan(where=where).files()
-    if choice % 8 == 1 and not any(is_absolute(path or "") for path in table.files().column("path").to_pylist()):
+    if choice % 8 == 1 and not any(
+        is_absolute(path or "") for path in table.files().column("path").to_pylist()
+    ):
         table.scan(threads=1).count()
         table.scan(threads=1).to_arrow().validate(full=True)
 
 
 def enter_lines(data: bytes) -> None:
-    """The lines of a commit alone, and its actions as objects that are written again."""
-    actions = list(loads(data, "commit"))
+    """The lines of a commit alone, and its actions, but for the free-form one, written again."""
+    actions = [action for action in loads(data, "commit") if not isinstance(action, CommitInfo)]
     again = list(loads(dumps(actions), "commit")) if actions else []
     assert len(again) == len(actions)
 
@@ -160,7 +162,8 @@ def commit_seeds() -> list[bytes]:
         {"txn": {"appId": "loader", "version": 3}},
         {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}", "removed": False}},
         {"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": False}},
-        {"commitInfo": {"timestamp": 1, "operation": "WRITE", "inCommitTimestamp": 5, "tags": {"shredlake.actions": "2"}}},
+        {"commitInfo": {"timestamp": 1, "operation": "WRITE", "inCommitTimestamp": 5,
+        "tags": {"shredlake.actions": "2"}}},
     ]  # fmt: skip
     mapped = [
         {"name": "id", "type": "long", "nullable": True,
@@ -203,8 +206,10 @@ def manifest_seeds() -> list[bytes]:
 
 def hint_seeds() -> list[bytes]:
     hints: list[Any] = [
-        {"version": 2, "size": 5}, {"version": 2, "size": 5, "parts": 3, "checksum": "x"}, {"version": 1}, {}, [], None,
-        {"version": 2, "v2Checkpoint": {"path": "x.json", "sidecarFiles": []}}, {"version": 9}, {"version": -1},
+        {"version": 2, "size": 5}, {"version": 2, "size": 5, "parts": 3, "checksum": "x"}, {"version": 1},
+        {}, [], None,
+        {"version": 2, "v2Checkpoint": {"path": "x.json", "sidecarFiles": []}}, {"version": 9},
+        {"version": -1},
     ]  # fmt: skip
     return [pack(bytes([n]), json.dumps(hint).encode()) for n, hint in enumerate(hints)]
 

@@ -54,7 +54,8 @@ def enter_json(data: bytes) -> None:
     try:
         wanted = parse(text, **options)  # type: ignore[arg-type]
     except InvalidJson as error:
-        assert found == [(error.problem, error.position)], (found, error.problem, error.position)
+        if found != [(error.problem, error.position)]:
+            raise AssertionError(f"the kernel says {found}, the reference {error}") from error
         raise
     assert row == {"metadata": wanted.metadata, "value": wanted.value}
     [again] = to_json(column).to_pylist()
@@ -111,10 +112,12 @@ def enter_path(data: bytes) -> None:
 
 _VALUE = Variant.of({"a": {"b": [1, {"c": 2}]}, "": {"": 1}})
 _PATHS = [
-    "$", "$.a.b[0]", "$['odd key']", '$["x\\u00e9"]', "a.b[1].c", "v:a.b[0]", "$[0][1]", "$.`a b`", "$['it\\'s']",
+    "$", "$.a.b[0]", "$['odd key']", '$["x\\u00e9"]', "a.b[1].c", "v:a.b[0]", "$[0][1]", "$.`a b`",
+    "$['it\\'s']",
 ]  # fmt: skip
 _PATH_TOKENS = [
-    "$", ".", "..", "[", "]", "['", "']", '["', '"]', "[0]", "[-1]", "[*]", "[99999999999999999999]", "`", "\\",
+    "$", ".", "..", "[", "]", "['", "']", '["', '"]', "[0]", "[-1]", "[*]", "[99999999999999999999]", "`",
+    "\\",
     "\\u", "\\ud83d\\ude00", "\\'", "é", "\udcff", ":", " ", "*", "@", "\x00",
 ]  # fmt: skip
 
@@ -155,17 +158,24 @@ def enter_expression(data: bytes) -> None:
 
 
 _EXPRESSIONS = [
-    "v:a::bigint > 5 AND v:s::string LIKE 'x%'", "id IN (1, 2, NULL) OR NOT (x <=> double('NaN'))", "isnan(x)",
+    "v:a::bigint > 5 AND v:s::string LIKE 'x%'", "id IN (1, 2, NULL) OR NOT (x <=> double('NaN'))",
+    "isnan(x)",
     "s BETWEEN 'a' AND 'z'", "d = date'2024-01-05'", "v:`odd key`.b[0]::decimal(10,2) + 1.25BD * 3 >= -id",
-    "try_variant_get(v, '$.a', 'int') IS NOT NULL", "n.k <> 1", "CAST(v:a AS timestamp) < timestamp'2024-01-01Z'",
-    "s LIKE '%\\\\_x' ESCAPE '!'", "X'ff' = v:b::binary", "id % 3 = 0", "is_variant_null(v:a)", "startswith(s, 'a')",
+    "try_variant_get(v, '$.a', 'int') IS NOT NULL", "n.k <> 1",
+    "CAST(v:a AS timestamp) < timestamp'2024-01-01Z'",
+    "s LIKE '%\\\\_x' ESCAPE '!'", "X'ff' = v:b::binary", "id % 3 = 0", "is_variant_null(v:a)",
+    "startswith(s, 'a')",
     "decimal(38,10)", "id AS x, v:a::int b", "v:a::string = 'it''s' -- comment", "1e400 > id /* c */",
 ]  # fmt: skip
 _EXPRESSION_TOKENS = [
-    " AND ", " OR ", "NOT ", "(", ")", "v:a", "::", "bigint", "string", "decimal(38,38)", "'", "''", "`", "id", "x",
-    " = ", " <=> ", " IN (", ", ", "NULL", " IS NULL", " BETWEEN ", " LIKE ", "double('NaN')", "-", "+", "/", "%",
-    "1", "1e9", "99999999999999999999", "X'", "date'", "timestamp'", "CAST(", " AS ", "CASE WHEN ", "SELECT ", ";",
-    "--", "/*", "*", "[0]", ".", "variant_get(v, '$.a', 'int')", "\udcff", "é", "\x00", "${x}", "?", ":p", "@a",
+    " AND ", " OR ", "NOT ", "(", ")", "v:a", "::", "bigint", "string", "decimal(38,38)", "'", "''", "`",
+    "id", "x",
+    " = ", " <=> ", " IN (", ", ", "NULL", " IS NULL", " BETWEEN ", " LIKE ", "double('NaN')", "-", "+",
+    "/", "%",
+    "1", "1e9", "99999999999999999999", "X'", "date'", "timestamp'", "CAST(", " AS ", "CASE WHEN ",
+    "SELECT ", ";",
+    "--", "/*", "*", "[0]", ".", "variant_get(v, '$.a', 'int')", "\udcff", "é", "\x00", "${x}", "?", ":p",
+    "@a",
     "array<", "struct<a:", "interval", "0.1BD", "5Y", "int", "null", "try_cast(", "EXISTS", "lambda", "->",
 ]  # fmt: skip
 
@@ -180,11 +190,13 @@ def enter_ddl(data: bytes) -> None:
 
 
 _DDL = [
-    "bigint", "struct<a bigint, `odd key` string, o struct<x int, y array<decimal(9,2)>>>", "array<array<variant>>",
+    "bigint", "struct<a bigint, `odd key` string, o struct<x int, y array<decimal(9,2)>>>",
+    "array<array<variant>>",
     "struct<`` variant, `é` timestamp_ntz>", "decimal(38,0)", "struct<a: bigint>",
 ]  # fmt: skip
 _DDL_TOKENS = [
-    "struct<", "array<", ">", "<", "a", "`", "``", ",", " ", ":", "bigint", "string", "decimal(", "38", "0", ")", "variant",
+    "struct<", "array<", ">", "<", "a", "`", "``", ",", " ", ":", "bigint", "string", "decimal(", "38", "0",
+    ")", "variant",
     "timestamp_nanos", "uuid", "NOT NULL", "map<", "'", "99999999999999999999", "\udcff", "\x00", "é", "\n",
 ]  # fmt: skip
 
@@ -214,7 +226,8 @@ def schema_seeds() -> list[bytes]:
     inner = {"type": "struct", "fields": [field("x", "long"), field("y", "decimal(10,2)")]}
     kinds = [
         "string", "timestamp_ntz", inner, {"type": "array", "elementType": inner, "containsNull": True},
-        {"type": "map", "keyType": "string", "valueType": "variant", "valueContainsNull": False}, "variant", "byte",
+        {"type": "map", "keyType": "string", "valueType": "variant", "valueContainsNull": False}, "variant",
+        "byte",
         {"type": "variant"}, "interval day to second",
     ]  # fmt: skip
     return [

@@ -375,11 +375,14 @@ _CUT_SHORT = (
 
 def dumps(actions: Iterable[Action]) -> bytes:
     """A commit file: one action per line."""
-    lines = (
-        json.dumps({_NAME_OF[type(action)]: action.to_json()}, separators=(",", ":"), ensure_ascii=False)
-        for action in actions
-    )
-    return "".join(f"{line}\n" for line in lines).encode()
+    return b"".join(_line({_NAME_OF[type(action)]: action.to_json()}) + b"\n" for action in actions)
+
+
+def _line(action: Json) -> bytes:
+    try:
+        return json.dumps(action, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, in a field of another writer
+        return json.dumps(action, separators=(",", ":")).encode()
 
 
 def raw_lines(data: bytes, file: str) -> Iterator[tuple[str, Json]]:

@@ -70,12 +70,16 @@ def decode(data: bytes) -> Profile:
     children: list[list[PathProfile]] = [[] for _ in stored]
     for index in range(count - 1, 0, -1):
         parent, name, facts = stored[index]
+        if parent >= index:
+            raise ValueError(f"path {index} comes before its parent {parent}")
         children[parent].append(PathProfile(name, **facts, children=_sorted(children[index])))
     root = PathProfile(None, **stored[0][2], children=_sorted(children[0]))
     return Profile(rows, nulls, metadata_bytes, missed, root)
 
 
 def _sorted(children: list[PathProfile]) -> tuple[PathProfile, ...]:
+    if len({child.name for child in children}) < len(children):
+        raise ValueError("two paths have the same name")
     return tuple(sorted(children, key=lambda child: (child.name is ARRAY_ELEMENT, str(child.name))))
 
 
