@@ -6,6 +6,7 @@ import json
 import random
 
 import pyarrow as pa
+from shredlake.json import parse
 
 from cast_values import STRINGS
 from fuzz.contract import Door
@@ -29,7 +30,6 @@ from shredlake.delta.schema.types import arrow_schema, parse_schema, schema_json
 from shredlake.expr import evaluate, parse_columns, parse_predicate, parse_type, to_sql
 from shredlake.expr.arguments import read_columns, split_columns
 from shredlake.jobs.ingest.documents import split_documents, split_elements, split_lines
-from shredlake.json import parse
 from shredlake.kernels.arrow.raw_arrays import scalars
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.casts.table import cast_value
