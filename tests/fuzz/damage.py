@@ -54,7 +54,7 @@ def _change_place(changed: bytearray, data: bytes, dice: random.Random) -> None:
         size = dice.choice([1, 2, 4, 8])
         number = dice.choice([0, 1, -1, 2 ** (8 * size - 1) - 1, -(2 ** (8 * size - 1)), len(data), 65535])
         order = dice.choice(["little", "big"])
-        changed[at : at + size] = (number % 2 ** (8 * size)).to_bytes(size, order)  # type: ignore[arg-type]
+        changed[at : at + size] = (number % 2 ** (8 * size)).to_bytes(size, order)
 
 
 def change_text(tokens: Sequence[str]) -> Mutate:

@@ -10,6 +10,7 @@ import random
 import struct
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -168,7 +169,7 @@ def _column(data: bytes) -> tuple[Choices, pa.StructArray | pa.ChunkedArray]:
 
 def enter_read(data: bytes) -> None:
     choices, column = _column(data)
-    work = [to_json, to_python, validate, profile, checksum, lambda each: from_arrow(each)]
+    work: list[Callable[[Any], Any]] = [to_json, to_python, validate, profile, checksum, from_arrow]
     found = work[choices.below(len(work))](column)
     if isinstance(found, pa.Array | pa.ChunkedArray):
         found.validate(full=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pyarrow as pa
-from shredlake.json import parse
 
 from cast_values import STRINGS
 from fuzz.contract import Door
@@ -33,7 +33,9 @@ from shredlake.jobs.ingest.documents import split_documents, split_elements, spl
 from shredlake.kernels.arrow.raw_arrays import scalars
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.casts.table import cast_value
-from shredlake.kernels.casts.targets import Scalar, target_of
+from shredlake.kernels.casts.targets import target_of
+from shredlake.shredding.schema import Scalar
+from shredlake.variant.json import parse
 from strategies import json_texts_gone_wrong
 
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,7 +45,7 @@ def enter_json(data: bytes) -> None:
     """The kernel agrees with the reference: accepted or not, the bytes, the position."""
     head, text = (*unpack(data), b"", b"")[:2]
     choice = sum(head)
-    options = {
+    options: dict[str, Any] = {
         "duplicate_keys": ["error", "last_wins"][choice % 2],
         "max_depth": [1000, 3, 1][choice // 2 % 3],
         "max_size": [128 << 20, 200, 60][choice // 6 % 3],
@@ -52,7 +54,7 @@ def enter_json(data: bytes) -> None:
     [row] = column.to_pylist()
     found = [(reject["reason"], reject["position"]) for reject in rejects.to_pylist()]
     try:
-        wanted = parse(text, **options)  # type: ignore[arg-type]
+        wanted = parse(text, **options)
     except InvalidJson as error:
         if found != [(error.problem, error.position)]:
             raise AssertionError(f"the kernel says {found}, the reference {error}") from error
@@ -86,7 +88,7 @@ def enter_split(data: bytes) -> None:
     head, text = (*unpack(data), b"", b"")[:2]
     final = sum(head) % 2 == 0
     for split in (split_lines, split_elements, split_documents):
-        found = split(text, final=final)  # type: ignore[operator]
+        found = split(text, final=final)
         found.rows.validate(full=True)
         assert 0 <= found.taken <= len(text)
         assert len(found.starts) == len(found.rows)

@@ -46,7 +46,7 @@ def enter_variant(data: bytes) -> None:
     except MalformedVariant:
         for read in (Variant.to_python, Variant.to_json, hash, _visit):
             try:
-                read(variant)  # type: ignore[operator]
+                read(variant)
             except MalformedVariant:
                 continue
         raise
