@@ -1,4 +1,4 @@
-"""Spark SQL expressions over columns and Variant paths: parsed once, used by every scan.
+"""Spark SQL expressions over columns and Variant paths, shared by all scans.
 
 Modules in reading order: `types`, `ast`, `parse` (with `parse_errors`, `constants` and `chains`),
 `arguments` (`columns` and `where` of a query), `sort_key`, `evaluate` (with `coerce`, `arithmetic` and

@@ -21,7 +21,7 @@ _CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
-    """Parse the columns of a query: a list of expressions, or one text as it is written after SELECT.
+    """Parse the columns of a query: a list of expressions, or one string as written after SELECT.
 
     >>> [column.name for column in read_columns(["id", "v:a::int AS b"])]
     ['id', 'b']
@@ -34,14 +34,14 @@ def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "
     for column in given:
         if not isinstance(column, str | Projection):
             raise InvalidExpression(
-                f"columns holds a {type(column).__name__}; write columns as SQL texts, "
+                f"columns holds a {type(column).__name__}; write columns as SQL strings, "
                 'as in ["id", "v:a::int AS a"]'
             )
     return parse_columns(given, timezone=timezone)
 
 
 def split_columns(text: str) -> list[str]:
-    """Split a list of columns, as it is written after SELECT, at the commas outside brackets and strings.
+    """Split a list of columns, as written after SELECT, at the commas outside brackets and strings.
 
     >>> split_columns("v:a::decimal(9,2) AS a, variant_get(v, '$.b,c', 'int') AS b")
     ['v:a::decimal(9,2) AS a', "variant_get(v, '$.b,c', 'int') AS b"]
@@ -94,6 +94,6 @@ def check_condition(condition: Expr, schema: pa.Schema, options: CastOptions = D
     >>> check_condition(parse_predicate("price"), pa.schema([("price", pa.float64())]))
     Traceback (most recent call last):
     ...
-    shredlake.errors.InvalidExpression: price is a double, not a condition: compare it, as in price = ...
+    shredlake.errors.InvalidExpression: price is a double, not a condition. Compare it, as in price = ...
     """
     matching(condition, schema.empty_table(), options)

@@ -1,8 +1,8 @@
 """Computes + - * / % as Spark does.
 
-Integers stay integers of the wider type, except that `/` always divides as double; decimals add, subtract
-and multiply exactly; with a float or double the result is a double (a float for two floats). Overflow and
-division by zero, errors in Spark, give null here, and an error if the options say so.
+Integers keep the wider integer type, except that `/` always gives a double. Decimals add, subtract and
+multiply exactly. With a float or double the result is a double (a float for two floats). Overflow and
+division by zero, which are errors in Spark, give null here, or an error if the options request it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _INTEGRAL_DECIMAL = dict(zip(INTEGRALS, (3, 5, 10, 19), strict=True))
 def arithmetic(
     op: ArithmeticOp, left: Operand, right: Operand, options: CastOptions, text: str
 ) -> tuple[DataType, Any]:
-    """Type and value of `left op right`; `text` is the expression, for messages."""
+    """Compute `left op right` and its type; `text` is the expression, for messages."""
     kinds = [INT if kind == VOID else kind for _, kind in (left, right)]
     if STRING in kinds or not all(is_numeric(kind) for kind in kinds):
-        raise InvalidExpression(f"{text} computes with {left[1]} and {right[1]}: cast them to numbers")
+        raise InvalidExpression(f"{text} computes with {left[1]} and {right[1]}. Cast them to numbers")
     kind = _result_type(op, kinds)
     if is_decimal(kind):
         return _decimal_result(op, left, right, text)
@@ -48,7 +48,7 @@ def arithmetic(
 
 
 def negate(data: Any, kind: DataType, options: CastOptions, text: str) -> tuple[DataType, Any]:
-    """Type and value of `-data`."""
+    """Compute `-data` and its type."""
     if kind in (FLOAT, DOUBLE):
         return kind, pc.negate(data)
     return arithmetic("-", (pa.scalar(0, pa.int8()), INTEGRALS[0]), (data, kind), options, text)
@@ -70,7 +70,7 @@ def _as(data: Any, kind: DataType) -> Any:
 
 
 def _without_zero(divisor: Any, kind: DataType, options: CastOptions, text: str) -> Any:
-    """The divisor with null for zero."""
+    """Replace zeros in the divisor by null."""
     is_zero = pc.equal(divisor, pa.scalar(0, kind.arrow))
     if (
         options.raises and pc.any(pc.cast(is_zero, pa.bool_())).as_py()
@@ -119,7 +119,7 @@ def _integral(op: str, a: Any, b: Any, kind: DataType, options: CastOptions, tex
 
 def _decimal_result(op: ArithmeticOp, left: Operand, right: Operand, text: str) -> tuple[DataType, Any]:
     if op not in _EXACT:
-        raise UnsupportedExpression(f"{text}: decimals are not divided here, cast them to double first")
+        raise UnsupportedExpression(f"{text}: dividing decimals is not supported, cast them to double first")
     sides = [
         data if is_decimal(kind) else pc.cast(data, pa.decimal128(_INTEGRAL_DECIMAL.get(kind, 1), 0))
         for data, kind in (left, right)

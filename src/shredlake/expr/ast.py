@@ -1,7 +1,7 @@
-"""Expressions as frozen trees: the parser makes them, pruning and evaluation walk them.
+"""Expressions as frozen trees, which the parser builds, and pruning and evaluation traverse.
 
-Sugar is gone by the time a tree exists: BETWEEN is two comparisons, NOT IN and IS NOT NULL are `Not` of the
-plain form. A path into a Variant, with its cast, is one node (`Get`), because a scan serves it as one column.
+The parser removes syntactic sugar: BETWEEN is two comparisons, and NOT IN and IS NOT NULL are `Not` of the
+plain form. A path into a Variant, with its cast, is one node (`Get`), because a scan reads it as one column.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Column:
 class Get:
     """A path into a Variant column, cast to `type` (None: stays a Variant).
 
-    `strict` says what a value that does not cast does: True raises (`variant_get`), False gives null
+    `strict` decides on a value that does not cast: True raises (`variant_get`), False gives null
     (`try_variant_get`), None leaves it to the evaluation (`v:a::int`).
     """
 
@@ -56,7 +56,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Cast:
-    """A cast of anything but a path; `strict` as in `Get`."""
+    """A cast of anything except a path; `strict` as in `Get`."""
 
     value: Expr
     type: DataType
@@ -78,7 +78,7 @@ class In:
 
 @dataclass(frozen=True)
 class Like:
-    """LIKE with a constant pattern: `%` any characters, `_` one, `escape` makes the next one plain."""
+    """LIKE with a constant pattern: `%` is any characters, `_` one; `escape` makes the next one literal."""
 
     value: Expr
     pattern: str
@@ -92,7 +92,7 @@ class IsNull:
 
 @dataclass(frozen=True)
 class IsVariantNull:
-    """True where there is a Variant and it is the Variant null; false everywhere else, never null."""
+    """True for a Variant null; false for everything else, never null."""
 
     value: Expr
 
@@ -137,14 +137,14 @@ Expr = (
 
 @dataclass(frozen=True)
 class Projection:
-    """One output column: its name and what is in it."""
+    """One output column: its name and its expression."""
 
     name: str
     expr: Expr
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct parts of an expression."""
+    """Return the direct parts of an expression."""
     match expr:
         case Column() | Get() | Literal():
             return ()
@@ -159,14 +159,14 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and every part of it, outside in."""
+    """Yield the expression and every part of it, outermost first."""
     yield expr
     for child in children(expr):
         yield from walk(child)
 
 
 def references(expr: Expr) -> set[Column | Get]:
-    """The columns and paths that an expression reads.
+    """Return the columns and paths that an expression reads.
 
     >>> from shredlake.expr import parse_predicate
     >>> sorted(map(str, references(parse_predicate("id > 5 and id < 9"))))
@@ -176,7 +176,7 @@ def references(expr: Expr) -> set[Column | Get]:
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """The parts that must all be true for the predicate to be true.
+    """Return the parts of a predicate that must all be true.
 
     >>> from shredlake.expr import parse_predicate
     >>> len(conjuncts(parse_predicate("a > 5 and b < 9 and (c = 1 or d = 2)")))
@@ -200,7 +200,7 @@ _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """A column's name split at its dots; a part that contains a dot or a backtick stands in backticks.
+    """Split a column's name at its dots; a part with a dot or a backtick is quoted in backticks.
 
     >>> name_parts("s.a"), name_parts("`a.b`.c"), name_parts("user id")
     (('s', 'a'), ('a.b', 'c'), ('user id',))
@@ -209,14 +209,14 @@ def name_parts(name: str) -> tuple[str, ...]:
     while at <= len(name):
         match = _NAME_PART.match(name, at)
         if match is None or (match.end() < len(name) and name[match.end()] != "."):
-            return (name,)  # an unquoted name with special characters: one part
+            return (name,)  # an unquoted name with special characters is one part
         parts.append(match[2] if match[1] is None else match[1].replace("``", "`"))
         at = match.end() + 1
     return tuple(parts)
 
 
 def join_name(parts: tuple[str, ...]) -> str:
-    """The opposite of `name_parts`.
+    """Join the parts of a name; the inverse of `name_parts`.
 
     >>> join_name(("s", "a")), join_name(("a.b", "c"))
     ('s.a', '`a.b`.c')

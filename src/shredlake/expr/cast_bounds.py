@@ -1,28 +1,27 @@
-"""Carries the bounds of a typed leaf through the casts of an expression.
+"""Propagates the bounds of a typed leaf through the casts of an expression.
 
-A cast c keeps bounds if it never swaps two values: then min <= x <= max gives c(min) <= c(x) <= c(max).
-Values that do not cast become null, which no comparison matches: they only take away from what lies between.
-So the question is only where the values end up that do cast.
+A monotonic cast c keeps bounds: min <= x <= max implies c(min) <= c(x) <= c(max). Values that do not cast
+become null, which no comparison matches, so they never widen the bounds. Only the values that do cast matter.
 
 | from | to | bounds of the result |
 |---|---|---|
 | any | the same | the same |
-| integer | integer, decimal | the same: the number stays, or is null if it does not fit |
-| decimal | decimal of no smaller scale | the same |
+| integer | integer, decimal | the same: the number is unchanged, or null if it does not fit |
+| decimal | decimal of the same or a larger scale | the same |
 | decimal | decimal of smaller scale | rounded the same way |
-| decimal, float, double | integer | cut towards zero: within 1 of the number |
-| integer, decimal, double | float | rounded; a little wider, so that how bounds are rounded can't matter |
+| decimal, float, double | integer | truncated towards zero: within 1 of the number |
+| integer, decimal, double | float | rounded and slightly widened, so that the rounding mode does not matter |
 | decimal | double | likewise |
 | integer | double | rounded to nearest, as the value is |
 | float | double | the same; NaN stays NaN |
 | timestamp_nanos | timestamp | rounded down (likewise without zone) |
 | date, timestamp, timestamp_ntz | each other | the same in UTC; elsewhere 26 hours wider |
-| anything else | | unknown: text of numbers does not sort as numbers do, dates may be written in many ways |
+| anything else | | unknown: numeric strings do not sort as numbers, and dates have many spellings |
 
-Floats: statistics do not count NaN, so a NaN may be there unless something says otherwise, and it is greater
-than any number; -0.0 and 0.0 compare equal, so it does not matter which of them a bound is. A NaN as a bound
-is not a bound. A path into a Variant may lead to a NaN whatever its leaf's type, except in a container whose
-bounds are known and of another type: those hold for all its values.
+Floats: statistics ignore NaN, so a NaN is possible unless something excludes it, and NaN is greater than any
+number. -0.0 and 0.0 compare equal, so either may be a bound. NaN is not a valid bound. A path into a Variant
+may lead to NaN whatever its leaf's type, except in a container with known bounds of another type, because
+those hold for all its values.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from shredlake.expr.types import (
 )
 
 _DAY: Final = 86_400_000_000  # microseconds
-_FURTHEST_CLOCK: Final = 26 * _DAY // 24  # between any local clock and UTC, at most
+_FURTHEST_CLOCK: Final = 26 * _DAY // 24  # the largest offset of a local clock from UTC
 _DOUBLE_SLACK: Final = 2.0**-50
 _FLOAT_SLACK: Final = 2.0**-22
 
@@ -62,8 +61,8 @@ class Bounds:
     """Statistics of one column or typed leaf over N containers.
 
     `minimum` and `maximum` hold for every non-null, non-NaN value; null means unknown. They need not be
-    tight: a bound cut short will do as long as it bounds (a shortened maximum must have been rounded up;
-    where that is not possible, it is null). Counts are null where unknown.
+    tight: a truncated bound is fine as long as it bounds (a truncated maximum must have been rounded up, or
+    else be null). Unknown counts are null.
     """
 
     minimum: pa.Array
@@ -75,10 +74,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Image:
-    """Where an operand's values lie in each container.
+    """The range of an operand's values in each container.
 
-    `low` and `high` are of type `kind`, null where unknown. `nan` says where a NaN may be (None: nowhere),
-    `can_fail` whether a cast on the way may have made nulls.
+    `low` and `high` have the type `kind` and are null if unknown. `nan` says where NaN is possible (None:
+    nowhere), `can_fail` whether a cast in the operand may have produced nulls.
     """
 
     low: pa.Array
@@ -89,16 +88,16 @@ class Image:
 
 
 def image_of_bounds(bounds: Bounds, *, of_path: bool = False) -> Image | None:
-    """The image of the leaf itself; None for types that have no order here.
+    """Return the image of the leaf itself; None for types without an order here.
 
-    With `of_path` it is a path's: the leaf's type says nothing of containers whose bounds are unknown.
+    With `of_path`, the leaf belongs to a path: its type says nothing about containers with unknown bounds.
     """
     kind = from_arrow(bounds.minimum.type)
     if kind == VARIANT or from_arrow(bounds.maximum.type) != kind:
         return None
     try:
         low, high = (_plain(array, kind) for array in (bounds.minimum, bounds.maximum))
-    except pa.ArrowInvalid:  # a unit that does not fit ours
+    except pa.ArrowInvalid:  # the unit does not fit
         return None
     if kind not in (FLOAT, DOUBLE):
         nan = pc.or_(pc.is_null(low), pc.is_null(high)) if of_path else None
@@ -118,7 +117,7 @@ def _plain(array: pa.Array, kind: DataType) -> pa.Array:
 
 
 def cast_image(image: Image, target: DataType, utc: bool) -> Image | None:
-    """The image after a cast; None if nothing is known then."""
+    """Return the image after a cast; None if nothing is known about it."""
     source = image.kind
     if source == target:
         return image
@@ -172,7 +171,7 @@ def _double(array: pa.Array) -> pa.Array:
 
 
 def _widened(array: pa.Array, slack: float) -> pa.Array:
-    """Moved outwards by a share of its size; an infinity that would have to move inwards is unknown."""
+    """Widen bounds by a share of their size; an infinity that would have to shrink becomes unknown."""
     moved = pc.add(array, pc.multiply(pc.abs(array), slack))
     return pc.if_else(pc.is_nan(moved), pa.scalar(None, pa.float64()), moved)
 
@@ -182,7 +181,7 @@ def _to_float(image: Image, target: DataType) -> Image:
     if target == DOUBLE and not is_decimal(image.kind):
         return as_double
     slack = _DOUBLE_SLACK if target == DOUBLE else _FLOAT_SLACK
-    tiny = 0.0 if target == DOUBLE else 1e-44  # floats this small round to a neighbour far away, by share
+    tiny = 0.0 if target == DOUBLE else 1e-44  # relative slack is not enough for floats this small
     return _each(
         as_double,
         lambda array: pc.subtract(_widened(array, -slack), tiny),
@@ -191,7 +190,7 @@ def _to_float(image: Image, target: DataType) -> Image:
 
 
 def _micros(array: pa.Array) -> pa.Array:
-    """Dates and timestamps as microseconds; unknown where adding a day could leave 64 bits."""
+    """Convert dates and timestamps to microseconds; unknown if adding a day could overflow 64 bits."""
     is_date = pa.types.is_date32(array.type)
     counts = array.cast(pa.int32()).cast(pa.int64()) if is_date else array.cast(pa.int64())
     limit = ((1 << 63) - 2 * _DAY) // (_DAY if is_date else 1)
@@ -201,7 +200,7 @@ def _micros(array: pa.Array) -> pa.Array:
 
 
 def _moved(image: Image, utc: bool, target: DataType) -> Image:
-    """A clock's bounds on another clock; dates get a day to spare on both sides instead of being rounded."""
+    """Convert bounds to another clock; dates are widened by a day on both sides instead of being rounded."""
     slack = 0 if utc else _FURTHEST_CLOCK
     low, high = pc.subtract(_micros(image.low), slack), pc.add(_micros(image.high), slack)
     if target == DATE:
@@ -212,7 +211,7 @@ def _moved(image: Image, utc: bool, target: DataType) -> Image:
 
 
 def _floored(target: DataType) -> Callable[[Image, bool], Image]:
-    """Nanoseconds to microseconds: cut, with a microsecond to spare below."""
+    """Convert nanoseconds to microseconds: truncated, with a microsecond of slack below."""
 
     def convert(image: Image, utc: bool) -> Image:
         counted = _each(

@@ -1,4 +1,4 @@
-"""Shortens long chains of AND and OR: programs write conditions with thousands of parts.
+"""Shortens long chains of AND and OR, such as generated conditions with thousands of parts.
 
 Repeated operands are dropped. A long `x = 1 OR x = 2 OR ...` becomes `x IN (1, 2, ...)`, a long
 `x <> 1 AND x <> 2 AND ...` becomes `NOT x IN (1, 2, ...)`: the same results, computed in one step.

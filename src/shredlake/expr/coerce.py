@@ -1,4 +1,4 @@
-"""Chooses the type in which two operands are compared, as Spark does in ANSI mode (its default).
+"""Chooses the type in which two operands are compared, as Spark does in ANSI mode, its default.
 
 | | with | compared as |
 |---|---|---|
@@ -13,7 +13,7 @@
 | timestamp | timestamp_ntz | timestamp |
 | null | anything | the other type |
 
-Everything else can't be compared; a Variant can't be compared at all, it needs a cast.
+Other types can't be compared. A Variant can't be compared without a cast.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from shredlake.expr.types import (
 
 # Digits before the point of each integer type, as a decimal.
 _INTEGRAL_DIGITS: Final = dict(zip(INTEGRALS, (3, 5, 10, 20), strict=True))
-_INSTANTS: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP_NTZ_NANOS, TIMESTAMP, TIMESTAMP_NANOS)  # weak to strong
+# from weak to strong
+_INSTANTS: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP_NTZ_NANOS, TIMESTAMP, TIMESTAMP_NANOS)
 _NANOS: Final = (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)
 _FLOATS: Final = (FLOAT, DOUBLE)
 COMPARABLE: Final = frozenset({BOOLEAN, *INTEGRALS, *_FLOATS, STRING, BINARY, *_INSTANTS, TIME, UUID, VOID})
@@ -56,12 +57,12 @@ def is_decimal(kind: DataType) -> bool:
 
 
 def is_numeric(kind: DataType) -> bool:
-    """Whether a type is a number."""
+    """Return whether a type is numeric."""
     return kind in INTEGRALS or kind in _FLOATS or is_decimal(kind)
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:
-    """The type in which two operands are compared, None if they can't be.
+    """Return the type in which two operands are compared, or None if they can't be compared.
 
     >>> from shredlake.expr.types import INT, STRING, decimal
     >>> str(common_type(INT, decimal(3, 1))), str(common_type(INT, STRING)), common_type(INT, BOOLEAN)
@@ -97,14 +98,14 @@ def _common_number(a: DataType, b: DataType) -> DataType:
 
 
 def _digits(kind: DataType) -> tuple[int, int]:
-    """Digits before and after the point."""
+    """Return the digits before and after the decimal point."""
     if kind in INTEGRALS:
         return _INTEGRAL_DIGITS[kind], 0
     return kind.arrow.precision - kind.arrow.scale, kind.arrow.scale
 
 
 def _wide_decimal(precision: int, scale: int) -> DataType:
-    """Beyond 38 digits Spark would round; comparing needs no rounding, Arrow's 256 bits hold both."""
+    """Return a decimal type; beyond 38 digits, where Spark rounds, 256 bits hold both sides exactly."""
     if precision <= 38:
         return decimal(precision, scale)
     return DataType(f"decimal({precision},{scale})", pa.decimal256(min(precision, 76), scale))

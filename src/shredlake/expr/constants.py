@@ -1,4 +1,4 @@
-"""Constants of an expression: numbers as Spark types them, and casts of constants done once."""
+"""Constants of an expression: numbers typed as in Spark, and constant casts folded once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MICRO: Final = dt.timedelta(microseconds=1)
 
 
 def number(text: str) -> Literal | None:
-    """The constant that a number stands for: int, bigint or decimal by its digits, double with an exponent.
+    """Parse a numeric constant: int, bigint or decimal by its digits, double with an exponent.
 
     >>> [str(number(text).type) for text in ("7", "3000000000", "1.50", "1e3")]
     ['int', 'bigint', 'decimal(3,2)', 'double']
@@ -56,7 +56,7 @@ def number(text: str) -> Literal | None:
 
 
 def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT) -> Literal | None:
-    """The constant cast to another type; None where it does not cast, or Python can't hold the result.
+    """Cast a constant; None if it does not cast, or if Python can't represent the result.
 
     >>> from shredlake.expr.types import DATE, STRING
     >>> fold_cast(Literal("2024-02-29", STRING), DATE).value
@@ -71,7 +71,7 @@ def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT
     cast = cast_scalar(source.type, raw, wanted, options)
     try:
         return None if cast is None else Literal(_FROM_RAW.get(wanted.type, _decimal_or_same)(cast), target)
-    except OverflowError:  # a date outside years 1 to 9999
+    except OverflowError:  # a date outside the years 1 to 9999
         return None
 
 
@@ -87,7 +87,7 @@ def depends_on_engine(source: DataType, target: DataType) -> bool:
 
 
 def _to_raw(value: Any, kind: VariantType) -> Any:
-    """A Python object as the raw content that casts work on."""
+    """Convert a Python object to the raw content that casts work on."""
     if isinstance(value, Decimal):
         return unscaled_and_scale(value)
     if isinstance(value, dt.datetime):

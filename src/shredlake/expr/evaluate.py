@@ -1,7 +1,7 @@
 """Evaluates expressions over Arrow tables with three-valued logic and Spark's comparisons.
 
-NaN equals itself and is greater than every other number, -0.0 equals 0.0, strings compare by their bytes.
-What an operand is cast to is `coerce.py`'s table.
+NaN equals itself and is greater than every other number, -0.0 equals 0.0, and strings compare by their bytes.
+`coerce.py` has the table of operand types.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ Data: TypeAlias = pa.Table | pa.RecordBatch
 
 @dataclass(frozen=True)
 class Typed:
-    """An operand: an array, or a scalar that stands for every row, with its type."""
+    """An operand with its type: an array, or a scalar that applies to every row."""
 
     data: pa.Array | pa.Scalar
     type: DataType
 
 
 def evaluate(expr: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.Array:
-    """The expression's value in every row.
+    """Evaluate the expression for every row.
 
-    The options say whether a cast that fails gives null or a CastError; `variant_get` and `try_variant_get`
-    decide for themselves.
+    The options decide whether a failed cast gives null or a CastError; `variant_get` and `try_variant_get`
+    override them.
 
     >>> from shredlake.expr import parse_predicate
     >>> table = pa.table({"a": [1, None, 3]})
@@ -88,9 +88,9 @@ def _all_rows(value: Any, data: Data) -> pa.Array:
 
 
 def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
-    """Where a column is: its place in the schema, then the places of nested fields.
+    """Find a column: its index in the schema, then the indexes of nested fields.
 
-    Names are taken as written, and if there is none such, without regard to case, as Spark does.
+    Names match exactly, or otherwise case-insensitively, as in Spark.
 
     >>> resolve(pa.schema([("a", pa.int64()), ("S", pa.struct([("b", pa.int64())]))]), "s.b")
     (1, 0)
@@ -105,13 +105,13 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
             and is_variant(level)
             and level.get_field_index(part) < 0
         ):
-            raise InvalidExpression(f"{name} goes into a Variant: write v:{part}, with a colon, for a path")
+            raise InvalidExpression(f"{name} is a path into a Variant: write it with a colon, v:{part}")
         exact = [place for place, field in enumerate(fields) if field.name == part]
         found = exact or [p for p, field in enumerate(fields) if field.name.lower() == part.lower()]
         if len(found) != 1:
             names = ", ".join(field.name for field in fields) or "none"
-            problem = "is ambiguous" if found else "is not there"
-            raise InvalidExpression(f"column {name} {problem}: the names here are {names}")
+            problem = "is ambiguous" if found else "does not exist"
+            raise InvalidExpression(f"column {name} {problem}; the columns are {names}")
         places.append(found[0])
         level = fields[found[0]].type
     return tuple(places)
@@ -187,7 +187,7 @@ class _Evaluator:
         column = self.whole_column(ref.column)
         if not is_variant(column.type):
             raise InvalidExpression(
-                f"{ref.column} is a {from_arrow(column.type)} column: only a Variant has a path {ref.path}"
+                f"{ref.column} is a {from_arrow(column.type)} column, but the path {ref.path} needs a Variant"
             )
         arrow = None if ref.type is None else ref.type.arrow
         found = get_path(column, ref.path, arrow, self.options.overridden_by(ref.strict))
@@ -201,7 +201,7 @@ class _Evaluator:
         value = self.value(expr)
         if value.type == VARIANT:
             raise InvalidExpression(
-                f"{spelled(expr)} is a Variant, which can't be compared: add its type, as in v:a::bigint"
+                f"{spelled(expr)} is a Variant, which can't be compared. Add its type, as in v:a::bigint"
             )
         return value
 
@@ -224,7 +224,7 @@ class _Evaluator:
         return Typed(cast, kind)
 
     def in_type(self, value: Typed, kind: DataType, expr: Expr) -> Any:
-        """An operand in the type of its comparison; a constant that does not fit is the user's mistake."""
+        """Cast an operand to the type of its comparison; raise if a constant does not fit."""
         if isinstance(value.data, pa.Scalar) and value.type != kind and value.data.is_valid:
             return _scalar(_folded(value, kind, self.constants, expr), kind)
         return self.cast(value, kind, self.options).data
@@ -232,18 +232,18 @@ class _Evaluator:
     # Conditions
 
     def truth(self, expr: Expr) -> Any:
-        """The value of a condition: boolean, or NULL, which is the same as an unknown boolean."""
+        """Evaluate a condition: boolean, or NULL, which is an unknown boolean."""
         value = self.value(expr)
         if value.type == VOID:
             return pa.scalar(None, pa.bool_())
         if value.type == VARIANT:
             raise InvalidExpression(
-                f"{spelled(expr)} is a Variant, not a condition: if it holds booleans, "
+                f"{spelled(expr)} is a Variant, not a condition. If it holds booleans, "
                 f"write {spelled(expr)}::boolean"
             )
         if value.type != BOOLEAN:
             raise InvalidExpression(
-                f"{spelled(expr)} is a {value.type}, not a condition: compare it, as in {spelled(expr)} = ..."
+                f"{spelled(expr)} is a {value.type}, not a condition. Compare it, as in {spelled(expr)} = ..."
             )
         return value.data
 
@@ -258,7 +258,7 @@ class _Evaluator:
         kind = common_type(left.type, right.type)
         if kind is None:
             raise InvalidExpression(
-                f"{spelled(expr)} compares a {left.type} with a {right.type}: cast one of them"
+                f"{spelled(expr)} compares a {left.type} with a {right.type}. Cast one of them"
             )
         a, b = self.in_type(left, kind, expr), self.in_type(right, kind, expr)
         return compare_arrays(expr.op, a, b, kind)
@@ -270,7 +270,7 @@ class _Evaluator:
             wider = common_type(kind, option_type)
             if wider is None:
                 raise InvalidExpression(
-                    f"{spelled(expr)} compares a {kind} with a {option_type}: cast one of them"
+                    f"{spelled(expr)} compares a {kind} with a {option_type}. Cast one of them"
                 )
             kind = wider
         options = [
@@ -278,14 +278,14 @@ class _Evaluator:
             for option in expr.options
         ]
         found = is_member(self.in_type(value, kind, expr), [o for o in options if o is not None], kind)
-        if None in options:  # not found among the known ones: unknown
+        if None in options:  # not among the known values, so the result is unknown
             found = pc.if_else(found, found, pa.scalar(None, pa.bool_()))
         return found
 
     def by_dictionary(self, expr: Compare | In) -> pa.Array | None:
-        """The condition on a column of indexes: judged once for each text that they lead to.
+        """Evaluate a condition on a dictionary-encoded column, once per dictionary entry.
 
-        None unless it compares such a column with texts: nothing to cast, so nothing that could fail.
+        None unless it compares such a column with strings, where no cast can fail.
         """
         match expr:
             case Compare(op, Column(name), Literal(value, kind)) if op != "<=>":
@@ -314,7 +314,7 @@ class _Evaluator:
 
 
 class _OfValues(_Evaluator):
-    """Evaluates over some values in place of a column."""
+    """Evaluates over given values instead of a column."""
 
     def __init__(self, values: Typed, options: CastOptions) -> None:
         super().__init__(pa.table({"": values.data}), options)
@@ -357,7 +357,7 @@ _COMPARISONS = {
 
 
 def compare_arrays(op: ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
-    """Compares two operands of one type: null where one of them is, except for `<=>`.
+    """Compare two operands of one type: null if either is null, except for `<=>`.
 
     >>> compare_arrays(">", pa.array([1.0, float("nan")]), pa.scalar(5.0), DOUBLE).to_pylist()
     [False, True]
@@ -375,13 +375,13 @@ def compare_arrays(op: ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
     if kind not in (FLOAT, DOUBLE):
         return plain
     a_nan, b_nan = pc.is_nan(a), pc.is_nan(b)
-    # Where an operand is NaN, (a is NaN, b is NaN) decides instead of the numbers: NaN is the greatest.
+    # If an operand is NaN, (a is NaN, b is NaN) decides instead of the numbers: NaN is the greatest.
     by_nan = _COMPARISONS[op](pc.cast(a_nan, pa.int8()), pc.cast(b_nan, pa.int8()))
     return pc.if_else(pc.or_(a_nan, b_nan), by_nan, plain)
 
 
 def is_member(value: Any, options: list[Any], kind: DataType) -> Any:
-    """Whether each value is one of the options; null where the value is.
+    """Return whether each value is one of the options; null if the value is null.
 
     >>> is_member(pa.array([1, 2, None]), [2, 3], from_arrow(pa.int64())).to_pylist()
     [False, True, None]

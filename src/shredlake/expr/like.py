@@ -15,7 +15,7 @@ ONE = object()
 
 
 def pattern_parts(pattern: str, escape: str) -> list[Any]:
-    """The pattern as plain texts, `ANY` for `%` and `ONE` for `_`.
+    """Split the pattern into literal strings, `ANY` for `%` and `ONE` for `_`.
 
     >>> pattern_parts("50!%%", "!") == ["50%", ANY]
     True
@@ -40,9 +40,9 @@ def pattern_parts(pattern: str, escape: str) -> list[Any]:
 
 
 def like_mask(text: Any, pattern: str, escape: str) -> Any:
-    """Which texts match; null where the text is.
+    """Return which strings match; null if the string is null.
 
-    Of bytes that are not UTF-8, `_` sees U+FFFD. All other comparisons are of bytes, as Spark's are.
+    In bytes that are not UTF-8, `_` matches U+FFFD. All other comparisons are bytewise, as in Spark.
 
     >>> like_mask(pa.array(["abc", "xbc", None]), "a%", "\\\\").to_pylist()
     [True, False, None]
@@ -69,7 +69,7 @@ def like_mask(text: Any, pattern: str, escape: str) -> Any:
 
 
 def _escaped(text: str) -> str:
-    """A text as RE2 matches it: nothing but punctuation may be escaped.
+    """Escape a string for RE2, which allows only punctuation to be escaped.
 
     >>> print(_escaped("1.é"))
     1\\.é

@@ -56,9 +56,9 @@ from shredlake.variant.path import Path
 _SPARK: Final = Databricks()
 
 MOST_DIGITS: Final = 400
-"""Characters of a number; the widest type has 38 digits, the smallest double 326 characters."""
+"""Maximum length of a number; the widest type has 38 digits, the smallest double 326 characters."""
 MOST_LEVELS: Final = 100
-"""Deepest nesting of an expression. Functions that walk it recurse a few times per level."""
+"""Maximum nesting of an expression. Functions that traverse it recurse a few times per level."""
 
 _COMPARISONS: dict[type[exp.Expr], ComparisonOp] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
@@ -69,7 +69,7 @@ _ARITHMETIC: dict[type[exp.Expr], ArithmeticOp] = {
 
 
 def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
-    """A WHERE condition as a tree. `timezone` is that of TIMESTAMP literals without one.
+    """Parse a WHERE condition. `timezone` applies to TIMESTAMP literals without a zone.
 
     >>> parse_predicate("v:user.id::bigint > 5").op
     '>'
@@ -84,9 +84,9 @@ def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
 
 
 def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
-    """A SELECT list as named trees; without `AS`, a path is named by its last key, a column by itself.
+    """Parse a SELECT list; without `AS`, a path is named by its last key, a column by itself.
 
-    Names are unique: two columns of one name are refused.
+    Names are unique: two columns with one name are an error.
 
     >>> columns = parse_columns(["v:user.id::bigint", "v:tags[0]::string AS tag", "v"])
     >>> [projection.name for projection in columns]
@@ -97,7 +97,7 @@ def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC")
     for projection in projections:
         if projection.name in seen:
             raise InvalidExpression(
-                f"two columns are named {projection.name!r}: rename one with AS, such as "
+                f"two columns are named {projection.name!r}. Rename one with AS, such as "
                 f"... AS {projection.name}_2"
             )
         seen.add(projection.name)
@@ -105,7 +105,7 @@ def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC")
 
 
 def parse_value(sql: str, *, timezone: str = "UTC") -> Expr:
-    """One expression as a tree, without a name.
+    """Parse one expression without a name.
 
     >>> str(parse_value("v:a::int").type)
     'int'
@@ -113,7 +113,7 @@ def parse_value(sql: str, *, timezone: str = "UTC") -> Expr:
     return _predicate(sql, timezone)
 
 
-# Reading a text takes a millisecond, as long as reading a small column, and its tree never changes.
+# Cached, because parsing takes a millisecond, as long as reading a small column, and trees are immutable.
 
 
 @lru_cache(maxsize=1024)
@@ -127,7 +127,7 @@ def _projection(sql: str, timezone: str) -> Projection:
 
 
 class _Reader(SourceText):
-    """One text being read."""
+    """Parses one SQL text."""
 
     def __init__(self, sql: str, timezone: str) -> None:
         super().__init__(sql)
@@ -136,13 +136,13 @@ class _Reader(SourceText):
     def predicate(self) -> Expr:
         tree = self.tree()
         if isinstance(tree, exp.Alias):
-            self.invalid("an expression takes no name here", tree.args["alias"])
+            self.invalid("a name (AS) is not allowed here", tree.args["alias"])
         return self.whole(tree)
 
     def projection(self) -> Projection:
         tree = self.tree()
         if isinstance(tree, exp.Star) or tree.find(exp.Star):
-            self.invalid("name the columns, or give no `columns` at all to get them all", tree)
+            self.invalid("list the columns, or omit `columns` to select all", tree)
         if isinstance(tree, exp.Alias):
             return Projection(tree.alias, self.whole(tree.this))
         expr = self.whole(tree)
@@ -169,13 +169,17 @@ class _Reader(SourceText):
                 if token.token_type == TokenType.PARAMETER:  # sqlglot would drop it: v:$type is not v:type
                     self.invalid(f"{token.text!r} needs backticks here, as in v:`$type`", token.start)
                 if token.token_type == TokenType.NUMBER and len(token.text) > MOST_DIGITS:
-                    self.invalid(f"a number of {len(token.text):,} characters fits no type", token.start)
+                    self.invalid(
+                        f"a number of {len(token.text):,} characters does not fit any type", token.start
+                    )
             trees = _SPARK.parser().parse(tokens, self.sql)
         except ParseError as error:
             raise InvalidExpression(self.parse_problem(error)) from None
         except TokenError:
             shown = self.sql if len(self.sql) <= LONGEST_LINE else self.sql[:LONGEST_LINE] + "..."
-            raise InvalidExpression(f"{shown!r} can't be read: is a quote or a comment not closed?") from None
+            raise InvalidExpression(
+                f"{shown!r} can't be parsed. Is a quote or a comment not closed?"
+            ) from None
         except RecursionError:
             self.too_deep()
         if len(trees) != 1 or trees[0] is None:
@@ -183,7 +187,7 @@ class _Reader(SourceText):
         return trees[0]
 
     def whole(self, node: exp.Expr) -> Expr:
-        """Return the tree of the whole text; raise if it is nested too deeply to be walked."""
+        """Return the tree of the whole text; raise if it is nested too deeply."""
         try:
             found = self.expr(node)
         except RecursionError:
@@ -215,7 +219,7 @@ class _Reader(SourceText):
         return disjunction(self.operands(node, exp.Or))
 
     def operands(self, node: exp.Expr, kind: type[exp.Connector]) -> tuple[Expr, ...]:
-        """A chain of the same connector as one list; walked by hand, since a chain may be thousands long."""
+        """Flatten a chain of the same connector iteratively, since it may have thousands of operands."""
         found: list[exp.Expr] = []
         pending = [node]
         while pending:
@@ -261,7 +265,7 @@ class _Reader(SourceText):
     def like(self, node: exp.Expr, escape: str = "\\") -> Expr:
         pattern = self.expr(node.expression)
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            self.unsupported(node, "the pattern of LIKE must be a text constant")
+            self.unsupported(node, "the pattern of LIKE must be a string constant")
         like = Like(self.expr(node.this), pattern.value, escape)
         self.check_pattern(like, node)
         return Not(like) if node.args.get("negate") else like
@@ -280,13 +284,13 @@ class _Reader(SourceText):
             if like.pattern[at] == like.escape:
                 at += 1
                 if like.pattern[at : at + 1] not in ("%", "_", like.escape):
-                    self.invalid(f"{like.escape!r} may only stand before %, _ or itself", node.expression)
+                    self.invalid(f"{like.escape!r} may only precede %, _ or itself", node.expression)
             at += 1
 
     def starts_with(self, node: exp.Expr) -> Expr:
         prefix = self.expr(node.expression)
         if not isinstance(prefix, Literal) or not isinstance(prefix.value, str):
-            self.unsupported(node, "the prefix must be a text constant")
+            self.unsupported(node, "the prefix must be a string constant")
         escaped = "".join("\\" + char if char in "%_\\" else char for char in prefix.value)
         return Like(self.expr(node.this), escaped + "%")
 
@@ -301,7 +305,7 @@ class _Reader(SourceText):
             parts.insert(0, node.expression)
             node = node.this
         if not isinstance(node, exp.Column):
-            self.unsupported(node, "a path starts at a column")
+            self.unsupported(node, "a path must start with a column")
         parts = [*node.parts, *parts]
         if not all(isinstance(part, exp.Identifier) for part in parts):
             self.unsupported(node)
@@ -315,12 +319,12 @@ class _Reader(SourceText):
             step = part.this
             is_name = isinstance(part, exp.JSONPathKey) and isinstance(step, str)
             if not is_name and not (isinstance(step, int) and step >= 0):
-                self.unsupported(node, "a path has names, and indexes from 0 up")
+                self.unsupported(node, "a path consists of names and of indexes from 0")
             steps.append(step)
         return Get(self.column_name(node.this), Path(tuple(steps)))
 
     def bracket(self, node: exp.Expr) -> Expr:
-        """`v['a']` and `v[0]`: a step into whatever is left of the bracket."""
+        """Parse `v['a']` and `v[0]`: a step into the operand before the bracket."""
         base = self.expr(node.this)
         index = self.expr(node.expressions[0]) if len(node.expressions) == 1 else None
         if (
@@ -349,7 +353,7 @@ class _Reader(SourceText):
         texts = [self.expr(argument) for argument in (path, *rest)]
         constants = _texts(texts)
         if len(constants) < len(texts):
-            self.unsupported(node, "path and type must be text constants")
+            self.unsupported(node, "path and type must be string constants")
         target = self.type_named(constants[1], rest[0]) if rest else None
         try:
             steps = Path.parse_spark(constants[0]).steps
@@ -400,7 +404,7 @@ class _Reader(SourceText):
         try:
             return Literal(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits), BINARY)
         except ValueError:
-            self.invalid(f"X'{digits}' has characters that are no hex digits", node)
+            self.invalid(f"X'{digits}' has characters that are not hex digits", node)
 
     def minus(self, node: exp.Expr) -> Expr:
         value = self.expr(node.this)

@@ -1,4 +1,4 @@
-"""Explains errors in SQL text in plain words, with a caret under the place."""
+"""Explains errors in SQL text, with a caret under the position."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sqlglot.errors import ParseError
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 
 LONGEST_LINE: Final = 100
-"""Characters of a text that an error shows."""
+"""Maximum number of characters of a line that an error shows."""
 
 _PROBLEMS: Final = {
     "Required keyword": "an operand is missing",
-    "Expected type": "there is no such type: use one like bigint, double, decimal(10,2), string or timestamp",
-    "Invalid expression / Unexpected token": "this was not expected here",
+    "Expected type": "unknown type; use one like bigint, double, decimal(10,2), string or timestamp",
+    "Invalid expression / Unexpected token": "unexpected text",
     "Expecting )": "expected a closing parenthesis",
     "Expected ]": "expected a closing bracket",
 }
-"""How sqlglot's problems start, in plain words."""
+"""Prefixes of sqlglot's messages, with our explanation."""
 _CLAUSES: Final[dict[type[exp.Expr], str]] = {
     exp.Case: "CASE", exp.Select: "a query", exp.Subquery: "a query", exp.In: "IN with a query",
     exp.ILike: "ILIKE", exp.DPipe: "||", exp.Star: "*", exp.Interval: "INTERVAL", exp.RegexpLike: "RLIKE",
@@ -27,7 +27,7 @@ _CLAUSES: Final[dict[type[exp.Expr], str]] = {
 
 
 class SourceText:
-    """A text being read; errors point into it."""
+    """A text being parsed; errors point into it."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
@@ -40,7 +40,7 @@ class SourceText:
         raise UnsupportedExpression(self.pointed(f"{_described(node)} is not supported here: {advice}", node))
 
     def pointed(self, problem: str, node: exp.Expr | int) -> str:
-        """The problem, the line of SQL it is in, and a caret under it."""
+        """Format the problem, its line of SQL, and a caret under its position."""
         at = node if isinstance(node, int) else _start(node)
         start = self.sql.rfind("\n", 0, at) + 1
         end = self.sql.find("\n", start)
@@ -70,7 +70,7 @@ class SourceText:
 
 
 def _described(node: exp.Expr) -> str:
-    """What a node is, in few words: sqlglot's own text is not what the user wrote."""
+    """Describe a node in a few words, since sqlglot's text differs from what the user wrote."""
     if isinstance(node, exp.Anonymous):
         return f"{node.name}()"
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector | exp.Case | exp.Cast):
@@ -79,6 +79,6 @@ def _described(node: exp.Expr) -> str:
 
 
 def _start(node: exp.Expr) -> int:
-    """Where a node starts in the text: the first of its tokens that sqlglot noted the place of."""
+    """Return the offset of a node in the text: that of its first token with a known position."""
     starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(starts, default=0)

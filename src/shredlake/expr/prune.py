@@ -1,15 +1,15 @@
-"""Finds the containers (files, row groups, pages) that may hold a row that a predicate keeps.
+"""Finds the containers (files, row groups, pages) that may hold a matching row.
 
-Pruning is sound: a container with a match is never dropped. A part of the predicate that statistics can't
-decide (two columns compared, arithmetic, a cast that does not keep order: see `cast_bounds.py`) may match
-anywhere; the other parts still prune.
+Pruning is sound: a container with a match is never dropped. Statistics can't decide some parts of a
+predicate: two columns compared, arithmetic, and casts that are not monotonic (see `cast_bounds.py`). Such a
+part may match anywhere; the other parts still prune.
 
-Three-valued logic decides what counts as a match: a row is kept only if the predicate is true. So NOT is
-pushed down to the comparisons, where `NOT (x < 5)` asks for `x >= 5`, never for nulls. A container whose
-values are all null matches no comparison; one without nulls no IS NULL, unless a cast may fail and make one.
+A row is kept only if the predicate is true, by three-valued logic. So NOT is pushed down to the comparisons:
+`NOT (x < 5)` becomes `x >= 5`, which never matches nulls. A container with only nulls matches no comparison;
+one without nulls does not match IS NULL, unless a cast may fail and produce null.
 
-Casts that fail are null here. Where they raise instead (`variant_get`, `strict=True`), a container that is
-not read can't raise: pruning may hide the error of a row that would not have matched anyway.
+Failed casts are null here. If they raise instead (`variant_get`, `strict=True`), a container that is not read
+can't raise: pruning may hide the error of a row that would not have matched anyway.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ __all__ = ["Bounds", "StatsSource", "may_match"]
 _NEGATED: Final[dict[ComparisonOp, ComparisonOp]] = {
     "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
 }  # fmt: skip
-_MOST_OPERANDS: Final = 1000  # of AND and OR that are looked at; more would cost more than they spare
-_LARGEST_PRODUCT: Final = 20_000_000  # options of IN times containers; beyond, only their range counts
+_MOST_OPERANDS: Final = 1000  # operands of AND and OR that are examined; more would cost more than they save
+_LARGEST_PRODUCT: Final = 20_000_000  # options of IN times containers; above it, only their range is used
 
 
 class StatsSource(Protocol):
-    """Where pruning asks for statistics.
+    """Provides statistics for pruning.
 
-    For a `Get`, bounds are those of the typed leaf, in its shredded type, and only where the leaf's own
-    `value` is all null (null bounds and counts elsewhere). null_count counts missing values as well.
+    For a `Get`, bounds are those of the typed leaf, in its shredded type, provided that the leaf's own
+    `value` is all null; otherwise bounds and counts are null. null_count includes missing values.
     """
 
     @property
     def length(self) -> int:
-        """How many containers there are."""
+        """The number of containers."""
         ...
 
     def bounds(self, ref: Column | Get) -> Bounds | None:
-        """Statistics of what `ref` reads, None if there are none at all."""
+        """Return the statistics of `ref`, or None if there are none."""
         ...
 
 
 def may_match(predicate: Expr, stats: StatsSource, options: CastOptions = DEFAULT) -> pa.BooleanArray:
-    """True where a container must be read; never null.
+    """Return which containers must be read; never null.
 
     >>> class Files:
     ...     length = 2
@@ -90,7 +90,7 @@ def may_match(predicate: Expr, stats: StatsSource, options: CastOptions = DEFAUL
 
 
 class _Pruner:
-    """`may_be(expr, truth)`: where some row may make the expression true (or, with False, false)."""
+    """`may_be(expr, truth)`: where the expression may be true (or, with False, false) for some row."""
 
     def __init__(self, stats: StatsSource, options: CastOptions) -> None:
         self.stats = stats
@@ -102,7 +102,7 @@ class _Pruner:
     def may_be(self, expr: Expr, truth: bool) -> pa.Array:
         match expr:
             case And(operands) | Or(operands) if isinstance(expr, And) == truth:
-                # All must hold: leaving some out keeps more containers, never fewer.
+                # All must hold: ignoring some keeps more containers, never fewer.
                 result = self.everywhere()
                 for operand in operands[:_MOST_OPERANDS]:
                     result = pc.and_(result, self.may_be(operand, truth))
@@ -137,14 +137,14 @@ class _Pruner:
     def constant(self, expr: Expr, truth: bool) -> pa.Array:
         literals = [node for node in walk(expr) if isinstance(node, Literal)]
         if any(depends_on_engine(literal.type, STRING) for literal in literals):
-            return self.everywhere()  # its text, or decimal, may depend on the engine
+            return self.everywhere()  # its text or decimal form may depend on the engine
         try:
             value = evaluate(expr, pa.table({"row": [0]}), self.constants)[0].as_py()
         except ShredlakeError:
-            return self.everywhere()  # evaluation will tell the user
+            return self.everywhere()  # evaluation reports the error
         return self.everywhere(value is truth)
 
-    # What is known of an operand
+    # Facts about an operand
 
     def bounds(self, ref: Column | Get) -> Bounds | None:
         if ref not in self.known:
@@ -172,13 +172,13 @@ class _Pruner:
                 return None
 
     def operand(self, expr: Expr) -> Column | Get | None:
-        """The one reference of an operand, whose counts are the operand's."""
+        """Return the only reference of an operand, whose counts are the operand's."""
         while isinstance(expr, Cast):
             expr = expr.value
         return expr if isinstance(expr, Column | Get) else None
 
     def has_value(self, expr: Expr) -> pa.Array:
-        """Where not everything is null."""
+        """Return where some value is not null."""
         ref = self.operand(expr)
         bounds = None if ref is None else self.bounds(ref)
         if bounds is None:
@@ -212,7 +212,7 @@ class _Pruner:
         return _may_compare(op, image, option)
 
     def in_common_type(self, operand: Expr, literals: list[Literal]) -> tuple[Image, list[Literal]] | None:
-        """The operand's image and the constants as evaluation would compare them."""
+        """Return the operand's image and the constants, in the type in which they are compared."""
         kind = self.compared_as(operand, literals)
         image = self.image(operand)
         if kind is None or image is None:
@@ -225,7 +225,7 @@ class _Pruner:
         return converted, known
 
     def compared_as(self, operand: Expr, literals: Iterable[Literal]) -> DataType | None:
-        """The type in which an operand and constants are compared."""
+        """Return the type in which an operand and constants are compared."""
         kind = self.type_of(operand)
         for literal in literals:
             kind = None if kind is None else common_type(kind, literal.type)
@@ -255,7 +255,7 @@ class _Pruner:
         return pc.and_(self.has_value(value), keep)
 
     def one_of(self, image: Image, literals: list[Literal]) -> pa.Array:
-        """Where some value may be one of the constants."""
+        """Return where some value may equal one of the constants."""
         numbers = [literal for literal in literals if not _is_nan(literal)]
         keep = self.everywhere(False)
         if len(numbers) < len(literals) and image.nan is not None:
@@ -271,7 +271,7 @@ class _Pruner:
         return keep
 
     def none_of(self, image: Image, literals: list[Literal]) -> pa.Array:
-        """Where some value may differ from all the constants."""
+        """Return where some value may differ from all constants."""
         keep = self.everywhere()
         for literal in literals:
             keep = pc.and_(keep, _may_compare("<>", image, literal))
@@ -288,7 +288,7 @@ class _Pruner:
         prefix = parts[0].encode()
         low, high = image.low.cast(BINARY.arrow), image.high.cast(BINARY.arrow)
         if truth:
-            # A text with this prefix lies from the prefix itself up to the next text of its length.
+            # A string with this prefix is between the prefix itself and the next string of its length.
             starts_before = pc.less(low, pa.scalar(_successor(prefix), BINARY.arrow))
             return pc.and_(has_value, _or_unknown(starts_before, pc.greater_equal(high, pa.scalar(prefix))))
         if parts[1:] != [ANY]:
@@ -311,7 +311,7 @@ class _Pruner:
         return pc.fill_null(pc.greater(bounds.null_count, 0), True)
 
     def null_compared(self, value: Expr, literal: Literal, truth: bool) -> pa.Array:
-        """The same of a value in the type in which it is compared: a cast to it may make nulls."""
+        """As `null`, for a value in the type of its comparison, since a cast to it may produce nulls."""
         kind = self.compared_as(value, [literal])
         if kind is None:
             return self.everywhere()
@@ -331,12 +331,12 @@ def _fold(literal: Literal, kind: DataType, options: CastOptions) -> Literal | N
 
 
 def _successor(prefix: bytes) -> bytes:
-    """The smallest bytes greater than everything that starts with the prefix; UTF-8 has no byte FF."""
+    """Return the smallest bytes greater than everything with the prefix; UTF-8 has no byte FF."""
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 
 def _or_unknown(*conditions: pa.Array) -> pa.Array:
-    """Where no condition is known to be false."""
+    """Return where no condition is known to be false."""
     result = pc.fill_null(conditions[0], True)
     for condition in conditions[1:]:
         result = pc.and_(result, pc.fill_null(condition, True))
@@ -352,7 +352,7 @@ def _may_equal(low: pa.Array, high: pa.Array, value: pa.Scalar) -> pa.Array:
 
 
 def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
-    """Where some value between the bounds, or a NaN, compares so with the constant."""
+    """Return where some value between the bounds, or a NaN, may satisfy the comparison."""
     everywhere = pa.repeat(pa.scalar(True), len(image.low))
     nan = image.nan if image.nan is not None else pc.invert(everywhere)
     if _is_nan(literal):
@@ -377,13 +377,13 @@ def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
 
 
 def _comparable(image: Image, literal: Literal) -> tuple[Any, Any, Any]:
-    """Bounds and constant in one Arrow type, the bounds no narrower than before."""
+    """Return bounds and constant in one Arrow type, with bounds that are not narrowed."""
     low, high = _comparable_bounds(image, literal.type)
     return low, high, _comparable_constant(image, literal)
 
 
 def _comparable_bounds(image: Image, kind: DataType) -> tuple[pa.Array, pa.Array]:
-    """Bounds as they are compared with constants of a type."""
+    """Return the bounds in the form in which they are compared with constants of a type."""
     if image.kind in (UUID, DOUBLE):
         return image.low, image.high
     if image.kind == BOOLEAN:
@@ -396,7 +396,7 @@ def _comparable_bounds(image: Image, kind: DataType) -> tuple[pa.Array, pa.Array
 
 
 def _comparable_constant(image: Image, literal: Literal) -> pa.Scalar:
-    """A constant as it is compared with the bounds of an image."""
+    """Return a constant in the form in which it is compared with the bounds of an image."""
     if image.kind == UUID:
         return pa.scalar(literal.value.bytes, pa.binary(16))
     if image.kind == BOOLEAN:
@@ -410,7 +410,7 @@ def _comparable_constant(image: Image, literal: Literal) -> pa.Scalar:
 
 
 def _wide_decimal(image: Image, kind: DataType) -> pa.DataType | None:
-    """The decimal that holds both sides, if one of them is a decimal."""
+    """Return a decimal type that holds both sides, if one of them is a decimal."""
     if not is_decimal(image.kind) and not is_decimal(kind):
         return None
     return pa.decimal256(76, max(getattr(side.arrow, "scale", 0) for side in (image.kind, kind)))

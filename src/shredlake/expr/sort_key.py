@@ -1,4 +1,4 @@
-"""Sort keys, as they are written after ORDER BY: `v:ts::bigint DESC NULLS FIRST`."""
+"""Sort keys, as written after ORDER BY: `v:ts::bigint DESC NULLS FIRST`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER: Final = re.compile(
 
 @dataclass(frozen=True)
 class SortKey:
-    """What rows are sorted by. Nulls come last unless the key says otherwise, in both directions."""
+    """One key to sort rows by. Nulls come last unless specified otherwise, in both directions."""
 
     text: str
     descending: bool = False
@@ -33,12 +33,12 @@ class SortKey:
 
     @property
     def expr(self) -> Expr:
-        """The expression, for engines that are not Spark."""
+        """The expression, for engines other than Spark."""
         return parse_value(self.text)
 
 
 def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
-    """Sort keys of texts, each of them one key or several with commas between.
+    """Parse sort keys; each text holds one key or several separated by commas.
 
     >>> parse_sort_keys(["v:a::int DESC, id", "b asc nulls first"])[0]
     SortKey(text='v:a::int', descending=True, nulls_first=False)
@@ -61,11 +61,11 @@ def _check(key: SortKey) -> None:
     try:
         key.expr  # noqa: B018 - parsed for its errors
     except UnsupportedExpression:
-        return  # Spark may support it; the evaluation reports it otherwise
+        return  # Spark may support it; otherwise the evaluation reports it
 
 
 def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:
-    """The order of the rows; NaN is the greatest number, as in Spark.
+    """Return the order of the rows; NaN is the greatest number, as in Spark.
 
     >>> sort_indices(parse_sort_keys(["a desc"]), pa.table({"a": [1, None, 3]})).to_pylist()
     [2, 0, 1]
@@ -75,7 +75,7 @@ def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:
 
 
 def key_columns(keys: Iterable[SortKey], data: Data) -> tuple[pa.Table, list[tuple[str, str]]]:
-    """The values of sort keys as columns that Arrow sorts, and the order of each column."""
+    """Return the values of sort keys as columns that Arrow can sort, and the order of each column."""
     columns: dict[str, pa.Array] = {}
     orders: list[tuple[str, str]] = []
     for key in keys:
@@ -86,11 +86,11 @@ def key_columns(keys: Iterable[SortKey], data: Data) -> tuple[pa.Table, list[tup
 
 
 def _columns(key: SortKey, data: Data) -> Iterator[tuple[pa.Array, bool]]:
-    """A key as columns that Arrow sorts: is it null, is it NaN, and its value."""
+    """Convert a key to columns that Arrow can sort: whether it is null, whether it is NaN, and its value."""
     values = evaluate(key.expr, data)
     if from_arrow(values.type) == VARIANT:
         raise InvalidExpression(
-            f"{key.text} is a Variant, which has no order: add its type, as in v:a::bigint"
+            f"{key.text} is a Variant, which has no order. Add its type, as in v:a::bigint"
         )
     yield pc.is_null(values), key.nulls_first
     if pa.types.is_floating(values.type):

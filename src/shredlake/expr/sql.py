@@ -33,14 +33,14 @@ from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.path import Path
 
 LONGEST_SHOWN = 200
-"""Characters of an expression that a message shows."""
+"""Maximum number of characters of an expression in a message."""
 
 _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", BIGINT: "L", FLOAT: "F", DOUBLE: "D"}
 
 
 @dataclass(frozen=True)
 class _Words:
-    """How the parts of an expression are written that differ between engines and people."""
+    """Spellings that differ between engines and messages for people."""
 
     ref: Callable[[Column | Get], str]
     literal: Callable[[Literal], str]
@@ -48,9 +48,9 @@ class _Words:
 
 
 def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], str] | None = None) -> str:
-    """The expression as Spark SQL that any Spark with Variants takes: paths become (try_)variant_get.
+    """Print the expression as Spark SQL for any Spark with Variants; paths become (try_)variant_get.
 
-    `strict` decides for casts that leave it open, as `v:a::int` does. `refs` replaces the text of columns
+    `strict` applies to casts that do not specify it, such as `v:a::int`. `refs` replaces the text of columns
     and paths.
 
     >>> from shredlake.expr import parse_predicate
@@ -75,7 +75,7 @@ def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], s
 
 
 def spelled(expr: Expr) -> str:
-    """The expression as people write it, for messages; a long one is cut.
+    """Print the expression as people write it, for messages; a long one is truncated.
 
     >>> from shredlake.expr import parse_predicate
     >>> spelled(parse_predicate("variant_get(v, '$.a.b', 'int') > 5L and try_cast(id as string) = 'x'"))
@@ -86,7 +86,7 @@ def spelled(expr: Expr) -> str:
 
 
 def spelled_ref(ref: Column | Get) -> str:
-    """A column or path as people write it.
+    """Print a column or path as people write it.
 
     >>> spelled_ref(Get("v", Path(("a", 0))))
     'v:a[0]'
@@ -100,7 +100,7 @@ def spelled_ref(ref: Column | Get) -> str:
 
 
 def _plain_literal(literal: Literal) -> str:
-    """A constant; whole numbers without the letter that says how wide they are."""
+    """Print a constant; whole numbers without the type suffix."""
     whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
     return str(literal.value) if whole else literal_sql(literal)
 
@@ -146,7 +146,7 @@ def _written(expr: Expr, words: _Words) -> str:
 
 
 def column_sql(name: str) -> str:
-    """A column's name, quoted where needed.
+    """Quote a column's name if needed.
 
     >>> column_sql("s.user id")
     's.`user id`'
@@ -155,7 +155,7 @@ def column_sql(name: str) -> str:
 
 
 def string_sql(text: str) -> str:
-    """A string constant.
+    """Print a string constant.
 
     >>> print(string_sql("it's"))
     'it\\'s'
@@ -164,7 +164,7 @@ def string_sql(text: str) -> str:
 
 
 def spark_path(path: Path) -> str:
-    """A path in the grammar of Spark's variant_get, which has no escapes inside quotes.
+    """Print a path in the grammar of Spark's variant_get, which has no escapes inside quotes.
 
     >>> spark_path(Path(("a", "b c", 0, "it's")))
     '$.a[\\'b c\\'][0]["it\\'s"]'
@@ -183,14 +183,14 @@ def spark_path(path: Path) -> str:
             parts.append(f".{step}")
         else:
             raise UnsupportedExpression(
-                f"Spark's paths can't say the name {step!r}, which has both kinds of quotes and a point or a "
-                "bracket: read its parent and take the field with shredlake.get"
+                f"Spark's paths can't express the name {step!r}, which has both quotes and a dot or a "
+                "bracket. Read its parent and extract the field with shredlake.get"
             )
     return "".join(parts)
 
 
 def literal_sql(literal: Literal) -> str:
-    """A constant, of the same type again when Spark reads it.
+    """Print a constant so that Spark parses it with the same type.
 
     >>> from shredlake.expr.types import DATE, decimal
     >>> print(literal_sql(Literal(dt.date(2024, 2, 29), DATE)))

@@ -9,8 +9,8 @@
 | struct, array, map | struct, list, map | | timestamp_ntz | timestamp(us) |
 | variant | struct(metadata, value) | | void | null |
 
-Three names are ours, since Spark has no such types: `uuid`, `timestamp_nanos`, `timestamp_ntz_nanos`;
-`time` is microseconds since midnight (Spark's `time(6)`).
+Three names are ours, since Spark lacks these types: `uuid`, `timestamp_nanos`, `timestamp_ntz_nanos`; `time`
+is microseconds since midnight (Spark's `time(6)`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_PRECISION = 38
 
 @dataclass(frozen=True)
 class DataType:
-    """A type by its Spark SQL name, with the Arrow type of its columns."""
+    """A type with its Spark SQL name and its Arrow type."""
 
     name: str
     arrow: pa.DataType
@@ -59,7 +59,7 @@ UUID = DataType("uuid", pa.uuid())
 VOID = DataType("void", pa.null())
 VARIANT = DataType("variant", variant())
 
-INTEGRALS = (TINYINT, SMALLINT, INT, BIGINT)  # narrow to wide
+INTEGRALS = (TINYINT, SMALLINT, INT, BIGINT)  # from narrow to wide
 
 _BY_SQLGLOT = {
     exp.DType.BOOLEAN: BOOLEAN,
@@ -84,13 +84,13 @@ _OURS = {kind.name: kind for kind in (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)}
 
 
 def decimal(precision: int, scale: int = 0) -> DataType:
-    """The decimal type of this precision and scale."""
+    """Return the decimal type with this precision and scale."""
     return DataType(f"decimal({precision},{scale})", pa.decimal128(precision, scale))
 
 
 @lru_cache(maxsize=256)
 def parse_type(text: str) -> DataType:
-    """The type that a Spark DDL name stands for.
+    """Parse a Spark DDL type name.
 
     >>> parse_type("decimal(9, 2)")
     DataType(name='decimal(9,2)', arrow=Decimal128Type(decimal128(9, 2)))
@@ -101,7 +101,7 @@ def parse_type(text: str) -> DataType:
     try:
         node = exp.DataType.build(text, dialect="databricks")
     except SqlglotError:
-        raise InvalidExpression(f"{text!r} is not a type: expected one like {_EXAMPLES}") from None
+        raise InvalidExpression(f"{text!r} is not a type; expected one like {_EXAMPLES}") from None
     return from_sqlglot(node)
 
 
@@ -115,7 +115,7 @@ def _digits(text: str, node: exp.DataType) -> int:
 
 
 def from_sqlglot(node: exp.DataType) -> DataType:
-    """Our type for a parsed one."""
+    """Convert a parsed sqlglot type."""
     kind = node.this
     if kind == exp.DType.DECIMAL:
         return _decimal([_digits(parameter.name, node) for parameter in node.expressions])
@@ -139,7 +139,7 @@ def _decimal(parameters: list[int]) -> DataType:
     precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         raise InvalidExpression(
-            f"decimal({precision},{scale}) can't exist: precision 1 to {MAX_PRECISION}, scale 0 to precision"
+            f"decimal({precision},{scale}) is invalid: precision is 1 to {MAX_PRECISION}, scale at most that"
         )
     return decimal(precision, scale)
 
@@ -168,7 +168,7 @@ _BY_ARROW: dict[pa.DataType, DataType] = {
 
 
 def from_arrow(arrow: pa.DataType) -> DataType:
-    """The type that expressions see in an Arrow column; what Spark has no name for keeps Arrow's.
+    """Return the expression type of an Arrow column; types without a Spark name keep Arrow's name.
 
     >>> from_arrow(pa.large_string()).name, from_arrow(pa.dictionary(pa.int8(), pa.int32())).name
     ('string', 'int')

@@ -1,14 +1,14 @@
-"""Work on whole tables, on any engine.
+"""Jobs over whole tables, independent of the engine that runs them.
 
 In reading order:
 
-- `engine`: the protocol that runs tasks and sorts rows, and threads of this process.
+- `engine`: the protocol that runs tasks and sorts rows, and its local implementation with threads.
 - `verbs`: the pipeline without Spark, as users call it.
 - `ingest/`: JSON into tables.
-- `advise`: which paths to shred.
-- `optimize`: fewer, sorted, better shredded files.
-- `migrate`, `unshred`: from the draft layout, and to files that are not shredded.
-- `verified_copy`: rows copied with proof that nothing was lost.
-- `sorting`, `packing`: more rows than fit into memory; bins of bounded size.
+- `advise`: recommends paths to shred.
+- `optimize`: compacts, sorts and re-shreds files.
+- `migrate`, `unshred`: convert from the draft layout, and to files that are not shredded.
+- `verified_copy`: copies rows and proves by checksum that nothing was lost.
+- `sorting`, `packing`: external sort for rows that exceed memory; bins of bounded size.
 - `report`: progress and summaries.
 """

@@ -1,4 +1,4 @@
-"""The engines that run the tasks of a job: the protocol, and threads of this process.
+"""The engines that run the tasks of a job: the protocol, and a local engine that uses threads.
 
 A task is a plain object that can be pickled. The work is a function from a task to a line of JSON. An engine
 runs each task at least once and returns one result per task. A task may run twice (retried or speculated);
@@ -38,7 +38,7 @@ Tally = Callable[[str], tuple[int, int]]
 
 
 def no_tally(result: str) -> tuple[int, int]:
-    """The tally of tasks that produce no rows."""
+    """Counts nothing, for tasks that produce no rows."""
     return 0, 0
 
 
@@ -65,7 +65,7 @@ class Engine(Protocol):
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """The number of tasks that run at once."""
         ...
 
     @property
@@ -133,7 +133,7 @@ class LocalEngine:
                     rows, rejects = rows + made[0], rejects + made[1]
                     watch(done, rows, rejects)
             except BaseException:
-                pool.shutdown(cancel_futures=True)  # the results would be thrown away
+                pool.shutdown(cancel_futures=True)  # their results are not needed
                 for future in futures:  # the caller cleans up, so it must see every result
                     if id(future) not in told and not future.cancelled() and future.exception() is None:
                         tally(future.result())

@@ -48,7 +48,7 @@ def migrate_files(
     storage_options: Mapping[str, str] | None = None,
     show_progress: bool = False,
 ) -> IngestReport:
-    """Files in the older draft layout into a table, shredded as they were; once, however often it is run."""
+    """Migrates draft-layout files into a table, shredded as they were; a repeated run adds nothing."""
     started = time.monotonic()
     options = dict(storage_options or {})
     files = [file for file in find_files(source, options) if file.uri.endswith(".parquet")]
@@ -88,20 +88,20 @@ def migrate_files(
 
 @dataclass(frozen=True)
 class _Task:
-    """Draft files that are written together, because their Variants are laid out alike."""
+    """Draft files that are written together because their Variants have the same layout."""
 
     layout: Mapping[str, str]
     files: tuple[SourceFile, ...]
 
 
 def _schema(file: SourceFile, reject_conflicts: bool) -> pa.Schema:
-    """A draft file's schema with Variants as Variants."""
+    """The schema of a draft file with Variants as Variants."""
     path, store = location(file)
     return read_draft(path, strict=reject_conflicts, store=store).schema
 
 
 def _tasks(snapshot: Snapshot, files: Sequence[SourceFile], file_bytes: int) -> list[_Task]:
-    """Files that get the same layout together."""
+    """Groups files that get the same layout."""
     with ThreadPoolExecutor(max_workers=16) as pool:
         layouts = list(pool.map(partial(_layout, snapshot), files))
     groups: dict[str, list[SourceFile]] = {}
@@ -115,7 +115,7 @@ def _tasks(snapshot: Snapshot, files: Sequence[SourceFile], file_bytes: int) -> 
 
 
 def _layout(snapshot: Snapshot, file: SourceFile) -> dict[str, str]:
-    """The layout of the file that takes the place of a draft file: shredded alike, if the table lets it."""
+    """The layout of the file that replaces a draft file: the same shredding, if the table allows it."""
     path, store = location(file)
     with open_input(path, store) as source, parquet_file(source) as opened:
         arrow = opened.schema_arrow
@@ -128,7 +128,7 @@ def _layout(snapshot: Snapshot, file: SourceFile) -> dict[str, str]:
 
 
 def _migrate(target: Snapshot, job: FileJob, reject_conflicts: bool, task: _Task) -> str:
-    """Reads draft files, writes today's, reads back, compares."""
+    """Reads draft files, writes new files, reads them back, and compares."""
     job = replace(job, spec=replace(job.spec, shredding=dict(task.layout)))
     constraints = Constraints.of(target.schema, target.properties)
     tables = []

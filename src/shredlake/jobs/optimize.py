@@ -1,17 +1,17 @@
-"""Rewriting a table's files without changing its rows: compacted, sorted, shredded anew.
+"""Rewrites a table's files without changing its rows: compacts, sorts and re-shreds.
 
 ```
 files ─ bins of the same partition ─▶ task: read, shred, write, read back, compare ──────────────▶ one commit
 files ─ read ─ the engine sorts by ranges of the key ──▶ task: write, read back ──▶ compare sums ─┘
 ```
 
-Sizes are measured, not guessed: a pilot file of rows from many files tells how large the new files will be.
-Files that are large enough and well laid out are left alone, and a rewrite of others makes fewer of them, so
-that optimizing again finds nothing to do.
+Sizes are measured, not guessed: a pilot file with rows from many files tells how large the new files will be.
+Files that are large enough and well laid out are left alone, and rewriting the others reduces their number,
+so a second optimize finds nothing to do.
 
-The commit removes the old files and adds the new with `dataChange=false`. Row counts and checksums of all
-values are compared between the old files and the new; a difference ends the job before anything is committed.
-Appends that happen meanwhile stand; whoever removes a rewritten file first wins.
+The commit removes the old files and adds the new ones with `dataChange=false`. Row counts and checksums of
+all values are compared between the old files and the new; if they differ, the job stops before the commit.
+Concurrent appends succeed; if another writer removes a rewritten file first, the job conflicts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from shredlake.shredding.request import Shredding
 SAMPLE_FILES = 16
 SAMPLE_ROWS = 20_000
 LARGE_ENOUGH = 0.75
-"""A file of this share of the wanted size is left alone if nothing else is wrong with it."""
+"""A file with this share of the target size is left alone if it is otherwise well laid out."""
 
 WITHOUT_LIMIT = 1 << 62
 
@@ -83,7 +83,7 @@ class OptimizeReport:
     layout: str | None = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
-    """What is probably not meant: a sort key or a Bloom filter on a path that no row has."""
+    """Probable mistakes: a sort key or a Bloom filter on a path that no row has."""
 
     def __str__(self) -> str:
         if not self.files_before:
@@ -112,7 +112,7 @@ def optimize_table(
     writing: WriteOptions | None = None,
     show_progress: bool = False,
 ) -> OptimizeReport:
-    """Rewrites the files that `where` can't rule out, as tasks of an engine."""
+    """Rewrites the files that `where` cannot rule out, in tasks of an engine."""
     started = time.monotonic()
     storage = Storage(table, dict(storage_options or {}))
     snapshot = load_snapshot(storage)
@@ -174,16 +174,16 @@ def _commit(
 
 
 def _growth(engine: Engine, snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> float:
-    """How many bytes of new files a byte of the old ones becomes: measured on a pilot."""
+    """The ratio of new bytes to old bytes, measured on a pilot file."""
     if len(adds) < 2 and sum(add.size for add in adds) <= job.file_bytes:
-        return 1.0  # one file in any case
+        return 1.0  # one file is written in any case
     chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
     [answer] = engine.run([tuple(chosen)], partial(write_pilot, snapshot, _pilot_job(job)))
     return float(answer)
 
 
 def _pilot_job(job: FileJob) -> FileJob:
-    """The job with its order, if that can be had without Spark; else rows stay as they come."""
+    """The job with its sort order, if that does not need Spark; otherwise rows keep their order."""
     try:
         for key in parse_sort_keys(job.sort_by):
             key.expr  # noqa: B018 - parsed for its errors
@@ -193,7 +193,7 @@ def _pilot_job(job: FileJob) -> FileJob:
 
 
 def write_pilot(snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
-    """Writes some rows of each file to one file that is thrown away; its size by that of the rows' share."""
+    """Writes some rows of each file to a temporary file; returns its size relative to the rows' old size."""
     rows_each = max(1, SAMPLE_ROWS // len(adds))
     share, tables = 0.0, []
     for add in adds:
@@ -216,7 +216,7 @@ def write_pilot(snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
 
 
 def _files_of(size: float, file_bytes: int) -> int:
-    """How many files of about the wanted size some bytes make.
+    """The number of files of about the target size.
 
     >>> [_files_of(size, 100) for size in (0, 40, 140, 160)]
     [1, 1, 1, 2]
@@ -225,7 +225,7 @@ def _files_of(size: float, file_bytes: int) -> int:
 
 
 def _rewrite(snapshot: Snapshot, job: FileJob, growth: float, adds: Sequence[Add]) -> str:
-    """Writes the rows of some files to as many as they need, all of them about equally large: a task."""
+    """Rewrites the rows of some files to new files of about equal size, as a task."""
     files = _files_of(sum(add.size for add in adds) * growth, job.file_bytes)
     if files == 1:
         return copy_files(snapshot, snapshot, replace(job, file_bytes=WITHOUT_LIMIT), adds)
@@ -235,12 +235,12 @@ def _rewrite(snapshot: Snapshot, job: FileJob, growth: float, adds: Sequence[Add
 
 
 def _is_well(add: Add, layout: Mapping[str, str], file_bytes: int) -> bool:
-    """Whether rewriting a file gains nothing: it is large, no row is deleted, it is well laid out."""
+    """Whether rewriting a file gains nothing: it is large, has no deleted rows, and is well laid out."""
     return add.size >= LARGE_ENOUGH * file_bytes and _fits(add, layout)
 
 
 def _fits(add: Add, layout: Mapping[str, str]) -> bool:
-    """Whether a file has the wanted layout already and no deleted rows."""
+    """Whether a file already has the target layout and no deleted rows."""
     described = json.loads((add.tags or {}).get(LAYOUT_TAG, "null"))
     if described is None or add.deletion_vector is not None:
         return False
@@ -250,7 +250,7 @@ def _fits(add: Add, layout: Mapping[str, str]) -> bool:
 def _layout(
     engine: Engine, snapshot: Snapshot, adds: Sequence[Add], column: str | None, shredding: Shredding
 ) -> dict[str, str]:
-    """The layout of the new files, inferred from a sample of the old ones where it is open."""
+    """The layout of the new files; inferred from a sample of the old files if nothing prescribes it."""
     chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
 
     def sample_of(place: VariantPlace) -> Profile | None:
@@ -262,7 +262,7 @@ def _layout(
 
 
 def profile_file(snapshot: Snapshot, place: VariantPlace, add: Add) -> str:
-    """The profile of one Variant of the first rows of a file, as hexadecimal text."""
+    """The profile of one Variant column over the first rows of a file, as hexadecimal text."""
     parts, rows = [], 0
     for batch in rows_in(snapshot, [add]):
         parts.append(profile_bytes(variants_at(batch, place), threads=1))
@@ -276,7 +276,7 @@ def profile_file(snapshot: Snapshot, place: VariantPlace, add: Add) -> str:
 
 
 class _Reader:
-    """Reads the files of a task in this process, and adds up a checksum over their rows."""
+    """Reads the files of a task in this process and sums a checksum over their rows."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -300,7 +300,7 @@ def _sorted(
     """Sorts all rows by the key and writes them to files that do not overlap on it."""
     small = snapshot.without_files()
     read = _Reader(small)
-    # The rows are sorted. Ranges differ in size, so only files that are far too large are cut.
+    # The rows are sorted. Ranges differ in size, so only files that are far too large are split.
     plain = replace(job, sort_by=(), gather_bytes=GATHER_BYTES, file_bytes=2 * job.file_bytes)
     sorting = SortJob(
         read=read if engine.in_process else partial(rows_in, small),

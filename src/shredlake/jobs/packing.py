@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 def pack(items: Iterable[Item], size: Callable[[Item], float], limit: float) -> Iterator[tuple[Item, ...]]:
-    """Bins of neighbouring items whose sizes add up to at most `limit`; a larger item has its own bin.
+    """Groups neighbouring items whose sizes add up to at most `limit`; a larger item gets its own bin.
 
     Items are taken one at a time, so a stream can be packed.
 
@@ -32,7 +32,7 @@ def pack(items: Iterable[Item], size: Callable[[Item], float], limit: float) -> 
 
 
 def pack_files(adds: Sequence[Add], file_bytes: float, growth: float = 1.0) -> Iterator[tuple[Add, ...]]:
-    """Files of one partition that become one file of at most `file_bytes`, in the order of the log.
+    """Groups files of one partition that become one file of at most `file_bytes`, in log order.
 
     `growth` is the size of the new files relative to the old ones.
     """

@@ -1,6 +1,6 @@
-"""What a job says of itself: progress while it runs, a summary at its end.
+"""Reports of jobs: progress while they run, a summary at the end.
 
-Workers import this with the rest and never print: `rich`, a tenth of a second, is left until it is used.
+Workers import this module but never print, so `rich`, which takes 0.1 s to import, is imported on use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestReport:
-    """The outcome of an ingest. `documents == rows + rejects`, always: it was checked before the commit."""
+    """The outcome of an ingest. `documents == rows + rejects` is checked before the commit."""
 
     table: str
     version: int
@@ -33,14 +33,14 @@ class IngestReport:
     table_bytes: int = 0
     layout: str | None = None
     typed_share: float | None = None
-    """Of the new files' bytes of Variants, how many lie in typed columns; None where nothing was written."""
+    """The share of the new files' Variant bytes that are in typed columns; None if nothing was written."""
     seconds: float = 0.0
     already_done: bool = False
-    """The same job had been committed before: nothing was added."""
+    """Whether the same job had been committed before, so that nothing was added."""
     skipped: int = 0
-    """Files that were left out because the table has them: the same name, size and content."""
+    """The number of files skipped because the table has them: same name, size and content."""
     warnings: tuple[str, ...] = ()
-    """What is probably not meant: a sort key or a Bloom filter on a path that no row has."""
+    """Probable mistakes: a sort key or a Bloom filter on a path that no row has."""
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -94,7 +94,7 @@ class IngestReport:
 
 @contextmanager
 def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[Watch]:
-    """A bar on stderr that follows the finished tasks; silent where nobody looks."""
+    """A progress bar on stderr that follows the finished tasks; silent unless `shown`."""
     if not shown:
         yield unwatched
         return

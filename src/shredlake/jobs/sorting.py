@@ -1,4 +1,4 @@
-"""Sorts more rows than fit into memory: sorted runs on disk, merged range by range.
+"""External merge sort: sorts more rows than fit into memory, with sorted runs on disk.
 
 ```
 rows ─ gathered, sorted ─▶ runs on disk ─ cut at the same keys ─▶ ranges ─ sorted ─▶ batches in order
@@ -6,8 +6,8 @@ rows ─ gathered, sorted ─▶ runs on disk ─ cut at the same keys ─▶ ra
 ```
 
 Memory: per thread at most RUN_BYTES of Arrow data and a sorted copy of it, plus one key in SAMPLE_STEP of all
-rows. This holds for skewed keys too: rows with the same key need no sorting, so they are passed on as they
-are. Disk: about the size of the rows in Arrow, compressed with LZ4, in temporary files.
+rows. This holds for skewed keys too: rows with equal keys need no sorting and are passed on unchanged. Disk:
+about the size of the rows in Arrow, compressed with LZ4, in temporary files.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ SPILL_ROWS: Final = 16 << 10
 """Rows per batch of a spilled run, the unit that is read back."""
 
 SAMPLE_STEP: Final = 64
-"""Every so many rows of a run one key is kept, to choose the ranges by."""
+"""One key per this many rows of a run is sampled, to choose the ranges."""
 
 SAMPLE_LEAST: Final = 256
-"""Keys that are kept of a run at least, if it has as many."""
+"""The least number of keys sampled from a run, if it has as many."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Sorted rows on disk."""
+    """A sorted run on disk."""
 
     rows: Path
     keys: Path
@@ -56,7 +56,7 @@ class Run:
     bytes: int
 
     def slice(self, start: int, stop: int) -> list[pa.RecordBatch]:
-        """Some rows."""
+        """Reads a range of rows."""
         found: list[pa.RecordBatch] = []
         with pa.memory_map(str(self.rows)) as source, pa.ipc.open_file(source) as reader:
             at = bisect_right(self.starts, start) - 1
@@ -69,11 +69,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows between two keys: where they lie in each run."""
+    """The rows between two keys, with their position in each run."""
 
     spans: tuple[tuple[int, int], ...]
     same_key: bool
-    """Whether all of the rows have the same key."""
+    """Whether all rows have the same key."""
 
     def __bool__(self) -> bool:
         return any(start < stop for start, stop in self.spans)
@@ -111,10 +111,10 @@ class ExternalSort:
         return ""
 
     def ranges(self, parts: int) -> list[tuple[Segment, ...]]:
-        """Cuts the rows into about `parts` ranges of about as many rows; empty ones are left out."""
+        """Cuts the rows into about `parts` ranges with similar row counts; empty ranges are omitted."""
         if not self._runs:
             return []
-        # The limit is that of a thread; a range may need several pieces to stay below it.
+        # The limit is per thread; a range may need several pieces to stay below it.
         pieces = -(-sum(run.bytes for run in self._runs) // (parts * RUN_BYTES)) or 1
         cuts = self._quantiles(parts * pieces)
         per_run = [self._cuts(run, cuts) for run in self._runs]
@@ -127,7 +127,7 @@ class ExternalSort:
         return [part for part in found if part]
 
     def merged(self, part: Sequence[Segment]) -> Iterator[pa.RecordBatch]:
-        """The rows of a range, in order."""
+        """Yields the rows of a range in order."""
         for segment in part:
             spans = [(run, *span) for run, span in zip(self._runs, segment.spans, strict=True)]
             filled = [(run, start, stop) for run, start, stop in spans if start < stop]
@@ -158,7 +158,7 @@ class ExternalSort:
         return Run(*places, tuple(accumulate(counts, initial=0)), sample, step, table.nbytes)
 
     def _quantiles(self, count: int) -> pa.Table:
-        """Keys that cut the rows into `count` ranges of about as many rows."""
+        """Keys that cut the rows into `count` ranges with similar row counts."""
         sample = pa.concat_tables([run.sample for run in self._runs])
         rows = pa.concat_arrays([pa.repeat(run.step, run.sample.num_rows) for run in self._runs])
         order = pc.sort_indices(sample, sort_keys=self._orders)
@@ -171,10 +171,10 @@ class ExternalSort:
         return sample.take(order.take(pa.array(places, pa.int64())))
 
     def _cuts(self, run: Run, cuts: pa.Table) -> list[int]:
-        """Where a run is cut: before and after the rows that have each of the keys."""
+        """The positions that cut a run before and after the rows equal to each key."""
         with pa.memory_map(str(run.keys)) as source:
             keys = pa.ipc.open_file(source).read_all()
-            # The sort is stable: a key comes before equal rows in the one order, after them in the other.
+            # The sort is stable: a key precedes equal rows in one order and follows them in the other.
             before = self._places(pa.concat_tables([cuts, keys]), range(cuts.num_rows))
             after = self._places(
                 pa.concat_tables([keys, cuts]), range(keys.num_rows, keys.num_rows + cuts.num_rows)
@@ -185,7 +185,7 @@ class ExternalSort:
         return [*found, run.starts[-1]]
 
     def _places(self, keys: pa.Table, cuts: range) -> list[int]:
-        """How many rows come before each of the cuts, which are in order."""
+        """The number of rows before each of the cuts, which are sorted."""
         order = pc.sort_indices(keys, sort_keys=self._orders)
         wanted = pc.is_in(order, value_set=pa.array(cuts, order.type))
         at = pc.indices_nonzero(wanted).to_pylist()
@@ -193,5 +193,5 @@ class ExternalSort:
 
 
 def _quoted(name: str) -> str:
-    """A column as an expression, whatever its name."""
+    """A column reference as an expression, quoted for any name."""
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""Copies a table to one whose files are not shredded."""
+"""Copies a table into a table whose files are not shredded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def unshred_table(
     storage_options: Mapping[str, str] | None = None,
     show_progress: bool = False,
 ) -> IngestReport:
-    """A copy of a table whose files are not shredded, for engines that can't read those that are."""
+    """Copies a table into a table with unshredded files, for engines that cannot read shredded ones."""
     started = time.monotonic()
     options = dict(storage_options or {})
     source = load_snapshot(Storage(table, options), version)
@@ -49,9 +49,9 @@ def unshred_table(
     if (done := already_done(snapshot, claim_job(transaction))) is not None:
         return done
     if snapshot.version > 0 or len(snapshot.files):
-        raise TableExists(f"{storage.uri} has rows already: a copy needs a place of its own")
+        raise TableExists(f"{storage.uri} already has rows. Copy into an empty or new table")
     if not any(is_variant(item.type) for item in source.arrow_schema):
-        raise InvalidSchema(f"{source.storage.uri} has no Variant column: there is nothing to unshred")
+        raise InvalidSchema(f"{source.storage.uri} has no Variant column, so there is nothing to unshred")
     bins = list(pack_files(as_adds(source.files.table()), file_bytes))
     job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
     size = sum(add.size for one in bins for add in one)
@@ -75,6 +75,6 @@ def unshred_table(
 
 
 def _plain_properties(source: Snapshot) -> dict[str, str]:
-    """The table's properties without what speaks of shredding or of the old table's own column names."""
+    """The table's properties without those about shredding or about the old table's column names."""
     unwanted = (SHREDDING.name, PIN_PREFIX, "delta.columnMapping.", FEATURE_PREFIX)
     return {key: value for key, value in carried(source.settings).items() if not key.startswith(unwanted)}

@@ -55,7 +55,7 @@ class IngestArguments(TypedDict, total=False):
 
 
 def ingest_options(given: IngestArguments) -> IngestOptions:
-    """Builds options from keyword arguments; an unknown one raises with the list of those that exist."""
+    """Builds options from keyword arguments; raises on an unknown name and lists the known ones."""
     known = set(IngestArguments.__annotations__) & {field.name for field in fields(IngestOptions)}
     unknown = sorted(set(given) - known)
     if unknown:
@@ -68,7 +68,7 @@ def ingest_options(given: IngestArguments) -> IngestOptions:
 
 
 def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
-    """One text or several, as a tuple."""
+    """Returns one string or several as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 
@@ -131,7 +131,7 @@ def _is_address(item: Any) -> bool:
 
 
 def addresses(source: Address | Iterable[Address]) -> list[str]:
-    """One address or several, as text."""
+    """Returns one address or several as strings."""
     return [os.fspath(one) for one in ([source] if isinstance(source, (str, os.PathLike)) else source)]
 
 

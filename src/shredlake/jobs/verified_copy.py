@@ -1,7 +1,7 @@
-"""Rows copied from data files to new ones, with proof that nothing was lost or changed.
+"""Copies rows from data files to new ones and proves that nothing was lost or changed.
 
-A task adds up a checksum over whole rows while it reads them, writes, reads back what it wrote, and compares.
-The sum does not depend on order or layout, so it also holds over a shuffle.
+A task sums a checksum over whole rows while it reads them, writes them, reads them back, and compares. The
+checksum does not depend on order or layout, so it also holds across a shuffle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shredlake.kernels.checksum import checksum
 
 @dataclass
 class RowSum:
-    """How many rows, and a number that differs if any value, or its row, does.
+    """A row count and a checksum that differs if any value, or its row, differs.
 
     >>> table = pa.table({"id": [1, 2], "name": ["a", "b"]})
     >>> mixed = pa.table({"id": [1, 2], "name": ["b", "a"]})
@@ -49,7 +49,7 @@ class RowSum:
 
 
 def row_sum(parts: Iterable[pa.RecordBatch | pa.Table]) -> RowSum:
-    """The sum over some batches or tables."""
+    """The checksum over some batches or tables."""
     total = RowSum()
     for part in parts:
         for batch in part.to_batches() if isinstance(part, pa.Table) else [part]:
@@ -58,7 +58,7 @@ def row_sum(parts: Iterable[pa.RecordBatch | pa.Table]) -> RowSum:
 
 
 def _with_named_keys(column: pa.Array) -> pa.Array:
-    """Maps as lists of their entries: the keys of an object are strings, those of a map need not be."""
+    """Converts maps to lists of entries: keys of an object are strings, but those of a map need not be."""
     if not pa.types.is_map(column.type):
         return column
     return column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
@@ -66,12 +66,12 @@ def _with_named_keys(column: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True)
 class CopyResult:
-    """What one task wrote, and the sum over it."""
+    """The files that a task wrote, and the checksum over them."""
 
     adds: tuple[Mapping[str, Any], ...]
     total: RowSum
     warnings: tuple[str, ...] = ()
-    """As those of a `TaskResult`."""
+    """Warnings, as in `TaskResult`."""
 
     def to_json(self) -> str:
         sums = {"rows": self.total.rows, "sum": self.total.sum}
@@ -84,19 +84,19 @@ class CopyResult:
 
 
 def rows_in(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[pa.RecordBatch]:
-    """All rows of some files, deleted ones left out."""
+    """Reads the rows of some files, without deleted rows."""
     query = whole_rows(snapshot)
     for add in adds:
         yield from DataFile(snapshot, add).batches(query)
 
 
 def sum_files(snapshot: Snapshot, adds: Sequence[Add]) -> str:
-    """The sum over some files, as a task."""
+    """The checksum over some files, as a task."""
     return CopyResult((), row_sum(rows_in(snapshot, adds))).to_json()
 
 
 def write_and_sum(target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBatch]) -> CopyResult:
-    """Writes rows, and sums up what a reader then finds in the new files."""
+    """Writes rows and returns the checksum of the new files, as read back."""
     paths = PathWatch(job.paths)
     written = write_tables(job, paths.over(pa.Table.from_batches([batch]) for batch in batches))
     total = row_sum(rows_in(target, [Add.from_json(dict(add)) for add in written]))
@@ -104,7 +104,7 @@ def write_and_sum(target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBat
 
 
 def copy_files(source: Snapshot, target: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
-    """Writes the rows of some files anew, as a task; refuses its own work if it is not the same rows."""
+    """Rewrites the rows of some files, as a task; raises if the new rows differ from the old ones."""
     before = RowSum()
 
     def read() -> Iterator[pa.RecordBatch]:
@@ -118,9 +118,9 @@ def copy_files(source: Snapshot, target: Snapshot, job: FileJob, adds: Sequence[
 
 
 def check_same(before: RowSum, after: RowSum, where: str) -> None:
-    """Refuses a copy that is none."""
+    """Raises if the copy differs from the original."""
     if before != after:
         raise VerificationFailed(
-            f"{where}: the new files do not hold what the old ones hold ({before.rows:,} rows read, "
+            f"{where}: the new files differ from the old ones ({before.rows:,} rows read, "
             f"{after.rows:,} written, checksums {before.sum:x} and {after.sum:x}). Nothing was committed"
         )

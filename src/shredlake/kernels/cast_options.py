@@ -1,8 +1,8 @@
-"""What a cast depends on beside the value and its target type: one object that travels with a query.
+"""The options of a cast besides the value and its target type: one object that travels with a query.
 
-`CastOptions` holds three facts: what a value that does not cast becomes, the session's time zone, and the
-dialect of the engine that the values are for. Public functions take them as `strict`, `timezone` and
-`dialect`, and make one `CastOptions` of them.
+`CastOptions` holds three facts: the result of a value that does not cast, the session's time zone, and the
+dialect of the engine that reads the values. Public functions take them as `strict`, `timezone` and `dialect`,
+and build one `CastOptions`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final, Literal
 from shredlake.kernels.casts.datetimes import session_zone
 
 SHORTEST_DIGITS: Final = 19
-"""The first Java that prints the shortest digits that read back as the same number."""
+"""The first Java version that prints the shortest digits that parse to the same number."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """Where engines differ in what a value becomes. The defaults are Arrow's rules."""
+    """Rules that differ between engines. The defaults are Arrow's rules."""
 
     any_bytes: bool = False
-    """Whether every binary casts to a string. A string of Arrow's must be UTF-8."""
+    """Whether every binary casts to a string. In Arrow, a string must be UTF-8."""
     old_java: bool = False
-    """Whether floats and doubles have the digits of an older Java, as texts and as decimals."""
+    """Whether floats and doubles have the digits of an older Java, as strings and as decimals."""
 
 
 ARROW: Final = Dialect()
@@ -42,22 +42,22 @@ def spark_on(java: int) -> Dialect:
 
 @dataclass(frozen=True)
 class CastOptions:
-    """How the values of a query are cast.
+    """Options for the casts of a query.
 
     >>> CastOptions(timezone="Europe/Paris").zone
     zoneinfo.ZoneInfo(key='Europe/Paris')
     """
 
     on_error: Literal["null", "raise"] = "null"
-    """What a value that does not cast becomes: null, or a CastError."""
+    """The result of a value that does not cast: null, or a CastError."""
     timezone: str = "UTC"
-    """The session's time zone, for casts between instants and texts, dates or local times."""
+    """The session's time zone, for casts between instants and strings, dates or local times."""
     dialect: Dialect = ARROW
-    """The dialect of the engine that the values are for."""
+    """The dialect of the engine that reads the values."""
 
     @classmethod
     def of(cls, *, strict: bool, timezone: str = "UTC", dialect: Dialect = ARROW) -> CastOptions:
-        """The options that the keywords of public functions stand for.
+        """Builds options from the keywords of public functions.
 
         >>> CastOptions.of(strict=True).on_error
         'raise'
@@ -71,7 +71,7 @@ class CastOptions:
 
     @cached_property
     def zone(self) -> dt.tzinfo:
-        """The session's time zone; an InvalidExpression if there is no such zone."""
+        """The session's time zone; raises InvalidExpression if it does not exist."""
         return session_zone(self.timezone)
 
     @property
@@ -85,12 +85,12 @@ class CastOptions:
         >>> CastOptions(timezone="Mars/Olympus").check()
         Traceback (most recent call last):
         ...
-        shredlake.errors.InvalidExpression: there is no time zone 'Mars/Olympus': give one like UTC, ...
+        shredlake.errors.InvalidExpression: there is no time zone 'Mars/Olympus'; use one like UTC, ...
         """
         session_zone(self.timezone)
 
     def overridden_by(self, strict: bool | None) -> CastOptions:
-        """The options of a cast that may say itself whether it is strict; None leaves it to the query.
+        """The options of a cast that may override strictness; None keeps that of the query.
 
         >>> DEFAULT.overridden_by(True).on_error, CastOptions(on_error="raise").overridden_by(None).on_error
         ('raise', 'raise')

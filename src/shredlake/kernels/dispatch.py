@@ -33,7 +33,7 @@ def _compiled_modules_load() -> bool:
         import_module("shredlake.kernels.compiled.buffers")
     except ImportError:
         warnings.warn(
-            "shredlake runs without its compiled kernels, 50 times slower: install a C compiler "
+            "shredlake runs without its compiled kernels, 50 times slower. Install a C compiler "
             "(Debian: apt-get install gcc libc6-dev), then reinstall shredlake",
             RuntimeWarning,
             stacklevel=2,

@@ -17,10 +17,10 @@ MAX_DEPTH = 1000
 MAX_SIZE = 128 << 20
 
 Texts: TypeAlias = Column | Sequence[str | bytes | None] | Any
-"""A column of JSON texts: Arrow's, or a list, a pandas Series, a NumPy array."""
+"""A column of JSON texts: an Arrow column, a list, a pandas Series or a NumPy array."""
 
 Rejects: TypeAlias = pa.Table
-"""The rows that were not JSON: `row`, `position` (in bytes), `reason` and the `text` itself."""
+"""The rows that are not JSON: `row`, `position` (in bytes), `reason` and the `text` itself."""
 
 REJECTS_SCHEMA = pa.schema(
     [("row", pa.int64()), ("position", pa.int64()), ("reason", pa.string()), ("text", pa.binary())]
@@ -130,7 +130,7 @@ def _check_type(type_: pa.DataType) -> None:
 
 
 def _contiguous(array: pa.Array) -> pa.Array:
-    """The texts in one of the layouts that the kernel reads."""
+    """Converts the texts to a layout that the kernel reads."""
     array = unencoded(checked(array))
     target = _CAST_FIRST.get(array.type)
     return array if target is None else array.cast(target)

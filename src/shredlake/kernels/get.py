@@ -1,9 +1,9 @@
-"""`get`: reads a path in every row of a Variant column and casts it as Spark's variant_get does.
+"""`get`: reads a path in every row of a Variant column and casts it like Spark's variant_get.
 
-On a shredded column the path is followed through the typed columns as far as they go:
+On a shredded column, the path is followed through the typed columns as far as they go:
 
 ```
-$.user.id     typed_value ─ user ─ typed_value ─ id ─┬─ typed_value    taken as it is if the type is right
+$.user.id     typed_value ─ user ─ typed_value ─ id ─┬─ typed_value    used as is if the type matches
                                                      └─ value          read only where it is not null
 $.user.tags   typed_value ─ user ─ value                               a field that is not shredded: its name
                                                                        is looked up in the deepest `value`
@@ -48,13 +48,13 @@ def get(
 ) -> Column:
     """Return the values at `path` as a typed Arrow array, or as a Variant column if `type` is None.
 
-    The result is the same on shredded and unshredded columns. A path that leads nowhere and a Variant null
-    give null. A value that does not cast gives null too (Spark's try_variant_get), or with `strict` a
-    CastError that names row, path and value (Spark's variant_get). `timezone` is the session's, for casts
-    between instants and texts, dates or clocks without a zone. See docs/casts.md for what casts to what.
+    The result is the same on shredded and unshredded columns. A missing path and a Variant null give null. A
+    value that does not cast also gives null (Spark's try_variant_get), or with `strict` a CastError that
+    names row, path and value (Spark's variant_get). `timezone` is the session's, for casts between instants
+    and strings, dates or local times. See docs/casts.md for all casts.
 
-    `dialect` is for columns meant for an engine with other casts: `spark_on(17)` keeps the bytes of
-    a binary that is not UTF-8, which is a string for Spark, and prints floats as Java 17 does.
+    `dialect` is for columns meant for an engine with different casts: `spark_on(17)` keeps the bytes of a
+    binary that is not UTF-8, which is a string in Spark, and prints floats like Java 17.
 
     >>> import pyarrow as pa, shredlake as sl
     >>> column = sl.from_json(pa.array(['{"user": {"id": 7}}', '{"user": {"id": "8"}}', '{}']))
@@ -77,7 +77,7 @@ def get_path(
     column = check_column(column)
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
     options.check()
-    shredding_schema(column.type)  # a layout that can't exist is an error, wherever the path leads
+    shredding_schema(column.type)  # an invalid layout is an error on every path
     target = AnyVariant() if type is None else target_of(type)
     work = partial(_get_piece, steps, target, CastContext(options, Path(steps).normalized()))
     result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)
@@ -88,7 +88,7 @@ def _laid_out(result: Column, type_: pa.DataType) -> Column:
     """Return the result in the requested layout."""
     try:
         return result.cast(type_)
-    except pa.ArrowNotImplementedError:  # list views: pyarrow 26 does not cast to all of them
+    except pa.ArrowNotImplementedError:  # pyarrow 26 does not cast to all list views
         return pa.array(result.to_pylist(), type_)
     except pa.ArrowInvalid as error:
         raise CastError(f"the result does not fit {type_}: {error}") from None
@@ -96,18 +96,18 @@ def _laid_out(result: Column, type_: pa.DataType) -> Column:
 
 @dataclass(frozen=True)
 class Group:
-    """One node of a shredded column; rows that are not `valid` (None: all are) have no such node."""
+    """One node of a shredded column; rows that are not `valid` do not have it (None: all rows have it)."""
 
     metadata: pa.Array
     value: pa.Array | None
     typed: pa.Array | None
     valid: pa.Array | None
     required: bool = False
-    """Whether a row without parts is a Variant null, as the root and elements of arrays are; a field without
-    parts is missing."""
+    """Whether a row without parts is a Variant null, as at the root and in arrays; otherwise it is missing.
+    """
 
     def child(self, step: str | int) -> Group | None:
-        """The node one step further, None if the path is not shredded there."""
+        """The node one step further, or None if the path is not shredded there."""
         typed = self.typed
         if typed is None:
             return None
@@ -121,13 +121,13 @@ class Group:
         return None
 
     def below(self, group: pa.StructArray, present: pa.Array) -> Group:
-        """A group of this one; it is there where `present` is not null."""
+        """A group below this one; it exists where `present` is not null."""
         value, typed = part(group, "value"), part(group, "typed_value")
         return Group(self.metadata, value, typed, _both(self.valid, validity_of(present)))
 
 
 def _elements_at(lists: pa.Array, index: int) -> tuple[pa.StructArray, pa.Array]:
-    """The element of each list at the index, null where there is none; and where there is one."""
+    """The element at the index of each list, null if there is none; and whether there is one."""
     lists = as_list(normal(checked(lists)))
     starts = lists.offsets.slice(0, len(lists)).cast(pa.int64())
     there = pc.fill_null(pc.greater(pc.list_value_length(lists), index), False)
@@ -141,7 +141,7 @@ def _both(a: pa.Array | None, b: pa.Array | None) -> pa.Array | None:
 
 
 def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
-    """The array with nulls where it is not valid; the array itself if it has them there already."""
+    """The array with nulls where it is not valid; the array itself if they are null already."""
     if valid is None or not pc.any(pc.and_(pc.is_valid(array), pc.invert(valid)), min_count=0).as_py():
         return array
     return choose(valid, checked(array), pa.nulls(len(array), array.type))
@@ -202,8 +202,8 @@ class _Reader:
             if source is not None:
                 return self.leaf(_under(typed, self.group.valid), source, target)
             if target.type is not VariantType.STRING and not self.context.options.raises:
-                return self.extract(target)  # no object or array casts to it: only `value` can
-        # Casts to text and to nested types need whole objects and arrays.
+                return self.extract(target)  # objects and arrays do not cast to it, so only `value` matters
+        # Casts to strings and to nested types need whole objects and arrays.
         whole = self.variants()
         metadata, value, valid = whole.field("metadata"), whole.field("value"), validity_of(whole)
         if isinstance(target, Scalar):
@@ -217,7 +217,7 @@ class _Reader:
         return nested(items, target)
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
-        """A shredded scalar: the typed column, and `value` where the leaf is of another type."""
+        """A shredded scalar: the typed column, and `value` for rows of another type."""
         if source.type is VariantType.TIME:
             _check_times(typed, self.context)
         known = cast_typed(typed, source, target, self.context)

@@ -29,9 +29,9 @@ PIECE_ROWS = 65_536
 def profile(
     column: Column, *, max_paths: int = MAX_PATHS, max_depth: int = MAX_DEPTH, threads: int | None = None
 ) -> Profile:
-    """The profile of a Variant column, shredded or not: one pass, memory bounded by `max_paths`.
+    """Profiles a Variant column, shredded or not, in one pass with memory bounded by `max_paths`.
 
-    Values deeper than `max_depth` count as a whole.
+    Values deeper than `max_depth` are profiled as a whole.
 
     >>> import shredlake as sl
     >>> found = profile(sl.from_json(pa.array(['{"id": 1}', '{"id": "n/a"}', None])))
@@ -93,12 +93,11 @@ def infer_schema(
     previous: ShreddingSchema | str | None = None,
     threads: int | None = None,
 ) -> InferredSchema:
-    """Choose what to shred of a Variant column, or of data with this profile; `.report()` says why.
+    """Choose a shredding schema for a Variant column or a profile; `.report()` explains the choice.
 
-    `queries` are paths that queries use: they get columns however rare they are. `previous` is the layout
-    that the table has: it is kept unless another one is worth the change. Objects and arrays that lie deeper
-    than `max_depth`, at most 30 levels, stay whole. The root of the result is `variant` where nothing is
-    worth a column.
+    `queries` are paths that queries use: they get columns however rare they are. `previous` is the table's
+    layout, which is kept unless another one is worth the change. Objects and arrays deeper than `max_depth`,
+    at most 30 levels, are not shredded. The root of the result is `variant` if nothing is worth a column.
 
     >>> import pyarrow as pa, shredlake as sl
     >>> rows = ['{"id": %d, "price": %d.50, "tags": ["a"]}' % (n, n) for n in range(1000)]

@@ -1,10 +1,10 @@
 """`reshred`: converts one shredded layout to another, rebuilding only the columns that differ.
 
 ```
-old  struct<a bigint, b string, d date>       a: the same in both, its columns stay as they are
-new  struct<a bigint, b bigint, c double>     b: another type, reconstructed and shredded again, alone
+old  struct<a bigint, b string, d date>       a: the same in both, its columns are reused
+new  struct<a bigint, b bigint, c double>     b: another type, so it alone is rebuilt and shredded again
                                               d: dropped, merged into the object's value
-                                              c: added, taken out of the object's value
+                                              c: added, extracted from the object's value
 ```
 """
 
@@ -40,9 +40,9 @@ _EMPTY_OBJECT = b"\x02\x00\x00"
 
 
 def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = None) -> Column:
-    """Shreds a shredded column by another schema: equal to `shred(unshred(column), schema)`, and cheaper.
+    """Shreds a shredded column by another schema: as `shred(unshred(column), schema)`, but cheaper.
 
-    Columns that are the same in both layouts are reused; of an object, only added and dropped fields move
+    Columns that are the same in both layouts are reused. For an object, only added and dropped fields move
     between its `value` and their own columns.
 
     >>> import pyarrow as pa
@@ -100,7 +100,7 @@ def _anew(whole: pa.StructArray, new: Node, first_row: int) -> pa.StructArray:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The two columns of a group, and which rows of it exist at all (None: all of them)."""
+    """The two columns of a group, and which of its rows exist (None: all)."""
 
     value: pa.Array | None
     typed: pa.Array | None
@@ -111,14 +111,14 @@ class Parts:
 
 
 class _Reshredding:
-    """Moves the groups of one piece; all share its metadata."""
+    """Converts the groups of one piece, which share its metadata."""
 
     def __init__(self, metadata: pa.Array, first_row: int) -> None:
         self.metadata = metadata
         self.first_row = first_row
 
     def column(self, group: Parts, old: Node, new: Node) -> Parts:
-        """The Variant itself: a row that has neither part is Variant null."""
+        """Converts the Variant itself: a row with neither part is Variant null."""
         value = _values(group)
         missing = _both(pc.is_null(value), None if group.typed is None else pc.is_null(group.typed))
         missing = _both(missing, group.exists)
@@ -173,7 +173,7 @@ class _Reshredding:
         )
 
     def whole(self, group: Parts, old: Node) -> Parts:
-        """The group as values alone, null where it is missing."""
+        """The group as `value` only, null if it is missing."""
         if isinstance(old, Untyped):
             return Parts(_values(group), None, group.exists)
         present = pc.is_valid(group.typed)
@@ -199,7 +199,7 @@ class _Reshredding:
 
 
 def plain(typed: pa.Array | None, node: Node) -> pa.Array | None:
-    """A `typed_value` in the layout of `shredded_type`; what has it already is handed on as it is."""
+    """Converts a `typed_value` to the layout of `shredded_type`; does nothing if it has that layout."""
     wanted: pa.DataType = typed_value_type(node)
     if typed is None or typed.type == wanted:
         return typed
@@ -223,14 +223,14 @@ def _plain_group(group: pa.StructArray, node: Node) -> pa.StructArray:
 
 
 def _parts(group: pa.StructArray, exists: pa.Array | None) -> Parts:
-    """The columns of a field's or an element's group; an optional one that is null is one without parts."""
+    """The columns of a field's or an element's group; an optional group that is null has no parts."""
     arrays = group.flatten() if group.null_count else [group.field(index) for index in range(len(group.type))]
     parts = dict(zip(group.type.names, arrays, strict=True))
     return Parts(parts.get("value"), parts.get("typed_value"), exists)
 
 
 def _required(group: Parts, node: Node, rows: int) -> pa.StructArray:
-    """The required group of a field: both parts are there."""
+    """The required group of a field, with both parts."""
     nothing = no_values(plan_of(node), rows)
     value = nothing[0] if group.value is None else as_binary(group.value)
     if len(nothing) == 1:

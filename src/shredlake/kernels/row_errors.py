@@ -1,4 +1,4 @@
-"""Errors that name the row: a kernel finds the bad row, and the reference explains what is wrong with it."""
+"""Errors that name the row: a kernel finds the bad row, and the reference explains the problem."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shredlake.shredding.schema import Node
 from shredlake.variant import Variant
 
 OVERLAP_OR_TOO_LARGE: Final = "the value's parts overlap, or exceed 2 GiB"
-"""The problem of a row that a kernel refuses and the reference accepts."""
+"""The problem of a row that a kernel rejects but the reference accepts."""
 
 
 def parts_of(piece: pa.StructArray, first_row: int) -> tuple[pa.Array, pa.Array, pa.Array | None]:
-    """Return the metadata, value and validity of an unshredded piece, in the form that the kernels take."""
+    """Return the metadata, value and validity of an unshredded piece, in the form that kernels expect."""
     return metadata_of(piece, first_row), as_binary(part(piece, "value")), validity_of(piece)
 
 
@@ -36,7 +36,7 @@ def in_row(error: ShredlakeError, row: int) -> ShredlakeError:
 def row_error(
     metadata: pa.Array, value: pa.Array, row: int, first_row: int, attempt: Callable[[Variant], object]
 ) -> ShredlakeError:
-    """Return the error of a row: `attempt` repeats on the reference what the kernel failed at."""
+    """Return the error of a row: `attempt` repeats the failed operation on the reference."""
     number = first_row + row
     try:
         attempt(Variant(metadata[row].as_py() or b"", value[row].as_py()))

@@ -1,4 +1,4 @@
-"""`shred`: splits a column of Variants into typed columns and a binary rest."""
+"""`shred`: splits a column of Variants into typed columns and a binary residual."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from shredlake.shredding.schema import ShreddingSchema
 def shred(
     column: Column, schema: ShreddingSchema, *, exact_types: bool = False, threads: int | None = None
 ) -> Column:
-    """Shreds a column of Variants: `struct<metadata, value, typed_value>` of `shredded_type(schema)`.
+    """Shreds a column of Variants into `struct<metadata, value, typed_value>`, as `shredded_type(schema)`.
 
-    Integers and decimals move between integer and decimal types where no digit is lost; nothing else is
-    cast, and with `exact_types` not even they. The metadata is shared with the input, not copied. A column
-    that is shredded already goes from its layout to the new one (`reshred`). An Array gives an Array, a
+    Integers and decimals are converted between integer and decimal types if no digit is lost, unless
+    `exact_types`; other types are never cast. The metadata is shared with the input, not copied. A column
+    that is already shredded is converted to the new layout (`reshred`). An Array gives an Array, a
     ChunkedArray a ChunkedArray; slices and nulls are allowed.
 
     >>> import pyarrow as pa

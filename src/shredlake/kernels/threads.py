@@ -4,10 +4,10 @@
 column ── pieces() ─▶ Array, Array, Array ── kernel, on threads ─▶ Array, Array, Array ──▶ same container
 ```
 
-A kernel takes one pa.Array (slices and nulls included) and returns one pa.Array. `map_pieces` does the rest:
-it cuts the column so that every thread has work and no output can outgrow Arrow's 32-bit offsets, runs the
-pieces on threads (kernels release the GIL), and puts the results together in order. An error is raised
-for the first bad row of the column, in whatever order the threads find bad rows.
+A kernel takes one pa.Array (possibly sliced, possibly with nulls) and returns one pa.Array. `map_pieces` does
+the rest: it cuts the column so that every thread has work and no output exceeds Arrow's 32-bit offsets, runs
+the pieces on threads (kernels release the GIL), and concatenates the results in order. An error is raised for
+the first bad row of the column, whichever thread finds a bad row first.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
-# Below this a second thread costs more than it saves.
+# Below this size a second thread costs more than it saves.
 SMALL_BYTES = 1 << 20
 # A kernel's output is at most a few times its input, and must stay below 2 GiB.
 LARGEST_PIECE_BYTES = 128 << 20
-# Results of one Array become one Array again while that stays possible; beyond it they stay chunks.
+# The results of one Array are concatenated into one Array if possible; otherwise they stay chunks.
 LARGEST_ARRAY_BYTES = (1 << 31) - (1 << 20)
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -62,9 +62,10 @@ def pieces(column: Column, threads: int) -> list[tuple[int, pa.Array]]:
 
 
 def _split(array: pa.Array, size: int, left: int, threads: int) -> Iterator[tuple[pa.Array, int]]:
-    """Pieces and their bytes, each a share of the `left` bytes that are still to do.
+    """Yields pieces with their bytes, each a share of the `left` bytes that remain.
 
-    Shares shrink towards the end: large pieces cost least, and small ones let the threads end together.
+    Shares shrink towards the end: large pieces have the least overhead, small ones let the threads finish
+    together.
     """
     largest = LARGEST_PIECE_BYTES
     if threads > 1:
@@ -74,7 +75,7 @@ def _split(array: pa.Array, size: int, left: int, threads: int) -> Iterator[tupl
         return
     rows = max(1, len(array) * largest // size)
     for part in (array.slice(0, rows), array.slice(rows)):
-        # Counting a wide column's bytes takes long: only where a few huge rows could be too much for a piece.
+        # Measuring a wide column is slow, so it is done only if a few huge rows could exceed a piece.
         counted = part.nbytes if size > LARGEST_PIECE_BYTES else size * len(part) // len(array)
         for piece, bytes_ in _split(part, counted, left, threads):
             yield piece, bytes_
@@ -84,7 +85,7 @@ def _split(array: pa.Array, size: int, left: int, threads: int) -> Iterator[tupl
 def run(
     work: Callable[[int, pa.Array], Result], cut: list[tuple[int, pa.Array]], threads: int
 ) -> list[Result]:
-    """Calls work(first row, piece) for each piece; on threads if there is more than one of both."""
+    """Calls work(first row, piece) for each piece; on threads if there are several of both."""
     if threads == 1 or len(cut) == 1:
         return [work(row, piece) for row, piece in cut]
     left = deque(enumerate(cut))
@@ -102,7 +103,7 @@ def run(
             except BaseException as error:
                 failed[index] = error
 
-    # The caller works too: otherwise it would only wait, and a thread takes time to start.
+    # The caller works too, since it would otherwise only wait, and a thread takes time to start.
     others: list[Thread] = []
     try:
         for number in range(1, min(threads, len(cut))):
@@ -110,7 +111,7 @@ def run(
             try:
                 other.start()
             except RuntimeError:
-                break  # no more threads available: the running ones do the work
+                break  # no more threads available, so the running ones do the work
             others.append(other)
         take()
     finally:
@@ -118,13 +119,13 @@ def run(
         for other in others:
             other.join()
     if failed:
-        # Pieces are taken in order, so all before the first failure are done. An interrupt takes precedence.
+        # Pieces start in order, so all before the first failure are done. An interrupt takes precedence.
         raise min(failed.items(), key=lambda one: (isinstance(one[1], Exception), one[0]))[1]
     return [results[index] for index in range(len(cut))]
 
 
 def assemble(column: Column, results: list[pa.Array]) -> Column:
-    """The results in the container that `column` came in; an Array too large for that becomes chunks."""
+    """Returns the results in the container of `column`; an Array that is too large becomes chunks."""
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array(results)
     if len(results) == 1:

@@ -16,17 +16,17 @@ from shredlake.kernels.threads import Column, assemble, pieces, run, thread_coun
 from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
-# Rows that are re-encoded together if one of them lists its fields out of order.
+# Rows that are re-encoded together if one of them has unsorted fields.
 _ENCODED_ANEW = 4096
 
 
 def to_json(column: Column, *, threads: int | None = None) -> Column:
-    """The JSON text of every row of a Variant column, shredded or not; null rows stay null.
+    """Renders every row of a Variant column, shredded or not, as JSON text; null rows stay null.
 
-    The texts are those of `Variant.to_json`: fields in the order of their names, decimals without zeros at
-    their end, doubles with the shortest digits that read back the same, dates and times as ISO strings,
-    binary as base64. An Array whose texts exceed 2 GiB becomes a ChunkedArray. A row that is not a
-    Variant is a MalformedVariant that names it.
+    The texts are those of `Variant.to_json`: fields in the order of their names, decimals without trailing
+    zeros, doubles with the shortest digits that parse to the same number, dates and times as ISO strings,
+    binary as base64. An Array whose texts exceed 2 GiB becomes a ChunkedArray. A malformed row raises a
+    MalformedVariant that names it.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import from_json
@@ -60,7 +60,7 @@ def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
 
 
 def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
-    """Return the texts of rows of which the first lists fields out of order: re-encoding sorts them."""
+    """Return the texts of rows of which the first has unsorted fields: re-encoding sorts them."""
     for count in (min(_ENCODED_ANEW, len(piece) - row), 1):
         with suppress(ShredlakeError):
             metadata, value, validity = parts_of(from_arrow(piece.slice(row, count), threads=1), row)
@@ -68,6 +68,6 @@ def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
             if stopped:
                 return texts
     metadata, value, _ = parts_of(piece, first_row)
-    with suppress(ShredlakeError):  # a repeated key: re-encoding would drop one of the two
+    with suppress(ShredlakeError):  # a repeated key, which re-encoding would drop
         return pa.array([Variant(metadata[row].as_py(), value[row].as_py()).to_json()], pa.string())
     raise row_error(metadata, value, row, first_row, Variant.to_json)

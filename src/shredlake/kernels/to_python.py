@@ -14,7 +14,7 @@ from shredlake.variant import Variant
 
 
 def to_python(column: Column) -> list[Any]:
-    """The rows of a Variant column, shredded or not, as Python objects: those of `Variant.to_python`.
+    """Converts the rows of a Variant column, shredded or not, to Python objects as `Variant.to_python`.
 
     A null row is None, and so is Variant null: `column.is_valid()` tells them apart.
 

@@ -18,14 +18,14 @@ from shredlake.shredding.schema import Node, Untyped
 def unshred(column: Column, *, strict: bool = False, threads: int | None = None) -> Column:
     """Reconstruct the column of Variants, `struct<metadata, value>`, from a shredded column.
 
-    Accepts the layouts of other writers: any order of fields, no `value`, optional field groups, large,
-    view and dictionary types. Default reading follows the specification where it prefers something (of a
-    field that is shredded and in `value` as well, the shredded one) and fails where parts contradict each
-    other. `strict` fails on everything that writers must not produce.
+    Accepts the layouts of other writers: any order of fields, no `value`, optional field groups, large, view
+    and dictionary types. By default, reading follows the specification's preferences (a field that is both
+    shredded and in `value` is read from its column) and fails if parts contradict each other. `strict`
+    rejects everything that writers must not produce.
 
-    Null rows stay null; a Variant that is missing in a row that is not null reads as Variant null. Names
-    that the metadata lacks are added to it (in strict reading they are an error). An Array that would
-    exceed 2 GiB becomes a ChunkedArray.
+    Null rows stay null; a Variant that is missing in a row that is not null reads as Variant null. Names that
+    the metadata lacks are added to it (with `strict` they are an error). An Array that would exceed 2 GiB
+    becomes a ChunkedArray.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import to_json

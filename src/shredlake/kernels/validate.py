@@ -17,7 +17,7 @@ from shredlake.kernels.unshred import unshred
 from shredlake.variant import Variant
 
 Violations: TypeAlias = pa.Table
-"""One row per Variant that breaks the specification: `row`, `path`, `part`, `offset` in bytes, `problem`."""
+"""One row per malformed Variant: `row`, `path`, `part`, `offset` in bytes, `problem`."""
 
 VIOLATIONS_SCHEMA = pa.schema(
     [

@@ -2,10 +2,9 @@
 
 Packages and modules, lowest first; each may use those before it:
 
-- `format`: the bytes of the format. `io`: where a file's bytes come from and go to.
-- `variant_columns` (where the Variants of a file are), `nested` (the only walk through nested Arrow),
-  `entries` (the groups of a Variant column, level by level), `leaves` (statistics per leaf), `given` (what
-  users pass).
+- `format`: the bytes of the format. `io`: reads and writes a file's bytes.
+- `variant_columns` (finds the Variants of a file), `nested` (traverses nested Arrow types), `entries` (the
+groups of a Variant column, level by level), `leaves` (statistics per leaf), `given` (data that users pass).
 - `read`: scans. `write`: the writer. `legacy`: the older draft layout. `inspect`: contents and conformance.
 
 `read/draft.py` is the only module of `read` that uses `legacy`.

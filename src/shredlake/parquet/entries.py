@@ -1,4 +1,4 @@
-"""The raw groups of a Variant column, level by level, and the way back to rows and array positions.
+"""The raw groups of a Variant column, level by level, with the row and array position of each entry.
 
 ```
 batch     v.typed_value.tags                    Entries of $['tags'][*]     Place
@@ -24,7 +24,7 @@ OBJECT, ARRAY = 2, 3  # basic types: the lowest two bits of a value's header
 
 @dataclass(frozen=True)
 class Place:
-    """Where the entries of an array come from.
+    """The origin of the entries of an array: row and array positions.
 
     >>> lists = pa.array([["a"], None, ["b", "c"]])
     >>> values, place = Place(100).inside(lists)
@@ -35,10 +35,10 @@ class Place:
     first_row: int
     above: Place | None = None
     parents: pa.Array | None = None
-    """For each entry, the entry above whose list it is in."""
+    """For each entry, the index of the parent entry whose list contains it."""
 
     def inside(self, lists: pa.Array) -> tuple[pa.Array, Place]:
-        """The entries of the lists, end to end, and where they are."""
+        """The concatenated entries of the lists, and their place."""
         return list_values(lists), Place(self.first_row, self, pc.list_parent_indices(lists))
 
     def find(self, index: int) -> tuple[int, tuple[int, ...]]:
@@ -50,7 +50,9 @@ class Place:
         return row, (*outer, index - pc.index(self.parents, parent).as_py())
 
     def owners(self, top: Place) -> pa.Array | None:
-        """For each entry, the entry of `top`, an outer place, that it is in; None if `top` is this place."""
+        """For each entry, the index of the containing entry of `top`, an outer place; None if `top` is this
+        place.
+        """
         if self is top or self.above is None or self.parents is None:
             return None
         outer = self.above.owners(top)
@@ -58,7 +60,7 @@ class Place:
 
 
 def list_values(lists: pa.Array) -> pa.Array:
-    """The values of all lists end to end, as `flatten()`, which pyarrow lacks for extension types.
+    """Concatenates the values of all lists, as `flatten()`, which pyarrow lacks for extension types.
 
     >>> list_values(pa.array([[1], None, [2, 3]])).to_pylist()
     [1, 2, 3]
@@ -68,7 +70,7 @@ def list_values(lists: pa.Array) -> pa.Array:
     start, end = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
     if (pc.sum(pc.list_value_length(lists)).as_py() or 0) == end - start:
         return lists.values.slice(start, end - start)
-    # A null list covers values all the same: let pyarrow flatten their positions instead.
+    # A null list may still cover values, so pyarrow flattens their positions instead.
     positions = pa.array(range(len(lists.values)), pa.int64())
     kind = pa.large_list if pa.types.is_large_list(lists.type) else pa.list_
     numbered = pa.Array.from_buffers(
@@ -84,21 +86,21 @@ def list_values(lists: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True)
 class Entries:
-    """One level of a Variant column in one batch: its groups end to end, and where they come from."""
+    """One level of a Variant column in one batch: its concatenated groups, and their place."""
 
     level: Level
     group: pa.StructArray
     place: Place
     active: pa.Array
-    """Where the group means something: neither below a null nor in the fields of a non-object."""
+    """Where the group is meaningful: neither below a null nor in the fields of a non-object."""
 
     def part(self, name: str) -> pa.Array | None:
-        """`value` or `typed_value`, if it was read."""
+        """Returns `value` or `typed_value`, if it was read."""
         index = self.group.type.get_field_index(name)
         return None if index < 0 else self.group.field(index)
 
     def has(self, name: str) -> pa.Array:
-        """Where the part is there and not null."""
+        """Where the part exists and is not null."""
         part = self.part(name)
         return pc.and_(self.active, pc.is_valid(part if part is not None else pa.nulls(len(self.group))))
 
@@ -119,7 +121,7 @@ class Entries:
 
 
 def groups_in(batch: pa.RecordBatch, path: Sequence[str], first_row: int) -> tuple[pa.StructArray, Place]:
-    """The raw groups of one column in a batch, however deep in structs, lists and maps it lies.
+    """The raw groups of one column in a batch, at any depth of structs, lists and maps.
 
     An entry under a null parent is null.
     """
@@ -135,13 +137,13 @@ def groups_in(batch: pa.RecordBatch, path: Sequence[str], first_row: int) -> tup
             array = array.flatten()[array.type.get_field_index(names.pop(0))]
         else:
             array, place = place.inside(array)
-            # A map of which only keys or only values were read comes as a list of structs.
+            # A map whose keys or values alone were read arrives as a list of structs.
             names = names[1:] if names[0] == "key_value" else names[2:]
     return array, place
 
 
 def map_lists(array: pa.MapArray) -> list[pa.ListArray]:
-    """The keys and the values of maps, each as lists."""
+    """Returns the keys and the values of maps, each as lists."""
     return [
         pa.Array.from_buffers(
             pa.list_(part.type),
@@ -157,12 +159,12 @@ def map_lists(array: pa.MapArray) -> list[pa.ListArray]:
 
 @cache
 def _headers(basic_type: int) -> pa.Array:
-    """All first bytes of values of a basic type, which is in the lowest two bits."""
+    """All header bytes of a basic type, which is stored in the lowest two bits."""
     return pa.array([bytes([header]) for header in range(basic_type, 256, 4)], pa.binary())
 
 
 def objects_and_arrays(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Which values are objects and which are arrays, by their headers.
+    """Masks of the values that are objects and of those that are arrays, by their headers.
 
     >>> values = pa.array([bytes([2, 0]), bytes([3, 0]), None])
     >>> [found.to_pylist() for found in objects_and_arrays(values)]

@@ -26,11 +26,11 @@ WHAT_TO_PASS = (
 
 
 def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29) -> Iterator[pa.Table]:
-    """What a user hands over, in tables of bounded size.
+    """Converts the user's data to tables of bounded size.
 
-    `variants` names the columns that are Variants. A text in them is JSON, whether it is a Python str or in
-    an Arrow, pandas or Polars column of strings. Any other Python object becomes the Variant of that object,
-    and None is null.
+    `variants` names the Variant columns. A string in them is JSON, whether it is a Python str or in an Arrow,
+    pandas or Polars column of strings. Any other Python object becomes the Variant of that object, and None
+    is null.
 
     >>> [table] = given_tables([{"id": 1, "v": {"a": [1]}}, {"id": 2, "v": '{"a": 2}'}, {"id": 3}], ["v"])
     >>> table.schema.names, table.column("v").null_count
@@ -38,7 +38,7 @@ def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29
     >>> next(given_tables("x"))
     Traceback (most recent call last):
     ...
-    shredlake.errors.WrongType: rows can't be taken from a str; pass an Arrow table, batch or reader, ...
+    shredlake.errors.WrongType: rows can't be read from a str; pass an Arrow table, batch or reader, ...
     """
     folded = frozenset(name.casefold() for name in variants)
     first_row = 0
@@ -55,7 +55,7 @@ def _tables(data: Any, variants: frozenset[str], limit: int) -> Iterator[pa.Tabl
     elif _is_frame(data, "pandas"):
         yield _from_pandas(data, variants)
     elif _is_frame(data, "polars"):
-        yield data.to_arrow()  # its stream has views, which fewer readers know
+        yield data.to_arrow()  # its stream uses string views, which fewer readers support
     elif hasattr(data, "__arrow_c_stream__"):
         yield from _bounded(_stream(data), limit)
     elif isinstance(data, Mapping):
@@ -64,11 +64,11 @@ def _tables(data: Any, variants: frozenset[str], limit: int) -> Iterator[pa.Tabl
         yield from _from_items(iter(data), getattr(data, "schema", None), variants, limit)
     else:
         hint = " (call collect() first)" if hasattr(data, "collect") else ""
-        raise WrongType(f"rows can't be taken from a {type(data).__name__}{hint}; {WHAT_TO_PASS}")
+        raise WrongType(f"rows can't be read from a {type(data).__name__}{hint}; {WHAT_TO_PASS}")
 
 
 def _is_frame(data: Any, library: str) -> bool:
-    """Whether it is a frame of a library that need not be installed."""
+    """Whether the data is a DataFrame of the library, which may not be installed."""
     return type(data).__module__.split(".")[0] == library and type(data).__name__ == "DataFrame"
 
 
@@ -82,7 +82,7 @@ def _stream(data: Any) -> pa.RecordBatchReader:
 
 
 def _from_pandas(frame: Any, variants: frozenset[str]) -> pa.Table:
-    """A frame without its index; pandas spells nulls in several ways, which Arrow knows.
+    """Converts a frame without its index; Arrow recognises pandas' various nulls.
 
     Objects in a Variant column become Variants one by one: Arrow would give all of them the same fields.
     """
@@ -165,7 +165,7 @@ def _from_rows(rows: list[Any], start: int, variants: frozenset[str]) -> pa.Tabl
     names: dict[str, None] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise WrongType(f"row {start + number} is a {type(row).__name__}, the first row was a dict")
+            raise WrongType(f"row {start + number} is a {type(row).__name__}, but the first row is a dict")
         names.update(dict.fromkeys(row))
     return _from_columns({name: [row.get(name) for row in rows] for name in names}, variants, start)
 
@@ -174,7 +174,7 @@ def _from_columns(columns: Mapping[Any, Any], variants: frozenset[str], start: i
     made = {}
     for name, values in columns.items():
         if not isinstance(name, str):
-            raise WrongType(f"columns are named by texts, found {name!r}")
+            raise WrongType(f"column names must be strings, found {name!r}")
         made[name] = _column(name, values, name.casefold() in variants, start)
     lengths = {name: len(column) for name, column in made.items()}
     if len(set(lengths.values())) > 1:
@@ -197,7 +197,7 @@ def _column(name: str, values: Any, is_variant: bool, start: int) -> pa.Array | 
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, InvalidJson | InvalidValue | WrongType):
             raise
-        raise InvalidSchema(f"column {name} holds values that are not of one type: {error}") from None
+        raise InvalidSchema(f"column {name} holds values of different types: {error}") from None
 
 
 def _variant(name: str, row: int, value: Any) -> dict[str, bytes] | None:

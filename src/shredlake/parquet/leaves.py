@@ -1,8 +1,7 @@
 """Statistics of each leaf column of a finished file, as Arrow scalars.
 
-Bounds come from the row groups' statistics, which Arrow writes exactly; a string of more than 4 kB leaves
-them out, and then they are unknown here too. Parquet's bounds pass over NaN, so whether there is one is
-looked up in the data while it is written.
+Bounds come from the row groups' statistics, which Arrow writes exactly. Arrow omits bounds longer than 4 kB,
+and they are unknown here too. Parquet's bounds ignore NaN, so the writer looks for NaN in the data.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ class LeafStatistics:
     """Statistics of one leaf column over a whole file."""
 
     minimum: pa.Scalar | None
-    """The exact smallest value; None where it is unknown or there are no values. NaN does not count."""
+    """The exact minimum; None if it is unknown or there are no values. NaN is ignored."""
     maximum: pa.Scalar | None
     value_count: int
-    """How many values are there; a leaf below a list may have more than the file has rows."""
+    """The number of values; a leaf below a list may have more values than the file has rows."""
     null_count: int
-    """How many places hold none, those under a null or missing parent included."""
+    """The number of nulls, including those under a null or missing parent."""
     has_nan: bool
     compressed_size: int
     uncompressed_size: int
 
 
 def leaves(type_: pa.DataType | pa.Schema, names: tuple[str, ...] = ()) -> Iterator[tuple[str, pa.DataType]]:
-    """Dotted name and type of each leaf, in the order of Parquet's columns.
+    """The dotted name and type of each leaf, in the order of Parquet's columns.
 
     >>> schema = pa.schema([("a", pa.struct([("x", pa.int8()), ("y", pa.list_(pa.string()))]))])
     >>> [(name, str(leaf)) for name, leaf in leaves(schema)]
@@ -62,7 +61,7 @@ def _steps(type_: pa.DataType | pa.Schema) -> list[tuple[tuple[str, ...], pa.Dat
 
 
 def leaf_arrays(array: pa.Array) -> Iterator[pa.Array]:
-    """The leaves' arrays, in the order of Parquet's columns."""
+    """The arrays of the leaves, in the order of Parquet's columns."""
     if pa.types.is_struct(array.type):
         for i in range(array.type.num_fields):
             yield from leaf_arrays(array.field(i))
@@ -131,7 +130,7 @@ def _leaf(metadata: pq.FileMetaData, position: int, type_: pa.DataType, has_nan:
 
 
 def _bound(scalar: Callable[[Any], pa.Scalar], raw: Any) -> pa.Scalar | None:
-    """The bound as a value of its type; None if a foreign writer's bound is not of that type."""
+    """The bound as a value of its type; None if another writer's bound does not have that type."""
     try:
         return scalar(raw)
     except (ValueError, OverflowError, decimal.DecimalException, pa.ArrowException):
@@ -139,7 +138,7 @@ def _bound(scalar: Callable[[Any], pa.Scalar], raw: Any) -> pa.Scalar | None:
 
 
 def _physical(type_: pa.DataType) -> tuple[Callable[[Any], Any], Callable[[Any], pa.Scalar]]:
-    """How a raw bound of this type is compared, and how it becomes a scalar."""
+    """Functions that make a raw bound of this type comparable, and that convert it to a scalar."""
     if pa.types.is_decimal(type_):
         return _integer, lambda raw: pa.scalar(_EXACT.scaleb(raw, -type_.scale), type_)
     if pa.types.is_unsigned_integer(type_):

@@ -1,7 +1,7 @@
-"""The only walk through nested Arrow: finding, cutting, merging and replacing columns inside columns.
+"""Traverses nested Arrow types: finds, prunes, merges and replaces nested columns.
 
-`children` says what lies below a type, `with_children` and `unwrap` put others in its place. Everything else
-here is a walk over these three. Columns that a walk does not touch keep their buffers.
+`children` lists the fields below a type; `with_children` and `unwrap` replace them. Everything else here
+builds on these three. Columns that are not replaced keep their buffers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.variant_columns import list_element
 
 Names: TypeAlias = tuple[str, ...]
-"""The names on the way to a column, as Parquet spells them: `("l", "list", "element")`."""
+"""The names on the path to a column, as in Parquet: `("l", "list", "element")`."""
 
 
 def children(type_: pa.DataType) -> list[tuple[Names, pa.Field]]:
-    """The fields below a nested type, each with the names that Parquet puts on the way to it.
+    """The fields below a nested type, each with the names on its path in Parquet.
 
     >>> [".".join(names) for names, _ in children(pa.map_(pa.string(), pa.int8()))]
     ['key_value.key', 'key_value.value']
@@ -38,7 +38,7 @@ def children(type_: pa.DataType) -> list[tuple[Names, pa.Field]]:
 
 
 def with_children(type_: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
-    """The nested type with other fields below it.
+    """Returns the nested type with its fields replaced.
 
     >>> with_children(pa.large_list(pa.int8()), [pa.field("element", pa.string())])
     LargeListType(large_list<element: string>)
@@ -55,7 +55,7 @@ def with_children(type_: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType
 
 
 def unwrap(array: pa.Array) -> tuple[list[pa.Array], Callable[[list[pa.Array], pa.DataType], pa.Array]]:
-    """The columns inside a struct, list or map, and a function that wraps others of the same length.
+    """The columns inside a struct, list or map, and a function that wraps other columns of the same length.
 
     >>> (values,), wrap = unwrap(pa.array([[1], None, [2, 3]]))
     >>> wrap([pc.multiply(values, 2)], pa.list_(pa.int64())).to_pylist()
@@ -63,7 +63,7 @@ def unwrap(array: pa.Array) -> tuple[list[pa.Array], Callable[[list[pa.Array], p
     """
     mask = pc.is_null(array)
     if pa.types.is_struct(array.type):
-        fields = array.flatten()  # null where the struct is, whatever lies under it
+        fields = array.flatten()  # null if the struct is null, even over other values
         return fields, lambda new, type_: pa.StructArray.from_arrays(new, fields=list(type_), mask=mask)
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
@@ -80,7 +80,7 @@ def unwrap(array: pa.Array) -> tuple[list[pa.Array], Callable[[list[pa.Array], p
 
 
 def find_types(schema: pa.Schema, wanted: Callable[[pa.DataType], bool]) -> dict[Names, pa.DataType]:
-    """The columns of the wanted type, however deep; none inside another.
+    """Finds columns of the wanted type at any depth, but not inside each other.
 
     >>> schema = pa.schema([("l", pa.list_(pa.int8())), ("m", pa.map_(pa.string(), pa.int8()))])
     >>> [".".join(names) for names in find_types(schema, pa.types.is_int8)]
@@ -100,7 +100,7 @@ def _find(
 
 
 def leaf_types(schema: pa.Schema) -> list[pa.DataType]:
-    """The types of a schema's leaves, numbered as Parquet numbers its columns.
+    """The types of a schema's leaves, numbered as Parquet's columns.
 
     >>> leaf_types(pa.schema([("a", pa.int8()), ("m", pa.map_(pa.string(), pa.list_(pa.date32())))]))
     [DataType(int8), DataType(string), DataType(date32[day])]
@@ -114,7 +114,7 @@ def _leaves(type_: pa.DataType) -> list[pa.DataType]:
 
 
 def prune_schema(schema: pa.Schema, wanted: frozenset[int]) -> pa.Schema:
-    """A schema cut down to some of its leaves; maps and extension types stay whole.
+    """Prunes a schema to some of its leaves; maps and extension types stay whole.
 
     >>> nested = pa.struct([("x", pa.int8()), ("y", pa.list_(pa.int8()))])
     >>> schema = pa.schema([("a", pa.int8()), ("s", nested), ("b", pa.int8())])
@@ -175,7 +175,7 @@ class Replacement:
 
 
 def replace_columns(table: pa.Table, replacements: Mapping[Names, Replacement]) -> pa.Table:
-    """The table with some nested columns replaced.
+    """Replaces some nested columns of a table.
 
     >>> table = pa.table({"l": [[1, 2], None]})
     >>> doubled = Replacement(pa.int64(), lambda array: pc.multiply(array, 2))
@@ -232,9 +232,9 @@ def replace_variants(
     variants: Collection[Names],
     convert: Callable[[pa.Array, Names], pa.Array],
 ) -> pa.Array:
-    """Converts each Variant in the array, however deep; `node` is the array's place in the file.
+    """Converts each Variant in the array, at any depth; `node` is the array's schema node in the file.
 
-    Files name the levels of their lists and maps as they like, so the way down is by structure, not by name.
+    Writers name the levels of lists and maps differently, so levels are matched by structure, not by name.
     """
     if node.path in variants:
         return convert(array, node.path)
@@ -249,7 +249,7 @@ def replace_variants(
 
 
 def _below(node: SchemaNode, type_: pa.DataType) -> list[SchemaNode]:
-    """The nodes of a nested type's fields."""
+    """The schema nodes of a nested type's fields."""
     if pa.types.is_struct(type_):
         return [node.find((field.name,)) for field in type_]
     if pa.types.is_map(type_):
@@ -258,6 +258,6 @@ def _below(node: SchemaNode, type_: pa.DataType) -> list[SchemaNode]:
 
 
 def _with_types_of(columns: Sequence[pa.Array], type_: pa.DataType) -> pa.DataType:
-    """The nested type around these columns in place of its own."""
+    """The nested type with the types of these columns as its fields."""
     below = zip(children(type_), columns, strict=True)
     return with_children(type_, [field.with_type(column.type) for (_, field), column in below])

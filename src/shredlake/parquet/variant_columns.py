@@ -1,4 +1,4 @@
-"""Where a file keeps its Variants: the columns of every level of a shredded group.
+"""Finds the Variants of a file: the columns of every level of a shredded group.
 
 ```
 optional group v (VARIANT(1)) {        VariantColumn  metadata, root ─┐
@@ -11,7 +11,7 @@ optional group v (VARIANT(1)) {        VariantColumn  metadata, root ─┐
 } } }
 ```
 
-Columns are found by name, never by position; fields whose names start with `_` are passed over.
+Columns are found by name, never by position; fields whose names start with `_` are ignored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SCALAR_COLUMNS: Final[dict[tuple[str, str | None], VariantType]] = {
     ("binary", "STRING"): VariantType.STRING,
     ("fixed_len_byte_array", "UUID"): VariantType.UUID,
 }
-"""Physical and logical type of a `typed_value` to the Variant type it holds; decimals apart, by precision."""
+"""Physical and logical type of a `typed_value` to its Variant type; decimals are handled by precision."""
 
 DECIMAL_CARRIERS: Final = ("int32", "int64", "binary", "fixed_len_byte_array")
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+), (\d+)\)")
@@ -66,11 +66,11 @@ _DECIMAL: Final = re.compile(r"DECIMAL\((\d+), (\d+)\)")
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a Variant: the group in which `value` and `typed_value` lie side by side."""
+    """One level of a Variant: the group that contains `value` and `typed_value`."""
 
     steps: Steps
     node: Node
-    """What `typed_value` holds; `Untyped` where there is none."""
+    """The schema of `typed_value`; `Untyped` if there is none."""
     value: SchemaNode | None
     """The residual's column, if the file has one."""
     typed: SchemaNode | None
@@ -84,7 +84,7 @@ class Level:
         return node_path(self.steps)
 
     def walk(self) -> Iterator[Level]:
-        """This level and all below it, parents first."""
+        """Yields this level and all levels below it, parents first."""
         yield self
         for child in self.fields.values():
             yield from child.walk()
@@ -94,7 +94,7 @@ class Level:
 
 @dataclass(frozen=True)
 class VariantColumn:
-    """A Variant column of a file, wherever it lies."""
+    """A Variant column of a file, at any depth."""
 
     group: SchemaNode
     metadata: SchemaNode
@@ -111,14 +111,14 @@ class VariantColumn:
 
     @property
     def schema(self) -> ShreddingSchema | None:
-        """How the column is shredded; None where it is not."""
+        """The shredding schema; None if the column is not shredded."""
         return None if self.root.typed is None else ShreddingSchema(self.root.node)
 
     def levels(self) -> Iterator[Level]:
         return self.root.walk()
 
     def level(self, steps: Steps) -> Level | None:
-        """The level of a path, or None where the file does not shred it."""
+        """The level of a path, or None if the file does not shred it."""
         found: Level | None = self.root
         for step in steps:
             if found is None:
@@ -128,12 +128,12 @@ class VariantColumn:
 
 
 def is_annotated(group: SchemaNode) -> bool:
-    """Whether the group carries the VARIANT annotation, of whatever version."""
+    """Whether the group has the VARIANT annotation, of any version."""
     return group.annotation is not None and group.annotation.startswith("VARIANT")
 
 
 def has_variant_shape(group: SchemaNode) -> bool:
-    """Whether a group has the shape of a Variant: older writers do not annotate."""
+    """Whether a group has the shape of a Variant, since older writers do not annotate it."""
     names = [child.name for child in group.children if not child.name.startswith("_")]
     metadata, value = group.child("metadata"), group.child("value")
     return (
@@ -147,7 +147,7 @@ def has_variant_shape(group: SchemaNode) -> bool:
 
 
 def variant_groups(schema: SchemaNode) -> Iterator[SchemaNode]:
-    """The groups that are Variants, by annotation or by shape; none inside another."""
+    """The groups that are Variants, by annotation or by shape; Variants inside Variants do not count."""
     for child in schema.children:
         if child.is_group:
             if is_annotated(child) or has_variant_shape(child):
@@ -185,7 +185,7 @@ def variant_column(group: SchemaNode) -> VariantColumn:
 
 
 def scalar_of(leaf: SchemaNode) -> Scalar | None:
-    """The Variant type a `typed_value` leaf holds, or None where the specification has none for it."""
+    """The Variant type of a `typed_value` leaf, or None if the specification does not define one."""
     if leaf.physical in DECIMAL_CARRIERS and (match := _DECIMAL.fullmatch(leaf.annotation or "")):
         precision, scale = int(match[1]), int(match[2])
         return decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
@@ -233,7 +233,7 @@ def _level(group: SchemaNode, steps: Steps, known: tuple[str, ...] = ("value", "
 
 
 def is_plain_binary(leaf: SchemaNode) -> bool:
-    """Whether a leaf holds bytes without further meaning."""
+    """Whether a leaf holds binary without a logical type."""
     return leaf.physical == "binary" and leaf.annotation is None
 
 
@@ -243,7 +243,7 @@ def _names(group: SchemaNode) -> str:
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """What a table's log says of one Variant column: its shredding, and which residuals hold data."""
+    """The layout of one Variant column in a table's log: its shredding, and which residuals hold data."""
 
     schema: ShreddingSchema
     residual: frozenset[str]
@@ -253,7 +253,7 @@ class ColumnLayout:
 
 
 def layout_json(columns: Mapping[str, ColumnLayout]) -> str:
-    """The description of a file's shredded columns, short enough for a log entry; unshredded ones are absent.
+    """Describes a file's shredded columns, short enough for a log entry; unshredded columns are omitted.
 
     >>> layout_json({"v": ColumnLayout(ShreddingSchema.parse("struct<a bigint>"), frozenset({"$['a']"}))})
     '{"v":{"shredding":"struct<a bigint>","residual":["$[\\'a\\']"]}}'
@@ -272,7 +272,7 @@ LAYOUT_VERSION: Final = 1
 def is_known_layout(text: str) -> bool:
     """Whether this version of shredlake understands a description of a file's layout.
 
-    Version 1 names none. A later one adds `"version": n`; columns are objects, so no column's name collides.
+    Version 1 has no version number. A later one adds `"version": n`, which is not an object like a column.
 
     >>> is_known_layout('{"v":{"shredding":"bigint","residual":[]}}'), is_known_layout('{"version":2}')
     (True, False)
@@ -282,12 +282,12 @@ def is_known_layout(text: str) -> bool:
     try:
         version = json.loads(text).get("version", LAYOUT_VERSION)
     except (ValueError, AttributeError):
-        return True  # not a description at all: parsing it raises
+        return True  # not a description, so parsing it raises
     return not isinstance(version, int) or version == LAYOUT_VERSION
 
 
 def parse_layout_json(text: str) -> dict[str, ColumnLayout]:
-    """The inverse of `layout_json`.
+    """Parses a layout; the inverse of `layout_json`.
 
     >>> text = '{"v":{"shredding":"struct<a bigint>","residual":[]}}'
     >>> layout_json(parse_layout_json(text)) == text

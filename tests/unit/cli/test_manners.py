@@ -102,7 +102,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         ("query t -o empty", "empty is a folder; name a file in it"),
         ("query t -o x.xlsx", "unknown format '.xlsx'; name it with --format"),
         ("query t -f parquet", "name it with --output FILE"),
-        ("query t v:a.id,v:id", "two columns are named 'id': rename one with AS"),
+        ("query t v:a.id,v:id", "two columns are named 'id'. Rename one with AS"),
         ("query t --version 7", "has no version 7"),
         ("query t v:seq:: ", "^"),
         ("query t --where v:seq>", "at character"),

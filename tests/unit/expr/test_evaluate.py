@@ -42,7 +42,7 @@ def value(sql: str, table: pa.Table, *, strict: bool = False) -> list[object]:
         ("v:a::int > 1 OR n = 3", [False, True, True, None, None]),
         ("v:a::int > 1 AND n = 3", [False, False, None, None, False]),
         ("v:a IS NULL", [False, False, False, True, True]),
-        ("v:s IS NULL", [False, False, True, True, True]),  # a Variant null is no NULL
+        ("v:s IS NULL", [False, False, True, True, True]),  # a Variant null is not NULL
         ("v:s::string IS NULL", [False, True, True, True, True]),
         ("is_variant_null(v:s)", [False, True, False, False, False]),
         ("is_variant_null(v)", [False, False, False, True, False]),
@@ -71,19 +71,19 @@ def test_batches_are_tables_too(table: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("sql", "problem"),
     [
-        ("v:a = 5", "is a Variant, which can't be compared: add its type, as in v:a::bigint"),
+        ("v:a = 5", "is a Variant, which can't be compared. Add its type, as in v:a::bigint"),
         ("v = v", "is a Variant"),
-        ("missing > 1", "column missing is not there: the names here are v, n, S, odd name, a.b"),
-        ("s.x = 1", "column s.x is not there: the names here are w"),
+        ("missing > 1", "column missing does not exist; the columns are v, n, S, odd name, a.b"),
+        ("s.x = 1", "column s.x does not exist; the columns are w"),
         ("v.a = 1", "write v:a, with a colon"),
-        ("n:a = 1", "n is a bigint column: only a Variant has a path"),
-        ("n = true", "compares a bigint with a boolean: cast one of them"),
+        ("n:a = 1", "n is a bigint column, but the path"),
+        ("n = true", "compares a bigint with a boolean. Cast one of them"),
         ("n IN (true)", "compares a bigint with a boolean"),
         ("n = 'x'", "'x' is not a valid bigint"),
-        ("n AND true", "n is a bigint, not a condition: compare it, as in n = ..."),
-        ("NOT v", "v is a Variant, not a condition: if it holds booleans, write v::boolean"),
+        ("n AND true", "n is a bigint, not a condition. Compare it, as in n = ..."),
+        ("NOT v", "v is a Variant, not a condition. If it holds booleans, write v::boolean"),
         ("is_variant_null(n)", "bigint is not a Variant, use IS NULL"),
-        ("'a' + 1 = 2", "computes with string and int: cast them to numbers"),
+        ("'a' + 1 = 2", "computes with string and int. Cast them to numbers"),
     ],
 )
 def test_mistakes_are_explained(table: pa.Table, sql: str, problem: str) -> None:

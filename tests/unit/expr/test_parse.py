@@ -166,15 +166,15 @@ def test_timestamps_without_zone_are_in_the_sessions() -> None:
     ("sql", "problem", "at"),
     [
         ("v:a::int >", "an operand is missing", 9),
-        ("v:a::foo > 3", "no such type", 5),
+        ("v:a::foo > 3", "unknown type", 5),
         ("(a", "expected a closing parenthesis", 1),
         ("v:$type = 'x'", "needs backticks", 2),
         ("a IN ()", "at least one value", 0),
         ("variant_get(v, '$.a..b', 'int') = 1", "expected .key", 15),
         ("variant_get(v, '$.a', 'foo') = 1", "'foo' is not a type", 22),
         ("variant_get(v) = 1", "takes a column, a path and a type", 0),
-        ("a = 1 b", "an expression takes no name here", 6),
-        ("a LIKE 'x\\\\y'", "may only stand before", 7),
+        ("a = 1 b", "a name (AS) is not allowed here", 6),
+        ("a LIKE 'x\\\\y'", "may only precede", 7),
         ("a = DATE '2024-02-30'", "is not a valid date", 9),
         ("a = 1 AND\n  b = '5'::int AND c = 'x'::int", "is not a valid int", 33),
         ("a = 123456789012345678901234567890123456789", "more digits than any number type", 4),
@@ -219,12 +219,12 @@ def test_names_of_columns() -> None:
 
 
 def test_two_columns_of_one_name() -> None:
-    with pytest.raises(InvalidExpression, match="two columns are named 'id': rename one with AS"):
+    with pytest.raises(InvalidExpression, match=r"two columns are named 'id'\. Rename one with AS"):
         parse_columns(["v:a.id", "v:b.id"])
 
 
 def test_star_is_refused_with_advice() -> None:
-    with pytest.raises(InvalidExpression, match="give no `columns` at all"):
+    with pytest.raises(InvalidExpression, match="omit `columns` to select all"):
         parse_columns(["*"])
 
 
@@ -259,7 +259,7 @@ def test_printed_sql_reads_back_as_the_same_tree(sql: str) -> None:
 
 
 def test_paths_that_spark_cannot_say() -> None:
-    with pytest.raises(UnsupportedExpression, match="both kinds of quotes"):
+    with pytest.raises(UnsupportedExpression, match="both quotes"):
         to_sql(Get("v", Path(("a'b\".c",)), INT))
 
 
@@ -275,6 +275,6 @@ def test_every_way_of_reading_refuses_two_columns_of_one_name(tmp_path: pathlib.
         lambda: table.scan(["v", "v"]),
         lambda: sl.read_parquet(tmp_path / "f.parquet", columns=wanted),
     ):
-        with pytest.raises(InvalidExpression, match=r"two columns are named '(id|v)': rename one with AS"):
+        with pytest.raises(InvalidExpression, match=r"two columns are named '(id|v)'. Rename one with AS"):
             read()
     assert table.scan(["v:user.id::int AS a", "v:id::int"]).to_arrow().to_pylist() == [{"a": 1, "id": 2}]

@@ -186,7 +186,7 @@ def test_no_rows_and_rows_of_nothing() -> None:
     [
         (pa.duration("s"), r"\$: duration\[s\] has no Variant type"),
         (pa.struct([("a", pa.list_(pa.month_day_nano_interval()))]), r"\$\['a'\]\[0\]: month_day_nano"),
-        (pa.map_(pa.int8(), pa.int8()), "keys of type int8; an object's keys are strings"),
+        (pa.map_(pa.int8(), pa.int8()), "the map's keys are int8, but an object's keys are strings"),
         (pa.struct([("a", pa.int8()), ("a", pa.int8())]), "two fields named 'a'"),
     ],
     ids=str,
@@ -201,7 +201,7 @@ def test_values_without_a_variant_name_their_row() -> None:
     with pytest.raises(InvalidValue, match="row 1: the key 'k' occurs twice"):
         from_arrow(repeated)
     broken = pa.array([b"ok", b"\xff"]).view(pa.string())
-    with pytest.raises(InvalidValue, match=r"row 1: a string that is not UTF-8: b'\\xff'"):
+    with pytest.raises(InvalidValue, match=r"row 1: the string is not UTF-8: b'\\xff'"):
         from_arrow(broken)
     with pytest.raises(InvalidValue, match="time64"):
         from_arrow(pa.array([1], pa.time64("ns")))

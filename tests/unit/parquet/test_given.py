@@ -64,15 +64,15 @@ def test_objects_become_variants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        ("x", sl.WrongType, "rows can't be taken from a str; pass an Arrow table"),
-        (5, sl.WrongType, "rows can't be taken from a int; pass an Arrow table"),
+        ("x", sl.WrongType, "rows can't be read from a str; pass an Arrow table"),
+        (5, sl.WrongType, "rows can't be read from a int; pass an Arrow table"),
         ([1, 2], sl.WrongType, "item 0 is a int; pass an Arrow table"),
         ([{"id": 1}, 2], sl.WrongType, "row 1 is a int"),
         ({"id": 5}, sl.WrongType, "column id is a int, expected a list of its values"),
         ({"id": "abc"}, sl.WrongType, "column id is a str"),
         ({"id": [1], "name": []}, sl.InvalidSchema, "differ in length: id has 1, name has 0"),
-        ({5: [1]}, sl.WrongType, "columns are named by texts"),
-        ([{"id": 1}, {"id": "x"}], sl.InvalidSchema, "column id holds values that are not of one type"),
+        ({5: [1]}, sl.WrongType, "column names must be strings"),
+        ([{"id": 1}, {"id": "x"}], sl.InvalidSchema, "column id holds values of different types"),
         ([{"id": 2**70}], sl.InvalidSchema, "column id holds values"),
         (
             [{"v": 1}, {"v": "{"}],

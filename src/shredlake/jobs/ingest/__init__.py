@@ -4,10 +4,10 @@ In reading order:
 
 - `ingest`, `ingest_arrow`: the jobs, from text and from Arrow batches.
 - `sources`, `text`, `documents`: files, their splits, and the documents in them.
-- `parse_task`: what one task does.
-- `computed`: columns that expressions make of the document.
+- `parse_task`: one task, from text to data files.
+- `computed`: columns computed from the document by expressions.
 - `key_paths`: sort keys and Bloom filters on paths that no row has.
-- `rejects`: documents that were refused.
-- `once`: each file and each job is ingested once.
-- `outcome`: every document accounted for.
+- `rejects`: invalid documents.
+- `once`: exactly-once ingest of files and jobs.
+- `outcome`: checks that every document is accounted for.
 """

@@ -1,7 +1,8 @@
-"""Computed columns: made of the document by expressions that are kept with the table, as generated columns.
+"""Computed columns: expressions over the document, stored in the table as generated columns.
 
-Later ingests, appends and streams then fill the columns in by themselves. What only Spark can evaluate is not
-kept, since nobody could write to such a table without Spark: each job has to bring it along.
+Later ingests, appends and streams then fill the columns in by themselves. An expression that only Spark can
+evaluate is not stored, since the table could then not be written without Spark: each job has to pass it
+again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shredlake.kernels.arrow.types import is_variant, variant
 
 
 def computed_fields(column: str, computed: Mapping[str, str]) -> list[pa.Field]:
-    """The columns that expressions make, with the types that evaluating them on nothing gives.
+    """Computed columns as fields, typed by evaluating their expressions on no rows.
 
     >>> [str(field.type) for field in computed_fields("v", {"day": "v:ts::date", "n": "v:n::int + 1"})]
     ['date32[day]', 'int32']
@@ -34,7 +35,7 @@ def computed_fields(column: str, computed: Mapping[str, str]) -> list[pa.Field]:
 
 
 def kept(fields: Iterable[pa.Field], column: str, computed: Mapping[str, str]) -> list[pa.Field]:
-    """The columns of a new table, the computed ones with their expressions where the table can keep them."""
+    """The columns of a new table; computed ones carry their expressions if the table can store them."""
     return [
         field.with_metadata({**(field.metadata or {}), GENERATED: spark_sql(computed[field.name])})
         if field.name in computed and _keeps(field, column, computed[field.name])
@@ -49,7 +50,7 @@ def _keeps(field: pa.Field, column: str, expression: str) -> bool:
     try:
         computed_fields(column, {field.name: expression})
     except InvalidExpression:
-        return False  # Spark knows it, or it reads another computed column
+        return False  # Spark may support it, or it reads another computed column
     return True
 
 
@@ -65,19 +66,19 @@ def not_kept(snapshot: Snapshot, computed: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_computed(snapshot: Snapshot, computed: Mapping[str, str], given: Sequence[str]) -> None:
-    """Refuses columns that the table lacks or computes otherwise, and partitions that nothing would fill."""
+    """Raises if a column is missing or computed differently, or if a partition column would stay empty."""
     where = snapshot.storage.uri
     for name, text in computed.items():
         found = snapshot.schema.get(name)
         if found is None:
             raise InvalidSchema(
                 f"{where} has no column {name!r} to compute; it has {', '.join(snapshot.schema.names)}. "
-                "Add it to the table first"
+                "Add the column to the table first"
             )
         own = found.metadata.get(GENERATED)
         if own is not None and spark_sql(str(own)) != spark_sql(text):
             raise InvalidSchema(
-                f"{where} computes column {name!r} as {own}, not as {text}: leave the column out, or use "
+                f"{where} computes column {name!r} as {own}, not as {text}. Omit the column or use "
                 "the table's own expression"
             )
     filled = {name.casefold() for name in (*computed, *given)}
@@ -92,7 +93,7 @@ def check_computed(snapshot: Snapshot, computed: Mapping[str, str], given: Seque
 
 
 def spark_sql(expression: str) -> str:
-    """An expression as Spark takes it; casts of paths give null where a value does not fit, as everywhere.
+    """Translates an expression to Spark SQL; a path cast gives null if the value does not fit.
 
     >>> spark_sql("v:ts::timestamp")
     "try_variant_get(v, '$.ts', 'timestamp')"
@@ -102,4 +103,4 @@ def spark_sql(expression: str) -> str:
     try:
         return to_sql(parse_columns([expression])[0].expr)
     except InvalidExpression:
-        return expression  # Spark knows more, or says what is wrong with it
+        return expression  # Spark may support it, or reports what is wrong

@@ -1,4 +1,4 @@
-"""Cutting text into JSON documents: lines of NDJSON, elements of one big array, or documents in a row."""
+"""Splits text into JSON documents: lines of NDJSON, elements of one array, or concatenated documents."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from shredlake.kernels.from_json import from_json
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents that a piece of text holds, as a binary column, and where each of them starts."""
+    """The documents in a piece of text, as a binary column, with the offset of each."""
 
     rows: pa.BinaryArray
     starts: pa.Int64Array
     taken: int
-    """How many bytes were used up; what follows them belongs to the next piece."""
+    """The number of bytes consumed; the remaining bytes belong to the next piece."""
     closed: bool = False
-    """Whether the bracket that ends the array was met."""
+    """Whether the closing bracket of the array was found."""
 
 
 def split_lines(data: bytes | bytearray | pa.Buffer, *, final: bool = True) -> Documents:
-    """The complete lines in `data`, each with its line end; without a copy.
+    """Splits `data` into complete lines, each with its line end, without copying.
 
-    With `final`, what follows the last newline is a line too. A text that ends in a newline does not hold one
-    more, empty line behind it.
+    With `final`, the bytes after the last newline are a line too. A newline at the end of the text does not
+    start another, empty line.
 
     >>> documents = split_lines(b'{"a": 1}\\r\\n[2]\\n{"a"', final=False)
     >>> documents.rows.to_pylist(), documents.taken
@@ -42,7 +42,7 @@ def split_lines(data: bytes | bytearray | pa.Buffer, *, final: bool = True) -> D
 
 
 def split_elements(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
-    """The elements in the inside of a JSON array: `data` starts behind its `[`, or behind an element's comma.
+    """Splits the inside of a JSON array; `data` starts after its `[` or after an element's comma.
 
     >>> documents = split_elements(b' {"a": ",]"} , [1, 2]]')
     >>> documents.rows.to_pylist(), documents.closed
@@ -59,7 +59,7 @@ def split_elements(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
 
 
 def split_documents(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
-    """The documents of a text that stand one behind the other, over as many lines as they like.
+    """Splits concatenated documents, each of which may span several lines.
 
     >>> split_documents(b'{"a":\\n 1}{"b": "}"}\\n2 {').rows.to_pylist()
     [b'{"a":\\n 1}', b'{"b": "}"}', b'2', b'{']
@@ -75,14 +75,15 @@ def split_documents(data: bytes | pa.Buffer, *, final: bool = True) -> Documents
 _BLANK = bytes(range(33))
 
 Framing = Literal["lines", "array", "documents"]
-"""How a text holds its documents: one a line, as the elements of one array, or one behind the other."""
+"""The framing of a text: one document per line, the elements of one array, or concatenated documents."""
 
 
 def framing(head: bytes, *, whole: bool = True, lines_expected: bool = False) -> Framing:
-    """How a text that starts like this holds its documents; `whole` if this is all of it.
+    """Detects the framing of a text by its first bytes; `whole` if `head` is the whole text.
 
-    Lines are the rule: they can be read from anywhere, and a bad one does not hide the next. A text that
-    starts with a broken array is lines where these are expected, else an array with bad elements.
+    Lines are preferred: they can be read from any offset, and a bad line does not affect the next. A text
+    that starts with a broken array counts as lines where `lines_expected`, and otherwise as an array with bad
+    elements.
 
     >>> framing(b'{"a": 1}\\n{"a": 2}'), framing(b'[\\n {"a": 1},\\n {"a": 2}\\n]')
     ('lines', 'array')
@@ -110,7 +111,7 @@ def framing(head: bytes, *, whole: bool = True, lines_expected: bool = False) ->
 
 
 def _begins_document(text: bytes) -> bool:
-    """Whether nothing is wrong with a text but that it breaks off."""
+    """Whether the text is a valid but incomplete document."""
     lines, newline, _ = text.rpartition(b"\n")
     if not newline:
         return False

@@ -1,4 +1,4 @@
-"""JSON text to a shredded Delta table: found, sampled, laid out, written by tasks, checked, committed once.
+"""Ingests JSON text into a shredded Delta table: find, sample, lay out, write, check, commit once.
 
 ```
 files ─ splits ─▶ sample ─▶ layout ─▶ one task per split ─▶ counts checked ─▶ rejects ─▶ commit
@@ -7,8 +7,8 @@ files ─ splits ─▶ sample ─▶ layout ─▶ one task per split ─▶ co
 ```
 
 Exactly once: the commit carries `txn` actions, one per file or one for the job (see `once`). A job that is
-run again after a crash finds them and stops, or finds none and does its work; what the crashed run left are
-files that no version names, for `vacuum` to remove. The same commit creates a table that is not there yet.
+run again after a crash finds them and stops; if it finds none, it does its work. The files that the crashed
+run left are in no version, and `vacuum` removes them. The same commit creates the table if it does not exist.
 """
 
 from __future__ import annotations
@@ -82,48 +82,50 @@ from shredlake.shredding.request import Shredding
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
 SMALL_INPUT = 1 << 30
-"""Text of which a sample is looked at right here: sooner done than a job for it is started."""
+"""Samples up to this size are read by the driver, which is faster than starting a job."""
 LARGEST_SORT = 2 << 30
-"""Text whose rows one process sorts in memory, of which they take about four times as much."""
+"""The most text whose rows one process sorts in memory; the rows take about four times as much."""
 SMALLEST_TASK = 8 << 20
 LARGEST_TASK = 128 << 20
 
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """How an ingest is done. The defaults suit a table that is filtered by path."""
+    """The options of an ingest. The defaults suit a table that is filtered by path."""
 
     column: str = "v"
-    """The Variant column that the documents go to."""
+    """The Variant column that stores the documents."""
     shredding: Shredding = "infer"
-    """"infer" chooses a layout from a sample; a schema or DDL is for the documents, or per column in a
+    """"infer" chooses a layout from a sample; a schema or DDL applies to the documents, or per column in a
     mapping; None shreds nothing."""
     keep_layout: bool = False
-    """Whether a table that is not small keeps the layout of its newest file, without a look at the data."""
+    """Whether a table that is not small keeps the layout of its newest file without sampling the data."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """Further columns as expressions over the document: `{"day": "v:ts::date"}`."""
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
-    """Expressions by which the rows of each file are sorted, for skipping."""
+    """Sort keys for the rows of each file, which let queries skip row groups and pages."""
     range_partition: bool = False
-    """Whether Spark first brings rows with near keys of `sort_by` together, so that files hardly overlap."""
+    """Whether Spark first partitions rows by ranges of `sort_by`, so that files barely overlap."""
     rejects: str | None = None
-    """Address of the rejects table; beside the table, with `_rejects` at the end, where not given."""
+    """Address of the rejects table; by default the table's address with `_rejects` appended."""
     max_rejects: int | float | None = None
-    """More bad documents than this are too many: an int is a number of them, a float up to 1 their share, and
-    None lets any number pass."""
+    """The most bad documents that are allowed: an int is a count, a float up to 1 a share, and None allows
+    any number.
+    """
     job_id: str | None = None
-    """Idempotency key: a job whose id is committed is skipped, any other ingests all its files. Without it,
-    files that the table has already are skipped: those with the same name, size and content."""
+    """Idempotency key: a job whose id is committed is skipped; any other job ingests all its files. Without a
+    job id, files that the table already has are skipped: those with the same name, size and content.
+    """
     transaction: TransactionId | None = None
-    """For a stream: its name and the number of the batch, in place of a job's id."""
+    """For a stream: its name and the batch number, which replace the job id."""
     task_bytes: int | None = None
-    """How much text one task reads; chosen by the size of the input where not given."""
+    """How much text one task reads; by default chosen by the size of the input."""
     file_bytes: int = FILE_BYTES
-    """How large a data file should become, where a task has enough rows for it."""
+    """The target size of a data file."""
     parsing: Parsing = field(default_factory=Parsing)
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Properties of the table, if the job creates it."""
+    """Table properties, used if the job creates the table."""
     force: bool = False
     """Whether a table may be created in a folder that already holds other files."""
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -139,22 +141,22 @@ class IngestOptions:
         if limit is not None and not (limit >= 0 and (isinstance(limit, int) or limit <= 1)):
             raise PipelineError(f"max_rejects={limit!r} is not a count (100) or a share (0.02, at most 1.0)")
         if self.range_partition and not self.sort_by:
-            raise PipelineError("range_partition needs sort_by: say by what the rows are brought together")
+            raise PipelineError("range_partition needs sort_by to know the key of the ranges")
 
     @property
     def file_options(self) -> WriteOptions:
-        """How files are written: quickly, unless told otherwise."""
+        """The options for writing files; by default the fastest ones."""
         return (self.writing or WriteOptions()).quick()
 
     def file_job(self, snapshot: Snapshot) -> FileJob:
-        """How rows become files of a table, the layout apart."""
+        """The job that writes rows to files of a table, without a layout."""
         writing = self.file_options
         paths = key_paths(self.sort_by, writing.bloom_filters)
         return FileJob(file_spec(snapshot, {}, writing), self.sort_by, self.file_bytes, paths=paths)
 
 
 def at_least_one(**options: int | None) -> None:
-    """Refuses options that are numbers below 1.
+    """Raises if an option is a number below 1.
 
     >>> at_least_one(file_bytes=-5)
     Traceback (most recent call last):
@@ -186,7 +188,7 @@ def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] 
 def opened_without_spark(
     table: str, options: IngestOptions, others: Sequence[pa.Field] = ()
 ) -> Snapshot | None:
-    """The same, or None if only Spark SQL can evaluate the expressions of the job or the table."""
+    """As `open_checked`, but returns None if only Spark SQL can evaluate the expressions."""
     try:
         return open_checked(table, options, others)
     except UnsupportedExpression:
@@ -260,18 +262,18 @@ def _ingest_files(
 def sorted_here(
     job: WriteJob, splits: Sequence[Split], total: int
 ) -> tuple[WriteJob, list[tuple[Split, ...]]]:
-    """The job as one task that sorts all rows in memory, so that files do not overlap."""
+    """Returns one task that sorts all rows in memory, so that files do not overlap."""
     if total > LARGEST_SORT:
         raise PipelineError(
             f"range_partition sorts {total:,} bytes of text, but one process sorts at most {LARGEST_SORT:,} "
-            "in memory: use Spark, or leave it out and run optimize afterwards"
+            "in memory. Use Spark, or omit range_partition and run optimize afterwards"
         )
     files = replace(job.files, gather_bytes=sys.maxsize)
     return replace(job, files=files), [tuple(splits)]
 
 
 def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watch: Watch) -> list[str]:
-    """Runs the tasks. If one fails, or at Ctrl-C, what the others wrote in this process is removed."""
+    """Runs the tasks. If one fails or Ctrl-C is pressed, removes the files written in this process."""
     finished: list[TaskResult] = []
 
     def noted(result: str) -> tuple[int, int]:
@@ -294,13 +296,13 @@ def tally(result: str) -> tuple[int, int]:
 
 
 def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:
-    """The same job, its files shredded by a layout."""
+    """Returns the job with the layout of its files set."""
     spec = replace(job.files.spec, shredding=dict(layout))
     return replace(job, files=replace(job.files, spec=spec))
 
 
 def task_size(total: int, parallelism: int) -> int:
-    """As many tasks as can run at once, or a multiple of that: all cores work until the end.
+    """A size that gives as many tasks as can run at once, or a multiple of that, to keep all cores busy.
 
     >>> [task_size(total << 20, 2) >> 20 for total in (1, 100, 300, 1000, 10_000)]
     [8, 50, 75, 125, 125]
@@ -313,7 +315,7 @@ def task_size(total: int, parallelism: int) -> int:
 
 
 def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.Field]) -> Snapshot:
-    """The table as it is, or one to be made by the job's commit, with other columns beside the documents'."""
+    """Opens the table, or plans one that the job's commit will create, with `others` as further columns."""
     if list_log(storage).latest is None:
         schema = pa.schema(
             [*kept(others, options.column, options.computed), pa.field(options.column, variant())]
@@ -340,7 +342,7 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
 
 
 def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestOptions) -> Claim:
-    """What the job is to ingest: all files, for a stream or a job with an id; else those that are new."""
+    """Claims the work of the job: all files for a stream or a job with an id, otherwise the new files."""
     if options.transaction is not None:
         return claim_job(options.transaction, files)
     if options.job_id is not None:
@@ -352,7 +354,7 @@ def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestO
 
 
 def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
-    """A report that says so, if the table has all that is claimed."""
+    """Returns a report if the table already has everything that is claimed."""
     if not claim.is_done(snapshot) and (claim.files or not claim.skipped):
         return None
     return IngestReport(
@@ -380,11 +382,11 @@ def layout_of_documents(
 
 
 def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
-    """A profile of windows spread over all the text, made by tasks and merged; empty if nothing is there."""
+    """Profiles windows spread over all the text, in tasks, and merges them; empty if there is no text."""
     windows = sample_windows(splits, SAMPLE_WINDOWS, SAMPLE_BYTES)
     if sum(split.end - split.start for split in splits) < SMALL_INPUT:
         engine = LocalEngine(min(engine.parallelism, os.cpu_count() or 1))
-    # Starting a task costs more than reading a window: no more tasks than can run at once.
+    # Starting a task costs more than reading a window, so there are no more tasks than can run at once.
     tasks = [tuple(windows[n :: engine.parallelism]) for n in range(min(engine.parallelism, len(windows)))]
     with progress("sample", len(tasks), 0, options.show_progress) as watch:
         parts = engine.run(tasks, partial(sample_splits, options.parsing, SAMPLE_BYTES), watch)
@@ -413,7 +415,7 @@ def finish(
     layout: Mapping[str, str],
     lines: LineNumbers,
 ) -> IngestReport:
-    """Checks the counts, puts the rejects away, commits once, and says what was done."""
+    """Checks the counts, stores the rejects, commits once, and returns the report."""
     storage = snapshot.storage
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
@@ -430,11 +432,11 @@ def finish(
         if list_log(storage).latest is not None:
             latest = load_snapshot(storage)
             if (done := already_done(latest, claim)) is not None:
-                return done  # the same job, run twice at a time, was faster elsewhere
+                return done  # the same job ran concurrently and committed first
             taken = [file for file, one in claim.by_file.items() if has(latest, one)]
             if taken:
                 raise CommitConflict(
-                    f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed; run "
+                    f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed. Run "
                     "the job again to ingest the other files"
                 ) from None
         raise
@@ -460,7 +462,7 @@ def finish(
 def commit_adds(
     snapshot: Snapshot, adds: Sequence[Add], transactions: Sequence[TransactionId], source: str
 ) -> int:
-    """One commit for the whole job."""
+    """Commits all files of the job at once."""
     rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
     operation = Operation(
         "WRITE",
@@ -478,13 +480,13 @@ def commit_adds(
 
 
 def made_meanwhile(plan: Snapshot, transactions: Sequence[TransactionId]) -> Snapshot:
-    """The table that somebody else created while ours was only planned, if our files fit into it."""
+    """The table that another writer created while ours was only planned, if our files fit into it."""
     found = load_snapshot(plan.storage)
     same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
     taken = any(application in found.transactions for application, _ in transactions)
     if (found.protocol, found.metadata) != (plan.protocol, same) or taken:
         raise CommitConflict(
-            f"{plan.storage.uri} was created by someone else meanwhile, not as this job would have done it. "
-            "Nothing was added to it; run the job again"
+            f"{plan.storage.uri} was created by another writer meanwhile, with a different definition. "
+            "Nothing was added to it. Run the job again"
         )
     return found

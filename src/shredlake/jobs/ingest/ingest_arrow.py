@@ -1,4 +1,4 @@
-"""Ingest of Arrow batches in this process: a column of Parquet, CSV or Delta files, without Spark."""
+"""Ingests Arrow batches in this process, e.g. from a column of Parquet, CSV or Delta files."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def ingest_batches(
     started = time.monotonic()
     if options.range_partition:
         raise PipelineError(
-            "only Spark sorts the rows of Parquet, CSV and Delta sources over all files: use --engine spark, "
-            "or leave range_partition out and run optimize afterwards"
+            "only Spark sorts the rows of Parquet, CSV and Delta sources over all files. Use --engine spark, "
+            "or omit range_partition and run optimize afterwards"
         )
     if document not in schema.names:
         raise InvalidSchema(f"the source has no column {document!r}; it has {', '.join(schema.names)}")
     if document != options.column and options.column in schema.names:
         raise InvalidSchema(
             f"the documents are in {document!r} and go to {options.column!r}, but the source has a column of "
-            "that name too: choose another one"
+            "that name too. Choose another name for `column`"
         )
     claim = claim_job(options.transaction or job_transaction(options.job_id))
     snapshot = open_checked(table, options, [item for item in schema if item.name != document])

@@ -1,7 +1,7 @@
-"""The paths of sort keys and Bloom filters: one that no row has does nothing, which a job says.
+"""Warns about sort keys and Bloom filters on paths that no row has.
 
-A task looks for each path until a row has it. What it never found goes with its result; what no task found is
-a warning in the report.
+A task looks for each path until a row has it. It returns the paths that it never found; a path that no task
+found becomes a warning in the report.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class KeyPath:
     """A path of a sort key or a Bloom filter."""
 
     use: str
-    """What it is for: `sort key v:ts::bigint`."""
+    """The purpose of the path, such as `sort key v:ts::bigint`."""
     get: Get
 
     @property
     def warning(self) -> str:
-        """What to say if no row has it."""
+        """The warning if no row has the path."""
         return f"{self.use}: no row has a value for {self.get.path} in {self.get.column}"
 
 
 def key_paths(sort_by: Iterable[str], bloom_filters: Iterable[str]) -> tuple[KeyPath, ...]:
-    """The paths of some keys and filters; those that only Spark can read are left out.
+    """The paths of sort keys and Bloom filters, without those that only Spark can read.
 
     >>> [path.warning for path in key_paths(["v:a::int desc"], ["id"])]
     ['sort key v:a::int: no row has a value for $.a in v']
@@ -58,20 +58,20 @@ def _paths(expr: Expr) -> list[Get]:
 
 
 class PathWatch:
-    """Looks for paths in the rows that pass by."""
+    """Searches rows for paths as they pass by."""
 
     def __init__(self, paths: Iterable[KeyPath]) -> None:
         self._unseen = list(paths)
 
     def over(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """The tables, each looked at."""
+        """Yields the tables after searching each of them."""
         for table in tables:
             self._unseen = [path for path in self._unseen if not _has(table, path)]
             yield table
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """One for each path that no row had."""
+        """One warning for each path that no row had."""
         return tuple(path.warning for path in self._unseen)
 
 

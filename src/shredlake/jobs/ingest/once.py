@@ -1,4 +1,4 @@
-"""Each file and each job is ingested once: the table's log has a transaction id of the job or of each file.
+"""Exactly-once ingest: the table's log records a transaction id for the job or for each file.
 
 ```
 a stream, or a job with an id    one `txn` action: its name, and the number of the batch (a job: 1)
@@ -7,11 +7,11 @@ files of text                    one `txn` action per file
                                    version  what was in it (32 bits), and when it was changed (31 bits)
 ```
 
-`txn` actions are part of every Delta table: other engines keep them and never read them. Two commits that set
-the same one conflict, so that of two ingests of one file, running at a time, only one stands.
+`txn` actions are part of every Delta table: other engines keep them but do not read them. Two commits that
+set the same one conflict, so if two ingests of one file run at the same time, only one succeeds.
 
-A file that has the recorded size and time is skipped without a look into it. If only its time differs
-(`touch`), its content decides. An object store's entity tag stands for both.
+A file with the recorded size and time is skipped without being read. If only its time differs (`touch`), its
+content decides. In an object store the entity tag replaces both.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from shredlake.jobs.ingest.sources import SourceFile, open_plain, place
 
 TIME_BITS: Final = 31
 SAMPLED: Final = 16 << 20
-"""Files up to this size are hashed whole; of larger ones as much, in pieces spread evenly over the file."""
+"""Files up to this size are hashed whole; larger files are sampled evenly, up to this many bytes."""
 SAMPLES: Final = 64
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What an ingest is to do: the files that are new to the table, and the transaction ids of its commit."""
+    """The work of an ingest: the files that are new to the table, and the transaction ids of its commit."""
 
     key: str
     """Names the job's staging folder; the same for the same work."""
@@ -46,28 +46,28 @@ class Claim:
     by_file: Mapping[str, TransactionId] = field(default_factory=dict)
     """The transaction id of each file, by its address; empty if the whole job has one id."""
     skipped: int = 0
-    """How many files the table had already."""
+    """The number of files that the table already had."""
 
     def is_done(self, snapshot: Snapshot) -> bool:
-        """Whether the table has all of the work."""
+        """Whether the table already has all of the work."""
         return bool(self.transactions) and all(has(snapshot, one) for one in self.transactions)
 
 
 def claim_job(transaction: TransactionId, files: Sequence[SourceFile] = ()) -> Claim:
-    """A claim under one transaction id: of a stream's batch, or of a job with a `job_id`."""
+    """Claims work under one transaction id: that of a stream's batch, or of a job with a `job_id`."""
     application, version = transaction
     return Claim(f"{application}-{version}", (transaction,), tuple(files))
 
 
 def job_transaction(job_id: str | None) -> TransactionId:
-    """The transaction id of a job; a new one if it has no `job_id`."""
+    """The transaction id of a job; a random one if it has no `job_id`."""
     return f"shredlake-ingest-{job_id or uuid.uuid4().hex}", 1
 
 
 def claim_files(snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[str, Any]) -> Claim:
-    """A claim of those files that the table does not have yet.
+    """Claims the files that the table does not have yet.
 
-    `how` is what decides which rows a file becomes: a file that is read in another way is another ingest.
+    `how` holds the options that decide which rows a file becomes: a change of them is another ingest.
     """
     kind = json.dumps(how, sort_keys=True)
     names = [_digest(*place(file.uri), kind) for file in files]
@@ -89,12 +89,12 @@ def claim_files(snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[st
             transactions[files[index].uri] = _app(names[index]), version
     key = _digest(*(f"{name}:{number}" for name, number in sorted(transactions.values())))
     if len(new) > len(transactions):
-        key = uuid.uuid4().hex  # text that came through a pipe: it has no identity
+        key = uuid.uuid4().hex  # text from a pipe has no identity
     return Claim(key, tuple(transactions.values()), tuple(new), transactions, len(files) - len(new))
 
 
 def has(snapshot: Snapshot, transaction: TransactionId) -> bool:
-    """Whether a table has the work of a transaction id; for a file, whether it has the same content."""
+    """Whether a table has the work of a transaction id; for a file, whether its content is the same."""
     application, version = transaction
     seen = snapshot.transactions.get(application)
     if seen is not None and application.startswith(_app("")):
@@ -111,9 +111,9 @@ def _time(file: SourceFile) -> int:
 
 
 def _content(file: SourceFile) -> int:
-    """32 bits that say what is in a file."""
+    """A 32-bit hash of a file's content."""
     if "://" in file.uri:
-        return int(_digest(str(file.size), file.changed), 16) >> 96  # the store's own tag
+        return int(_digest(str(file.size), file.changed), 16) >> 96  # the object store's entity tag
     digest = hashlib.sha256(str(file.size).encode())
     with open_plain(file) as text:
         for start, length in _samples(file.size):
@@ -125,7 +125,7 @@ def _content(file: SourceFile) -> int:
 
 
 def _samples(size: int) -> Iterable[tuple[int, int]]:
-    """Where a file is looked at: all of it, or pieces of it, the first and the last bytes among them."""
+    """The byte ranges of a file that are hashed: the whole file, or samples with the first and last bytes."""
     if size <= SAMPLED:
         return [(0, size)]
     step = SAMPLED // SAMPLES

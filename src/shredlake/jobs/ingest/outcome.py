@@ -1,4 +1,4 @@
-"""What an ingest made: every document accounted for, not too many of them bad, how much is typed."""
+"""Checks the outcome of an ingest: no document lost, not too many bad, and the share of typed bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers, table: str) -> None:
-    """Refuses to commit if not one document is JSON: says what the first look like, and what it may be."""
+    """Raises if no document is JSON, with the first documents and a guess at their format."""
     if any(result.written for result in results):
         return
     staged = [result.staged for result in results if result.staged is not None]
@@ -31,12 +31,12 @@ def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers
     count = sum(result.rejected for result in results)
     raise NotJson(
         f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
-        "committed. Raise max_rejects to 100% to go on and keep them as rejects"
+        "committed. Raise max_rejects to 100% to store them as rejects"
     )
 
 
 def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None, table: str) -> None:
-    """Refuses to commit if a document is unaccounted for, or too many were bad."""
+    """Raises if a document is unaccounted for, or if too many are bad."""
     documents = sum(result.documents for result in results)
     rejected = sum(result.rejected for result in results)
     written = sum(result.written for result in results)
@@ -51,19 +51,19 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
     if rejected > allowed:
         raise TooManyRejects(
             f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
-            "allows. Nothing was committed; run with more, or look at the source"
+            "allows. Nothing was committed. Raise max_rejects or fix the source"
         )
 
 
 def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
-    """Of the bytes that a Variant column takes in the first file, how many lie in typed columns.
+    """The share of a Variant column's bytes in the first file that are in typed columns.
 
-    The rows are committed when this is asked, so a file that can't be read now is not an error.
+    The rows are committed by then, so a file that cannot be read is not an error.
     """
     try:
         return _typed_share(storage, adds, physical) if adds else None
     except Exception as error:
-        _log.warning("%s is written, but its share of typed bytes is not known: %s", storage.uri, error)
+        _log.warning("%s was written, but its share of typed bytes is unknown: %s", storage.uri, error)
         return None
 
 

@@ -1,12 +1,12 @@
-"""What one task of an ingest does: text in, data files and rejects out, all inside the worker.
+"""One task of an ingest: reads text and writes data files and rejects, all inside the worker.
 
 ```
 splits ─ pieces ─ from_json ─┬─ rows ── computed columns ─ (gather, sort, split by partition) ─ data files
                              └─ rejects ──────────────────────────────────────────────────────── staged file
 ```
 
-A task commits nothing. It answers with the `add` actions of its files and with its counts; the driver checks
-the counts and commits.
+A task commits nothing. It returns the `add` actions of its files and its counts; the driver checks the counts
+and commits.
 """
 
 from __future__ import annotations
@@ -41,56 +41,56 @@ from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.kernels.threads import Column
 
 GATHER_BYTES = 256 << 20
-"""Arrow bytes that a task holds to sort them or to tell partitions apart: bounds a worker's memory."""
+"""Arrow bytes that a task buffers to sort rows or to split them by partition; bounds a worker's memory."""
 
 FILE_BYTES = 128 << 20
-"""How large a data file should become."""
+"""The target size of a data file."""
 
 ARROW_PER_FILE_BYTE = 4
-"""A file of Variants, compressed, is about a quarter of its Arrow columns; the guess until it is measured."""
+"""The assumed ratio of compressed Variant files to their Arrow columns, used until it is measured."""
 
 ROWS_AT_ONCE = 64 << 10
-"""Rows after which it is asked whether a file is full."""
+"""The number of rows between checks whether a file is full."""
 
 SAMPLE_READ = 256 << 10
 
 
 @dataclass(frozen=True)
 class Parsing:
-    """How text becomes Variants."""
+    """Options for parsing text into Variants."""
 
     duplicate_keys: Literal["error", "last_wins"] = "error"
     max_depth: int = 1000
     max_document: int = MAX_DOCUMENT
-    """The longest line, in bytes; a longer one is refused."""
+    """The longest line in bytes; longer lines are rejected."""
 
 
 @dataclass(frozen=True)
 class FileJob:
-    """How rows become data files."""
+    """Options for writing rows to data files."""
 
     spec: FileSpec
     sort_by: tuple[str, ...] = ()
     file_bytes: int = FILE_BYTES
     gather_bytes: int = GATHER_BYTES
     rows_per_file: int | None = None
-    """Where files are cut, if that is known; else as soon as one has the wanted size, as measured."""
+    """Rows per file, if known; otherwise a file is closed when its measured size reaches the target."""
     paths: tuple[KeyPath, ...] = ()
-    """Of the sort keys, whoever sorts, and of the Bloom filters: looked for in the rows."""
+    """Paths of sort keys and Bloom filters, which are searched for in the rows."""
 
     @property
     def gathers(self) -> bool:
-        """Whether a task holds rows before it writes: to sort them, or to write by partition."""
+        """Whether a task buffers rows before writing, to sort them or to split them by partition."""
         return bool(self.sort_by or self.spec.partition_columns)
 
 
 @dataclass(frozen=True)
 class WriteJob:
-    """What all tasks of one ingest share; pickled to the workers."""
+    """The part of the job that all tasks share; pickled to the workers."""
 
     files: FileJob
     column: str
-    """The Variant column that the documents go to."""
+    """The Variant column that stores the documents."""
     rejects: Storage
     """Where rejects are staged."""
     computed: Mapping[str, str] = field(default_factory=dict)
@@ -100,18 +100,18 @@ class WriteJob:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What a task has to say for itself."""
+    """The result of a task."""
 
     adds: tuple[Mapping[str, Any], ...]
     documents: int
     written: int
     rejected: int
     staged: str | None = None
-    """The file with the rejects, relative to the place where they are staged."""
+    """The file with the rejects, relative to the staging folder."""
     lines: tuple[int, ...] = ()
-    """How many lines each of the task's splits has."""
+    """The number of lines in each of the task's splits."""
     warnings: tuple[str, ...] = ()
-    """What holds of all its rows, and is worth saying if it holds of those of all tasks."""
+    """Warnings about this task's rows; reported only if all tasks return them."""
 
     def to_json(self) -> str:
         return json.dumps(self.__dict__)
@@ -156,13 +156,13 @@ def _checked_rows(job: WriteJob, column: pa.ChunkedArray, split: Split) -> pa.Ta
 
 
 def rows_of(adds: Iterable[Mapping[str, Any]]) -> int:
-    """How many rows some files hold, by what was counted while they were written."""
+    """The number of rows in some files, as counted while they were written."""
     return sum(json.loads(add["stats"])["numRecords"] for add in adds)
 
 
 @dataclass(frozen=True)
 class ParsedPiece:
-    """Some documents of a split, taken apart into rows and rejects."""
+    """Some documents of a split, divided into rows and rejects."""
 
     column: pa.ChunkedArray
     rejects: pa.Table
@@ -177,7 +177,7 @@ def parsed_pieces(split: Split, parsing: Parsing) -> Iterator[ParsedPiece]:
             column, rows = pa.chunked_array([], variant()), pa.array(range(len(piece.rows)), pa.int64())
             reasons = pa.repeat(pa.scalar(piece.problem), len(rows))
         else:
-            # As chunks, which the kernel need not put together again.
+            # Chunks, which the kernel does not need to concatenate.
             column, bad = parse(pa.chunked_array([piece.rows]), parsing)
             rows, reasons = bad.column("row").combine_chunks(), bad.column("reason")
             column = pc.drop_null(column) if len(rows) else column
@@ -198,7 +198,7 @@ def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Tab
 
 
 def parse(rows: Column, parsing: Parsing) -> tuple[Column, pa.Table]:
-    """Text to Variants on this thread, with the rejects."""
+    """Parses text into Variants on this thread; returns the Variants and the rejects."""
     return from_json(
         rows,
         on_error="collect",
@@ -209,7 +209,7 @@ def parse(rows: Column, parsing: Parsing) -> tuple[Column, pa.Table]:
 
 
 def count_lines(split: Split) -> str:
-    """How many documents a split holds, bad ones among them."""
+    """The number of documents in a split, bad ones included."""
     return str(sum(len(piece.rows) for piece in pieces(split)))
 
 
@@ -217,7 +217,7 @@ def count_lines(split: Split) -> str:
 
 
 def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
-    """The rows as the table wants them: computed, default and generated columns added, all checked."""
+    """The rows as the table needs them: computed, default and generated columns added, and all checked."""
     for name, expression in job.computed.items():
         [projection] = parse_columns([expression])
         table = table.append_column(name, evaluate(projection.expr, table))
@@ -228,7 +228,7 @@ def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
 
 
 def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
-    """The rows sorted by keys such as `v:t::bigint DESC`; nulls come last unless a key says otherwise.
+    """Sorts rows by keys such as `v:t::bigint DESC`; nulls come last unless a key specifies otherwise.
 
     >>> import shredlake as sl
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"t": 2}', '{"t": 1}']))})
@@ -244,7 +244,7 @@ def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
 
 
 def write_tables(job: FileJob, tables: Iterable[pa.Table]) -> list[dict[str, Any]]:
-    """Writes conformed tables to data files: as they come, or gathered, sorted and split by partition."""
+    """Writes conformed tables to data files: in the order given, or buffered, sorted and partitioned."""
     if not job.gathers:
         return list(_write_parts(job, (({}, table) for table in tables)))
     return list(
@@ -266,7 +266,7 @@ def write_tables(job: FileJob, tables: Iterable[pa.Table]) -> list[dict[str, Any
 def _write_parts(
     job: FileJob, parts: Iterable[tuple[Mapping[str, Any], pa.Table]]
 ) -> Iterator[dict[str, Any]]:
-    """Rows with the values of their partition, to files of about the wanted size; one file at a time."""
+    """Writes rows, given with their partition values, to files of the target size, one file at a time."""
     writer: DataFileWriter | None = None
     held: Mapping[str, Any] = {}
     gauge = Gauge(job)
@@ -295,7 +295,7 @@ def _closed(writer: DataFileWriter, gauge: Gauge) -> dict[str, Any]:
 
 
 def _cut_to(gauge: Gauge, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Batches that end where a file ends."""
+    """Slices rows into batches that end where a file ends."""
     for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
         while batch.num_rows:
             room = batch.num_rows if gauge.room is None else gauge.room
@@ -304,7 +304,7 @@ def _cut_to(gauge: Gauge, rows: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 class Gauge:
-    """How full a file is: by rows where they are known, else by what its rows take on disk, as measured."""
+    """Measures how full a file is: by rows if their number is known, otherwise by bytes on disk."""
 
     def __init__(self, job: FileJob) -> None:
         self._job = job
@@ -320,12 +320,12 @@ class Gauge:
 
     @property
     def room(self) -> int | None:
-        """Rows that the file still takes, the next one if it is full; None where they are not counted."""
+        """The number of rows that fit into the file, or into the next if it is full; None if not counted."""
         most = self._job.rows_per_file
         return None if most is None else most if self.full else most - self._rows
 
     def wrote(self, batch: pa.RecordBatch, arrow: int, size: int) -> None:
-        """A batch went to the file, of which `arrow` bytes are on disk in `size` bytes."""
+        """Records a batch written to the file, of which `arrow` bytes take `size` bytes on disk."""
         self._rows += batch.num_rows
         self._arrow += batch.nbytes
         if arrow and size:
@@ -333,7 +333,7 @@ class Gauge:
         self._size = size + (self._arrow - arrow) * self._ratio
 
     def closed(self, size: int) -> None:
-        """The file is done and has this size."""
+        """Records the final size of a file."""
         if self._arrow:
             self._ratio = size / self._arrow
         self._rows = self._arrow = 0
@@ -344,17 +344,17 @@ class Gauge:
 
 
 Window = tuple[Split, ...]
-"""Text that stands together: a range of one file, and of the files behind it where that is short."""
+"""Contiguous text: a range of one file, continued in the following files if that is short."""
 
 FILES_PER_WINDOW = 32
-"""Opening a file costs more than reading a small one."""
+"""The most files in a window, since opening a file costs more than reading a small one."""
 
 SAMPLE_PATIENCE = 4 << 20
-"""A window that begins inside a line gives up if it does not end within so many bytes."""
+"""A window that begins inside a line is given up if the line does not end within this many bytes."""
 
 
 def sample_splits(parsing: Parsing, limit: int, windows: Sequence[Window]) -> str:
-    """Profiles `limit` bytes of good documents of each window, for the choice of a layout."""
+    """Profiles `limit` bytes of valid documents of each window, to choose a layout."""
     parts = [part for window in windows for part in _sample_window(parsing, limit, window)]
     return base64.b64encode(merge_profiles(parts)).decode() if parts else ""
 
@@ -376,13 +376,13 @@ def _sample_window(parsing: Parsing, limit: int, window: Window) -> Iterator[byt
             if seen >= limit:
                 return
             if passed >= 4 * limit:
-                break  # this file holds little that is JSON: the next one may
+                break  # this file holds little JSON; the next one may hold more
 
 
 def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> list[Window]:
-    """A fair sample: windows spread evenly over all the text, however many files it is in.
+    """A fair sample: windows spread evenly over all the text, across all files.
 
-    Text that can't be read from anywhere (compressed, small, arrays) is read from its beginning.
+    Text that can only be read from its beginning (compressed, small, arrays) is sampled there.
 
     >>> from shredlake.jobs.ingest.sources import SourceFile
     >>> whole = Split(SourceFile("a.ndjson", 1000, ""), 0, 1000, 0, "lines")
@@ -396,7 +396,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
     total = ends[-1] if ends else 0
     step = max(-(-total // windows), 1)
     chosen: list[Window] = []
-    fresh = 0  # splits before this one are sampled
+    fresh = 0  # splits before this index are sampled
     for due in range(0, total, step):
         index = max(bisect_right(ends, due), fresh)
         if index >= len(splits):
@@ -408,7 +408,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
         window: list[Split] = []
         left = min(window_bytes, step)
         while left > 0 and len(window) < FILES_PER_WINDOW:
-            # Past the end of the split: steps and splits fall together, and there may be a byte left of it.
+            # Past the end of the split: steps and splits coincide, and one byte of it may be left.
             end = split.end if split.whole else min(start + left, split.file.size)
             window.append(replace(split, start=start, end=end))
             left -= end - start
@@ -423,7 +423,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
 
 
 def variants_of(source: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]:
-    """A column of text, structs or Variants as Variants, and one row of rejects columns per document."""
+    """Converts text, structs or Variants to Variants; also returns one rejects row per document."""
     nothing = {item.name: pa.nulls(len(source), item.type) for item in REJECTS_SCHEMA}
     if is_variant(source.type):
         return (source if shredding_schema(source.type) is None else unshred(source)), pa.table(nothing)

@@ -1,7 +1,7 @@
-"""Documents that were refused: staged by the tasks, numbered and put into a table of their own by the driver.
+"""Invalid documents: tasks stage them; the driver numbers their lines and appends them to a table.
 
-A task knows lines only from the start of its split. The driver, who hears how many lines every split has,
-puts the numbers right when it moves staged rejects into the table.
+A task counts lines only from the start of its split. The driver knows how many lines each split has, so it
+computes the line numbers when it moves staged rejects into the table.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from shredlake.parquet.write.writer import ParquetWriter
 ATTEMPTS = 5
 
 SHOWN = 3
-"""How many rejects an error shows."""
+"""The number of rejects shown in an error."""
 
 STARTS: Final[Mapping[bytes, str]] = {
     b"PAR1": "This is a Parquet file: ingest it with --format parquet and --from COLUMN",
-    b"\xff\xfe": "This may be UTF-16: convert it to UTF-8 first, with iconv say",
-    b"\xfe\xff": "This may be UTF-16: convert it to UTF-8 first, with iconv say",
+    b"\xff\xfe": "This may be UTF-16: convert it to UTF-8 first, e.g. with iconv",
+    b"\xfe\xff": "This may be UTF-16: convert it to UTF-8 first, e.g. with iconv",
     b"Obj\x01": "This is an Avro file: read it with Spark and ingest the DataFrame",
     b"ORC": "This is an ORC file: read it with Spark and ingest the DataFrame",
     b"PK\x03\x04": "This is a ZIP archive: unpack it first",
     b"<": "This may be XML or HTML",
 }
-"""What files that are not JSON begin with, and what to do."""
+"""The first bytes of files that are not JSON, with advice."""
 
 REJECTS_SCHEMA = pa.schema(
     [
@@ -56,12 +56,13 @@ REJECTS_SCHEMA = pa.schema(
         pa.field("raw", pa.binary()),
     ]
 )
-"""A rejects table: where the bad document stood (lines counted from 1, bytes from 0; null where it came from
-no file), why it was refused, and its bytes."""
+"""The schema of a rejects table: the position of the bad document (lines counted from 1, bytes from 0; null
+if it does not come from a file), the reason, and its bytes.
+"""
 
 
 class Staging:
-    """The rejects of one task: a file of their own, made when the first one comes."""
+    """Stages the rejects of one task in a file, created with the first reject."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -80,20 +81,20 @@ class Staging:
         self.count += rejects.num_rows
 
     def close(self) -> str | None:
-        """Finishes the file and says its name; None if there were no rejects."""
+        """Closes the file and returns its name, or None if there were no rejects."""
         if self._writer is None:
             return None
         self._writer.close()
         return self._path
 
     def abort(self) -> None:
-        """Gives the file up."""
+        """Removes the file."""
         if self._writer is not None:
             self._writer.abort()
 
 
 class LineNumbers:
-    """From lines of a split to lines of its file.
+    """Converts line numbers within a split to line numbers within its file.
 
     >>> from shredlake.jobs.ingest.sources import SourceFile
     >>> file = SourceFile("a.ndjson", 30, "")
@@ -113,7 +114,7 @@ class LineNumbers:
             total[uri] = before[-1] + lines
 
     def number(self, uri: str | None, offset: int | None, line: int | None) -> int | None:
-        """The line's number in its file, counted from 1, where it comes from a file."""
+        """The line number in the file, counted from 1, or None if the document does not come from a file."""
         if uri is None or offset is None or line is None:
             return None
         starts, before = self._splits[uri]
@@ -121,23 +122,23 @@ class LineNumbers:
 
 
 def rejects_place(table: Storage, given: str | None, job_id: str, options: Mapping[str, str]) -> Places:
-    """The rejects table, and where tasks put what belongs in it until the driver has counted lines.
+    """The rejects table, and the folder where tasks stage rejects until the driver has counted lines.
 
-    Raises where the rejects table would be the table itself, or either would lie inside the other.
+    Raises if the rejects table is the table itself, or if one lies inside the other.
     """
     rejects = Storage(given or f"{table.uri}_rejects", dict(options))
     ours, theirs = place(table.uri), place(rejects.uri)
     if ours == theirs[: len(ours)] or theirs == ours[: len(theirs)]:
         raise PipelineError(
-            f"rejects={given!r} is {'the table itself' if ours == theirs else 'not apart from the table'} "
-            f"({table.uri}): bad documents need a table of their own. Give another address, or leave it out "
+            f"rejects={given!r} is {'the table itself' if ours == theirs else 'inside it or around it'} "
+            f"({table.uri}). Rejects need a separate table. Give another address, or omit it "
             f"for {table.uri}_rejects"
         )
     return rejects, Storage(f"{rejects.uri}/_staging/{job_id}-{_short(table)}", dict(options))
 
 
 def _short(table: Storage) -> str:
-    """A table's address in a few characters."""
+    """A short hash of a table's address."""
     return hashlib.sha256("/".join(place(table.uri)).encode()).hexdigest()[:16]
 
 
@@ -147,9 +148,9 @@ Places = tuple[Storage, Storage]
 def write_rejects(
     places: Places, staged: Iterable[str], lines: LineNumbers, claim: Claim, table: Storage
 ) -> None:
-    """Moves staged rejects into their table, once; what else is staged is of tasks that failed.
+    """Moves staged rejects into their table exactly once; rejects staged by failed tasks are ignored.
 
-    A run that crashed may have left the rejects of some files there: these are not written again.
+    Rejects of files that a crashed run already stored are not written again.
     """
     rejects, staging = places
     paths = sorted(staged)
@@ -164,9 +165,9 @@ def write_rejects(
 def _transactions(
     staging: Storage, paths: Iterable[str], claim: Claim, table: str
 ) -> dict[str | None, TransactionId]:
-    """The transaction ids of rejects in their table, which several tables may share.
+    """The transaction ids for the rejects table, which several tables may share.
 
-    By file; under None the one id for all of them.
+    The keys are files; the key None holds one id for all files.
     """
     if not claim.by_file:
         named: Iterable[tuple[str | None, TransactionId]] = ((None, one) for one in claim.transactions)
@@ -201,13 +202,13 @@ def _append(
                 if rows:
                     commit(snapshot, [*new, *written], operation)
             return
-        except CommitConflict:  # the same rejects, sent twice at a time, may have been faster elsewhere
+        except CommitConflict:  # a concurrent run of the same job may have stored the same rejects
             if attempt + 1 == ATTEMPTS:
                 raise
 
 
 def discard_staged(places: Places) -> None:
-    """Removes what is staged for a job: by its tasks, by some that failed, by an earlier run that crashed."""
+    """Removes all that is staged for a job, also by failed tasks and by an earlier run that crashed."""
     _, staging = places
     staging.delete([entry.path for entry in staging.list()])
 
@@ -223,12 +224,12 @@ def first_rejects(places: Places, staged: Iterable[str], lines: LineNumbers) -> 
 
 
 def guess(raw: bytes) -> str:
-    """What a text that is not JSON may be, and what to do with it.
+    """Guesses the format of a text that is not JSON, and advises what to do.
 
     >>> guess(b"id,name")
     'This may be CSV: ingest it with --format csv and --from COLUMN'
     >>> guess("{}".encode("utf-16"))
-    'This may be UTF-16: convert it to UTF-8 first, with iconv say'
+    'This may be UTF-16: convert it to UTF-8 first, e.g. with iconv'
     """
     for start, advice in STARTS.items():
         if raw.startswith(start):
@@ -238,9 +239,9 @@ def guess(raw: bytes) -> str:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        return "This may be Latin-1 or another encoding: convert it to UTF-8 first, with iconv say"
+        return "This may be Latin-1 or another encoding: convert it to UTF-8 first, e.g. with iconv"
     if text.lstrip().startswith(("{", "[")):
-        return "It looks like JSON that is cut off or damaged"
+        return "This looks like truncated or damaged JSON"
     if "," in text or ";" in text or "\t" in text:
         return "This may be CSV: ingest it with --format csv and --from COLUMN"
     return "Is this the right file?"
@@ -249,7 +250,7 @@ def guess(raw: bytes) -> str:
 def _numbered(
     staging: Storage, paths: Iterable[str], lines: LineNumbers, known: Set[str | None]
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rejects with the lines of their files, those of known files left out."""
+    """Staged rejects with line numbers of their files, without those of files already stored."""
     for path in paths:
         with pq.ParquetFile(staging.open_input(path)) as file:
             for staged in file.iter_batches(batch_size=256):

@@ -1,4 +1,4 @@
-"""What is ingested: files of JSON text, found by address and cut into splits that tasks read by themselves.
+"""The sources of an ingest: files of JSON text, found by address and cut into independent splits.
 
 ```
 events/*.ndjson.gz ──▶ SourceFile, SourceFile, ... ──▶ Split(file, start, end), ...
@@ -45,27 +45,27 @@ CODECS: Final[Mapping[str, str]] = {
     ".zstd": "zstd",
     ".bz2": "bz2",
 }
-"""Compression that the ending of a file's name promises."""
+"""The compression suggested by a file name's extension."""
 
 MAGIC: Final[Mapping[bytes, str]] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
-"""Compression by the first bytes of a file, which decide."""
+"""Magic bytes of compression formats, which take precedence over the name."""
 
 LINES: Final = (".ndjson", ".jsonl", ".log", ".txt")
-"""Endings of files that are expected to hold one document a line."""
+"""Extensions of files that usually hold one document per line."""
 
 HEAD_SIZE: Final = 64 << 10
-"""How much of a text is looked at to see how it holds its documents."""
+"""The number of bytes read to detect a text's framing."""
 
 HADOOP_SCHEMES: Final[Mapping[str, str]] = {"s3a": "s3", "s3n": "s3", "abfss": "az", "wasbs": "az"}
-"""Hadoop's schemes, as object stores are called elsewhere."""
+"""Hadoop's URI schemes and their usual equivalents."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 READ_SIZE: Final = 4 << 20
-"""How much is asked of a store at a time."""
+"""The number of bytes requested from a store at a time."""
 
 PACKED_SIZE: Final = 64 << 10
-"""How much compressed data is opened at a time: small, because a kilobyte of it may hold a megabyte."""
+"""Compressed bytes that are decompressed at a time: few, because a kilobyte may expand to a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -75,38 +75,38 @@ class SourceFile:
     uri: str
     size: int
     changed: str
-    """A time of change or an entity tag: together with address and size it says which text this was."""
+    """A modification time or an entity tag; with address and size it identifies the text."""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Credentials and the like for the object store."""
+    """Credentials and other options of the object store."""
     path: str | None = None
-    """Where the text is kept while the job runs, if it came through a pipe."""
+    """The temporary file that holds the text while the job runs, if it came through a pipe."""
     stream: Any = field(default=None, repr=False, compare=False)
     """An open file to read the text from."""
 
     @property
     def tracked(self) -> bool:
-        """Whether the file has an identity; what came through a pipe has none."""
+        """Whether the file has an identity; text from a pipe does not."""
         return bool(self.changed)
 
     @property
     def promised(self) -> str | None:
-        """The compression that the file's name speaks of."""
+        """The compression that the file's name suggests."""
         return CODECS.get(os.path.splitext(self.uri)[1].lower())
 
 
 @dataclass(frozen=True)
 class Split:
-    """A byte range of one file, read by one task; all of the file if it is compressed or one big array."""
+    """A byte range of one file, read by one task; the whole file if it is compressed or one array."""
 
     file: SourceFile
     start: int
     end: int
     number: int
-    """Its place among the splits of its file, counted from 0: line numbers are put together by it."""
+    """Its index among the splits of its file, from 0, by which line numbers are computed."""
     framing: Framing | None = None
-    """How the file holds its documents; None where who reads it looks into it first."""
+    """The framing of the file; None if the reader has to detect it."""
     packed: bool = False
-    """The file is compressed."""
+    """Whether the file is compressed."""
 
     @property
     def whole(self) -> bool:
@@ -125,9 +125,9 @@ def open_stream(file: Any) -> SourceFile:
 
 
 def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = None) -> list[SourceFile]:
-    """The files at an address: a file, a glob, a directory (searched to its depths), or a list of such.
+    """Finds the files at an address: a file, a glob, a directory (searched recursively), or a list of these.
 
-    Names that start with `_` or `.` are passed over in directories, as Spark does.
+    In directories, names that start with `_` or `.` are skipped, as in Spark.
 
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -154,14 +154,14 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
 
 @contextmanager
 def spooled(files: Sequence[SourceFile], *, here: bool = True) -> Iterator[list[SourceFile]]:
-    """The files, with what comes through pipes written to temporary files: a job reads its text twice.
+    """Copies the text of pipes to temporary files, because a job reads its text twice.
 
-    `here` says whether this process reads the files: no other could.
+    `here` says whether this process reads the files; no other process can read a pipe.
     """
     pipes = [file.uri for file in files if not file.tracked]
     if pipes and not here:
         raise PipelineError(
-            f"{pipes[0]} is a pipe, which Spark's workers can't read: use --engine local, or write a file"
+            f"{pipes[0]} is a pipe, which Spark's workers can't read. Use --engine local or a file"
         )
     with ExitStack() as stack:
         yield [file if file.tracked else _spool(file, stack) for file in files]
@@ -208,11 +208,11 @@ def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFil
             f"{address}: web addresses can't be ingested. Download the file first, or pipe it: "
             "curl -sSf URL | shredlake ingest - TABLE"
         )
-    # A store lists by prefix: everything up to the first wildcard.
+    # A store lists by prefix: the key up to the first wildcard.
     prefix = pattern[: min((pattern.find(mark) for mark in "*?[" if mark in pattern), default=len(pattern))]
     wild = prefix != pattern
     store = Storage(root, options).store
-    if wild and (entry := _head(store, pattern)) is not None:  # a name that only looks like a pattern
+    if wild and (entry := _head(store, pattern)) is not None:  # a key with wildcard characters in its name
         yield _remote_file(f"{root}/{pattern}", entry, options)
         return
     for page in obstore.list(store, prefix.rsplit("/", 1)[0] if "/" in prefix else None):
@@ -240,7 +240,7 @@ def _head(store: Any, key: str) -> Any:
 
 
 def _root_and_key(address: str) -> tuple[str, str]:
-    """A bucket's address, and the key in it; keys are not encoded and may hold any character.
+    """Splits an address into bucket and key; keys are not encoded and may hold any character.
 
     >>> _root_and_key("s3://bucket/a#b?c%20d")
     ('s3://bucket', 'a#b?c%20d')
@@ -273,7 +273,7 @@ def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
 
 
 def look_into(file: SourceFile) -> tuple[Framing, bool]:
-    """How a file holds its documents, and whether it is compressed; whatever its name says."""
+    """Detects the framing of a file and whether it is compressed, regardless of its name."""
     text = open_at(file)
     try:
         return framing_of(file, text.read(HEAD_SIZE)), isinstance(text, _Inflater)
@@ -282,14 +282,14 @@ def look_into(file: SourceFile) -> tuple[Framing, bool]:
 
 
 def framing_of(file: SourceFile, head: bytes) -> Framing:
-    """How a file whose text starts like this holds its documents; the name decides what is unclear."""
+    """Detects the framing of a file by its first bytes; if they are ambiguous, the name decides."""
     name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.promised else "")
     text = head[:HEAD_SIZE].removeprefix(BYTE_ORDER_MARK)
     return framing(text, whole=len(head) < HEAD_SIZE, lines_expected=name.endswith(LINES))
 
 
 def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
-    """Splits that one task reads one after another: small files together, so that few files are written.
+    """Bundles splits into tasks: small files are read together, so that few files are written.
 
     >>> small = [SourceFile(f"{name}.ndjson", 4, "") for name in "abc"]
     >>> [[split.file.uri for split in task] for task in bundle(cut(small, 10), 10)]
@@ -299,7 +299,7 @@ def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
 
 
 def location(file: SourceFile) -> tuple[str, Any]:
-    """Where the Parquet layer finds a file: a path or key, and the store it is in."""
+    """The location of a file for the Parquet layer: a path or key, and its store."""
     if "://" not in file.uri:
         return file.uri, None
     root, key = _root_and_key(file.uri)
@@ -307,7 +307,7 @@ def location(file: SourceFile) -> tuple[str, Any]:
 
 
 def place(uri: str) -> tuple[str, ...]:
-    """Where an address leads, part by part: equal for all spellings of it.
+    """The parts of an address in a normal form, equal for all spellings of it.
 
     >>> place("s3a://bucket/a//b/../c/") == place("s3://bucket/a/c")
     True
@@ -322,7 +322,7 @@ def place(uri: str) -> tuple[str, ...]:
 
 
 class Readable(Protocol):
-    """What a split is read through."""
+    """The stream that a split is read from."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -343,7 +343,7 @@ def open_at(file: SourceFile, start: int = 0) -> Readable:
 
 
 def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
-    """How a file is compressed, by its first bytes; by its name where these are not JSON either."""
+    """Detects compression by a file's first bytes; by its name if they are not JSON either."""
     if isinstance(plain, io.BufferedReader):
         head = plain.peek(4)[:4]
     else:
@@ -357,7 +357,7 @@ def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
 
 
 def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
-    """The file's bytes as they are, from byte `start` on."""
+    """Opens the file's raw bytes, from byte `start` on."""
     if "://" not in file.uri:
         local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         local.seek(start)
@@ -367,7 +367,7 @@ def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
 
 
 class _Remote(io.RawIOBase):
-    """A range of an object, asked for piece by piece."""
+    """A range of an object, requested piece by piece."""
 
     def __init__(self, store: Any, path: str, position: int, size: int) -> None:
         self._store, self._path, self._position, self._size = store, path, position, size
@@ -386,7 +386,7 @@ class _Remote(io.RawIOBase):
 
 
 class _Inflater:
-    """gzip, bz2 and zstd, members one after another as parallel compressors write them."""
+    """Decompresses gzip, bz2 and zstd, also several members in one file, as parallel compressors write."""
 
     def __init__(self, plain: BinaryIO, fresh: Any, uri: str) -> None:
         self._plain, self._fresh, self._uri = plain, fresh, uri
@@ -395,7 +395,7 @@ class _Inflater:
         self._started = False
 
     def read(self, size: int) -> bytes:
-        """About as much as is asked for; less only at the end."""
+        """Reads about `size` bytes; fewer only at the end."""
         parts: list[bytes] = []
         held = 0
         while held < size and (text := self._more()):
@@ -413,8 +413,8 @@ class _Inflater:
             if not packed:
                 if self._started:
                     raise PipelineError(
-                        f"{self._uri}: the compressed data breaks off before its end. "
-                        "Copy the file again; nothing of it was committed."
+                        f"{self._uri}: the compressed data is truncated. "
+                        "Copy the file again. Nothing of it was committed."
                     )
                 return b""
             self._started = True
@@ -422,8 +422,8 @@ class _Inflater:
                 text: bytes = self._member.decompress(packed)
             except (zlib.error, zstandard.ZstdError, OSError, ValueError) as error:
                 raise PipelineError(
-                    f"{self._uri}: not the compressed data that its name promises ({error}). "
-                    "Rename the file, or copy it again; nothing of it was committed."
+                    f"{self._uri}: not compressed as its name suggests ({error}). "
+                    "Rename the file, or copy it again. Nothing of it was committed."
                 ) from error
             if text:
                 return text

@@ -1,4 +1,4 @@
-"""The documents of a split: read by the task itself, in pieces of a few megabytes, each row with its place.
+"""Reads the documents of a split in pieces of a few megabytes, with the position of each row.
 
 ```
 split 0                          split 1
@@ -30,10 +30,10 @@ from shredlake.jobs.ingest.sources import (
 )
 
 MAX_DOCUMENT: Final = 128 << 20
-"""The longest line that is held in memory, and about the longest that a Variant can hold."""
+"""The longest line held in memory, which is about the largest Variant."""
 
 KEPT_OF_TOO_LONG: Final = 64 << 10
-"""How much of a longer line is kept, for people to recognise it by."""
+"""The number of bytes kept of a longer line, so that people can recognise it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Piece:
     offsets: pa.Int64Array
     """Where each row begins, in bytes from the start of the (decompressed) file."""
     problem: str | None = None
-    """Why these rows are no documents, where that is known before they are parsed."""
+    """Errors of rows that are known to be invalid before they are parsed."""
 
 
 def pieces(
@@ -56,7 +56,7 @@ def pieces(
     read_size: int | None = None,
     patience: int | None = None,
 ) -> Iterator[Piece]:
-    """Reads a split piece by piece; memory stays at a few times READ_SIZE unless one document is longer.
+    """Reads a split piece by piece; memory stays at a few times READ_SIZE unless a document is longer.
 
     >>> import tempfile, pathlib
     >>> from shredlake.jobs.ingest.sources import cut, find_files
@@ -68,7 +68,7 @@ def pieces(
     >>> [(piece.rows.to_pylist(), piece.offsets.to_pylist()) for piece in pieces(second)]
     [([b'{"a": 3}\\n'], [18])]
 
-    With `patience`, a range that begins inside a line longer than this many bytes is given up: for samples.
+    With `patience`, a range that begins inside a line longer than this many bytes is given up; for samples.
     """
     step = read_size or READ_SIZE
     text = open_at(split.file, max(split.start - 1, 0))
@@ -86,7 +86,7 @@ def pieces(
 
 
 def _rewound(text: Readable, head: bytes) -> Readable:
-    """A text whose beginning was read, from its beginning."""
+    """Returns the text from its beginning again, after `head` was read."""
     if isinstance(text, io.FileIO):
         text.seek(0)
         return text
@@ -94,7 +94,7 @@ def _rewound(text: Readable, head: bytes) -> Readable:
 
 
 class _Rewound:
-    """A text that can't go back, with what was read of it in front."""
+    """A stream that cannot seek, with the bytes already read put back in front."""
 
     def __init__(self, text: Readable, head: bytes) -> None:
         self._text, self._head = text, head
@@ -112,14 +112,14 @@ class _Rewound:
 def _lines(
     text: Readable, split: Split, max_document: int, step: int, patience: int | None
 ) -> Iterator[Piece]:
-    whole_file = split.start == 0 and split.end >= split.file.size  # and so also if it is compressed
+    whole_file = split.start == 0 and split.end >= split.file.size  # also true if the file is compressed
     position = max(split.start - 1, 0)  # of the first byte in `held`, within the file
     held: bytes | bytearray = text.read(step)
     if split.start == 0:
         if held.startswith(BYTE_ORDER_MARK):
             held, position = held[len(BYTE_ORDER_MARK) :], len(BYTE_ORDER_MARK)
     else:
-        # The line that crosses into this split belongs to the one before.
+        # The line that crosses into this split belongs to the previous split.
         while (newline := held.find(b"\n")) < 0:
             position += len(held)
             given_up = patience is not None and position - split.start > patience
@@ -130,7 +130,7 @@ def _lines(
     final = False
     while not final and (whole_file or position < split.end):
         before = len(held)
-        held = _longer(held, text, max(step, before))  # a long line is not looked through piece by piece
+        held = _longer(held, text, max(step, before))  # avoids searching a long line piece by piece
         final = len(held) == before
         documents = split_lines(held, final=final)
         rows, starts = documents.rows, pc.add(documents.starts, position)
@@ -155,7 +155,7 @@ def _lines(
 
 
 def _longer(held: bytes | bytearray, text: Readable, step: int) -> bytes | bytearray:
-    """What is held with the next piece of the text behind it; read right where it belongs, if that can be."""
+    """Appends the next piece of the text to `held`, in place if possible."""
     if not isinstance(text, io.RawIOBase):
         return bytes(held) + text.read(step)
     longer = bytearray(len(held) + step)
@@ -167,8 +167,8 @@ def _longer(held: bytes | bytearray, text: Readable, step: int) -> bytes | bytea
 
 
 def too_long(kept: bytes, length: int, max_document: int, line: int, begin: int) -> Piece:
-    """A line that nobody could hold: refused with its place and its first bytes."""
-    problem = f"a line of {length:,} bytes, longer than the {max_document:,} that are allowed"
+    """Rejects a line that is too long for memory, with its position and first bytes."""
+    problem = f"the line has {length:,} bytes, more than the allowed {max_document:,}"
     return Piece(pa.array([kept], pa.binary()), line, pa.array([begin], pa.int64()), problem)
 
 
@@ -190,7 +190,7 @@ def _elements(text: Readable, split: Split, max_document: int, step: int) -> Ite
         held, position = held[documents.taken :], position + documents.taken
         _check_length(held, max_document, split, position)
     while closed and (rest := held or text.read(step)):
-        # Nothing may follow the array; what does is handed on, so that it ends among the rejects.
+        # Nothing may follow the array; any further text is passed on, so that it is rejected.
         if rest.strip():
             yield Piece(pa.array([rest.strip()], pa.binary()), line, pa.array([position], pa.int64()))
             line += 1
@@ -216,7 +216,7 @@ def _documents(text: Readable, split: Split, max_document: int, step: int) -> It
 
 
 def _count_below(ascending: pa.Int64Array, limit: int) -> int:
-    """How many of the ascending numbers are below the limit."""
+    """The number of ascending values below the limit."""
     if not len(ascending) or ascending[-1].as_py() < limit:
         return len(ascending)
     return int(pc.sum(pc.less(ascending, limit)).as_py())

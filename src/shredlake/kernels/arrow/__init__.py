@@ -1,4 +1,4 @@
-"""Variant columns in Arrow: their types, and the one normal form that kernels take.
+"""Variant columns in Arrow: their types, and the normal form that kernels expect.
 
 Modules in reading order: `types`, `normalize` (other layouts to the normal form), `buffers` (columns and
 their parts), `flat_schema` (a shredding schema for kernels), `shredded` (columns of a shredded Variant),

@@ -1,4 +1,4 @@
-"""Takes Variant columns apart into buffers for the kernels, and builds columns from their results."""
+"""Splits Variant columns into buffers for the kernels, and builds columns from their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shredlake.shredding.schema import Array, Object, ShreddingSchema
 
 
 def no_values(plan: Plan, rows: int, index: int = 0) -> list[pa.Array]:
-    """The `value` of a node where nothing is, and its `typed_value` if it has one."""
+    """An all-null `value` of a node, and its `typed_value` if it has one."""
     node = plan.nodes[index]
     value = pa.nulls(rows, pa.binary())
     zeros = value.buffers()[0] or (pa.py_buffer(bytes(rows + 7 >> 3)) if rows else None)
@@ -33,13 +33,13 @@ def no_values(plan: Plan, rows: int, index: int = 0) -> list[pa.Array]:
 
 
 def _empty_group(plan: Plan, rows: int, index: int) -> pa.StructArray:
-    """The required group of a field or an element that is missing."""
+    """The required group of a missing field or element."""
     type_ = plan.nodes[index].group_type
     return pa.Array.from_buffers(type_, rows, [None], 0, children=no_values(plan, rows, index))
 
 
 def group_of(value: pa.Array | None, typed: pa.Array | None) -> pa.StructArray:
-    """The required group of a field or an element, from its parts."""
+    """Builds the required group of a field or an element from its parts."""
     parts = {"value": value, "typed_value": typed}
     fields = [pa.field(name, part.type) for name, part in parts.items() if part is not None]
     arrays = [part for part in parts.values() if part is not None]
@@ -49,9 +49,9 @@ def group_of(value: pa.Array | None, typed: pa.Array | None) -> pa.StructArray:
 def column_of(
     metadata: pa.Array, value: pa.Array | None, typed: pa.Array | None, validity: pa.Array | None
 ) -> pa.StructArray:
-    """A Variant column from its parts; rows are null where `validity` (see `validity_of`) says so.
+    """Builds a Variant column from its parts; `validity` (see `validity_of`) marks null rows.
 
-    Metadata is never null, not even in a null row: writers refuse nulls in a required field.
+    Metadata is never null, not even in a null row, because writers reject nulls in a required field.
     """
     if metadata.null_count:
         metadata = pc.fill_null(metadata, b"")
@@ -95,18 +95,18 @@ def _zero_rows(rows: int, type_: pa.DataType) -> pa.Array:
 
 
 def validity_of(array: pa.Array) -> pa.Array | None:
-    """Which rows are not null, as booleans that start at bit 0; None if all are."""
+    """The rows that are not null, as booleans that start at bit 0; None if all rows are valid."""
     return pc.is_valid(array) if array.null_count else None
 
 
 def part(group: pa.StructArray, name: str) -> pa.Array | None:
-    """A field of a struct by its name, cut as the struct is, without regard to the struct's own nulls."""
+    """A field of a struct by name, sliced like the struct, without applying the struct's own nulls."""
     index = group.type.get_field_index(name)
     return group.field(index) if index >= 0 else None
 
 
 def metadata_of(column: pa.StructArray, first_row: int) -> pa.Array:
-    """The metadata of a Variant column as plain binary; a row without, unless it is null, is an error."""
+    """The metadata of a Variant column as plain binary; raises if a row that is not null lacks it."""
     metadata = as_binary(column.field(column.type.get_field_index("metadata")))
     require_metadata(metadata, validity_of(column), first_row)
     return metadata
@@ -118,20 +118,20 @@ def filled(value: pa.Array, column: pa.StructArray) -> pa.Array:
 
 
 def require_metadata(metadata: pa.Array, needed: pa.Array | None, first_row: int) -> None:
-    """An error that names the first of the `needed` rows (None: all) whose metadata is null."""
+    """Raises for the first of the `needed` rows (None: all) whose metadata is null."""
     if not metadata.null_count:
         return
     lacking = pc.is_null(metadata)
     row = pc.index(lacking if needed is None else pc.and_(lacking, needed), True).as_py()
     if row >= 0:
         raise MalformedVariant(
-            f"row {first_row + row}: the metadata is null in a row that is not; a Variant has both parts",
+            f"row {first_row + row}: the metadata is null, but the row is not; a Variant has both parts",
             part="metadata",
         )
 
 
 def check_column(column: Any) -> Column:
-    """The column, out of its extension type if it has one; an error unless it is one of Variants."""
+    """Returns the column without its extension type; raises if it is not a Variant column."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found a {type(column).__name__}")
     column = unwrapped(column)
@@ -141,9 +141,9 @@ def check_column(column: Any) -> Column:
             "value (binary), typed_value, or both"
         )
     try:
-        column.validate()  # the sizes of its buffers; what kernels read of it is `checked` in full
+        column.validate()  # checks buffer sizes only; the parts that kernels read are fully `checked`
     except pa.ArrowException as error:
-        raise InvalidValue(f"the Arrow column contradicts itself: {error}") from None
+        raise InvalidValue(f"the Arrow column is invalid: {error}") from None
     return column
 
 

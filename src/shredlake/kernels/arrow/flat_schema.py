@@ -1,4 +1,4 @@
-"""A shredding schema as the compiled kernels take it: nodes in a flat list, parents before children.
+"""A shredding schema in the form for the compiled kernels: a flat list of nodes, parents first.
 
 ```
 struct<b bigint, a array<string>>
@@ -28,7 +28,7 @@ from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, T
 
 
 class Kind(IntEnum):
-    """What a node holds; the kernels know these numbers."""
+    """The kind of a node; the kernels use these numbers."""
 
     UNTYPED = 0
     SCALAR = 1
@@ -42,7 +42,7 @@ WIDTHS: Final[dict[VariantType, int]] = {
     **dict.fromkeys(DECIMAL_PRECISION, 16),
     VariantType.BOOLEAN: 0,
 }
-"""Bytes per row of each scalar's Arrow column; 0 where it is bits, or of any length."""
+"""Bytes per row of each scalar's Arrow column; 0 for bits and variable lengths."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class Plan:
 
     @cached_property
     def all_names(self) -> bytes:
-        """The names end to end."""
+        """The concatenated names."""
         return b"".join(self.names)
 
     @cached_property
     def name_starts(self) -> list[int]:
-        """Where each name starts in all names end to end, and where the last one ends."""
+        """The start of each name in the concatenated names, and the end of the last one."""
         starts = [0]
         for name in self.names:
             starts.append(starts[-1] + len(name))
@@ -102,7 +102,7 @@ class Plan:
 
     @cached_property
     def shapes(self) -> list[tuple[int, int, int, int, int, int, int, int, bool]]:
-        """Kind, type, width, precision, scale, element, first field, fields, below an array, of each node."""
+        """Kind, type, width, precision, scale, element, first field, fields, below an array, by node."""
         return [
             (
                 int(node.kind), node.type_id, node.width, node.precision, node.scale, node.element,
@@ -128,7 +128,7 @@ class Plan:
 
     @cached_property
     def first_children(self) -> list[int]:
-        """Where each node's stand among the children, and where the last one's end."""
+        """The index of each node's first child, and the end of the last node's children."""
         return list(accumulate((len(node.fields) for node in self.nodes), initial=0))
 
     @cached_property

@@ -1,8 +1,8 @@
-"""An Arrow column as a tree of a few kinds of nodes, from which `from_arrow` makes Variants.
+"""An Arrow column as a tree of a few kinds of nodes, which `from_arrow` converts to Variants.
 
-Arrow spells most things in several ways (32 and 64-bit offsets, views, dictionaries, units of time). Each
-becomes one spelling here, with Arrow's own casts, so that the kernel and the reference know ten kinds of
-nodes instead of forty types.
+Arrow has several representations for most values (32 and 64-bit offsets, views, dictionaries, units of time).
+Arrow's own casts reduce them to one representation here, so that the kernel and the reference handle ten
+kinds of nodes instead of forty types.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Steps = tuple[str | int, ...]
 
 
 class Kind(enum.IntEnum):
-    """What a node is; the numbers are those of from_arrow.pyx."""
+    """The kind of a node; the numbers are those of from_arrow.pyx."""
 
     NULL = 0
     BOOLEAN = 1
-    FIXED = 2  # `width` bytes that stand in the Variant as they do in Arrow
-    UNSIGNED = 3  # 64 bits: int64 where it fits, else a decimal
+    FIXED = 2  # `width` bytes, the same in the Variant and in Arrow
+    UNSIGNED = 3  # 64 bits: int64 if it fits, else a decimal
     DECIMAL = 4  # 128 bits and a scale
     BYTES = 5  # string or binary, 64-bit offsets
     STRUCT = 6
@@ -51,7 +51,7 @@ class ArrowNode:
     scale: int = 0
     names: tuple[str, ...] = ()
     children: tuple[ArrowNode, ...] = ()
-    starts: pa.Array | None = None  # of lists and maps: where in the children each row's begin
+    starts: pa.Array | None = None  # for lists and maps: the start of each row's children
     ends: pa.Array | None = None
 
 
@@ -73,7 +73,7 @@ _FIXED: Final[dict[pa.DataType, tuple[VariantType, pa.DataType, int]]] = {
     pa.time64("us"): (VariantType.TIME, pa.time64("us"), 8),
     pa.time64("ns"): (VariantType.TIME, pa.time64("us"), 8),
 }
-"""Arrow type to Variant type, the Arrow type that has its bytes, and how many they are."""
+"""Arrow type to Variant type, the Arrow type with the same bytes, and their number."""
 
 _BYTES: Final[tuple[tuple[Callable[[pa.DataType], bool], VariantType], ...]] = (
     (pa.types.is_string, VariantType.STRING),
@@ -87,7 +87,7 @@ _BYTES: Final[tuple[tuple[Callable[[pa.DataType], bool], VariantType], ...]] = (
 
 
 def node_of(array: pa.Array, steps: Steps = ()) -> ArrowNode:
-    """The tree of a contiguous array, whose offsets have been checked.
+    """Builds the tree of a contiguous array whose offsets have been checked.
 
     >>> node_of(pa.array([{"a": 1}])).children[0].type
     <VariantType.INT64: 'int64'>
@@ -112,14 +112,14 @@ def _struct(array: pa.StructArray, steps: Steps) -> ArrowNode:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise InvalidSchema(
-                f"{_path(steps)}: two fields named {name!r}; the keys of an object are unique"
+                f"{_path(steps)}: there are two fields named {name!r}, but the keys of an object are unique"
             )
     children = tuple(node_of(array.field(index), (*steps, name)) for index, name in enumerate(names))
     return ArrowNode(Kind.STRUCT, array, names=names, children=children)
 
 
 def _list(array: pa.Array, steps: Steps) -> ArrowNode:
-    """Lists are read in place: pyarrow 26 casts slices of list views and of fixed size lists wrongly."""
+    """Reads lists in place: pyarrow 26 casts slices of list views and fixed-size lists incorrectly."""
     type_ = array.type
     if pa.types.is_fixed_size_list(type_):
         size = pa.scalar(type_.list_size, pa.int64())
@@ -138,7 +138,7 @@ def _list(array: pa.Array, steps: Steps) -> ArrowNode:
 def _map(array: pa.MapArray, steps: Steps) -> ArrowNode:
     if _bytes_type(array.type.key_type) is not VariantType.STRING:
         raise InvalidSchema(
-            f"{_path(steps)}: a map with keys of type {array.type.key_type}; an object's keys are strings"
+            f"{_path(steps)}: the map's keys are {array.type.key_type}, but an object's keys are strings"
         )
     starts, ends, (keys, items) = _reached(array, array.keys, array.items)
     children = (node_of(keys, steps), node_of(items, (*steps, "*")))
@@ -146,7 +146,7 @@ def _map(array: pa.MapArray, steps: Steps) -> ArrowNode:
 
 
 def _reached(array: pa.Array, *columns: pa.Array) -> tuple[pa.Array, pa.Array, list[pa.Array]]:
-    """The part of the children that the rows of a slice reach, and where in it each row begins and ends."""
+    """The children that the rows of a slice use, and the start and end of each row in them."""
     rows = len(array)
     offsets = array.offsets.cast(pa.int64()) if rows else pa.array([0], pa.int64())
     first, last = offsets[0].as_py(), offsets[rows].as_py()
@@ -197,7 +197,7 @@ def _cast(array: pa.Array, type_: pa.DataType, steps: Steps) -> pa.Array:
     try:
         return array.cast(type_)
     except pa.ArrowInvalid as error:
-        raise InvalidValue(f"{_path(steps)}: {array.type} to a Variant: {error}") from None
+        raise InvalidValue(f"{_path(steps)}: {array.type} can't be converted to a Variant: {error}") from None
 
 
 def _path(steps: Steps) -> str:
@@ -205,5 +205,5 @@ def _path(steps: Steps) -> str:
 
 
 def primitive_header(node: ArrowNode) -> int:
-    """The first byte of the node's values, if they are all of one primitive type; else 0."""
+    """The header byte of the node's values if all have one primitive type; else 0."""
     return PRIMITIVE_IDS[node.type] << 2 if node.type is not None else 0

@@ -1,18 +1,18 @@
-"""Converts Arrow columns to the one normal form that kernels read.
+"""Converts Arrow columns to the normal form that kernels read.
 
-Arrow spells one thing in many ways: offsets of 32 or 64 bits, views, lists as views, dictionaries, runs,
-extension types around all of them. Kernels read one spelling of each; others are laid out anew here:
+Arrow has several layouts for the same values: 32 or 64-bit offsets, views, list views, dictionaries, runs,
+and extension types around all of them. Kernels read one layout of each; others are converted here:
 
 ```
-unencoded  a dictionary, runs or an extension type (but uuid, a type of its own)  ─▶ the values themselves
+unencoded  a dictionary, runs or an extension type (except uuid)                 ─▶ the values themselves
 as_binary  bytes or texts of any layout                                           ─▶ binary, 32-bit offsets
 as_list    lists of any layout                                                    ─▶ list, 32-bit offsets
-normal     all of that, however nested, for what Arrow itself is to read
+normal     all of these at any depth, for Arrow's own functions
 checked    offsets, views, indices and runs that point outside their buffers      ─▶ an InvalidValue
 ```
 
-pyarrow takes an array from other libraries, and from IPC messages, without a look at its offsets, and reads
-wherever they point. So every array is `checked` before a kernel or one of Arrow's own functions reads it.
+pyarrow accepts arrays from other libraries and from IPC messages without checking their offsets, and reads
+wherever they point. So every array is `checked` before a kernel or one of Arrow's functions reads it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNREAD_TEXT: Final[dict[pa.DataType, pa.DataType]] = {
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
-"""Texts as bytes: what the bytes say is for the kernels to judge, with the number of the row."""
+"""Strings as bytes: the kernels check their UTF-8, so that errors have a row number."""
 
 _WITHOUT_VIEWS: Final[dict[pa.DataType, pa.DataType]] = {
     pa.string_view(): pa.string(),
@@ -41,11 +41,11 @@ _LARGE: Final[dict[pa.DataType, pa.DataType]] = {
     pa.string_view(): pa.large_string(),
     pa.binary_view(): pa.large_binary(),
 }
-"""Views in a layout without them."""
+"""Layouts with views, and their equivalents without."""
 
 
 def unencoded_type(type_: pa.DataType) -> pa.DataType:
-    """The type that `unencoded` makes of an array of this type.
+    """The type that `unencoded` gives an array of this type.
 
     >>> unencoded_type(pa.dictionary(pa.int8(), pa.run_end_encoded(pa.int16(), pa.string())))
     DataType(string)
@@ -60,7 +60,7 @@ def unencoded_type(type_: pa.DataType) -> pa.DataType:
 
 
 def unencoded(array: pa.Array) -> pa.Array:
-    """The values of an array that holds them as a dictionary, as runs, or in an extension type.
+    """Decodes an array that stores its values as a dictionary, as runs, or in an extension type.
 
     >>> unencoded(pa.array(["a", "b", "a"]).dictionary_encode()).type
     DataType(string)
@@ -78,12 +78,12 @@ def unencoded(array: pa.Array) -> pa.Array:
 
 
 def _takeable(values: pa.Array) -> pa.Array:
-    """Values in a layout that Arrow takes rows from: pyarrow 26 can't take views."""
+    """Converts values to a layout that `take` supports: pyarrow 26 can't take views."""
     return values.cast(_LARGE[values.type]) if values.type in _LARGE else values
 
 
 def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
-    """Which run each row belongs to; pyarrow 26 decodes runs of few types only."""
+    """The run of each row; pyarrow 26 decodes runs of only a few types."""
     numbers = pa.array(range(len(array.values)), pa.int64())
     type_ = pa.run_end_encoded(array.run_ends.type, numbers.type)
     runs = pa.Array.from_buffers(
@@ -93,7 +93,7 @@ def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
 
 
 def unwrapped(column: Column) -> Column:
-    """A column of an extension type (but uuid) as its storage: as in `arrow.parquet.variant`.
+    """Replaces an extension type (except uuid), such as `arrow.parquet.variant`, by its storage.
 
     >>> unwrapped(pa.array([1])).type
     DataType(int64)
@@ -107,7 +107,7 @@ def unwrapped(column: Column) -> Column:
 
 
 def as_binary(array: pa.Array) -> pa.Array:
-    """Bytes in Arrow's plain layout with 32-bit offsets, whatever layout they come in.
+    """Converts binary or string data of any layout to binary with 32-bit offsets.
 
     >>> as_binary(pa.array([b"x"], pa.binary_view())).type
     DataType(binary)
@@ -117,10 +117,10 @@ def as_binary(array: pa.Array) -> pa.Array:
 
 
 def as_list(array: pa.Array) -> pa.ListArray:
-    """Lists in Arrow's plain layout with 32-bit offsets.
+    """Converts lists of any layout to lists with 32-bit offsets.
 
-    Views and lists of a fixed size are laid out by hand: pyarrow 26 casts views of structs to empty lists
-    behind the first null, and slices of either kind wrongly.
+    Views and fixed-size lists are converted here: pyarrow 26 casts views of structs to empty lists after the
+    first null, and slices of either kind incorrectly.
 
     >>> as_list(pa.array([[1], None], pa.list_view(pa.int8()))).type
     ListType(list<item: int8>)
@@ -138,7 +138,7 @@ def as_list(array: pa.Array) -> pa.ListArray:
 
 
 def checked(array: pa.Array) -> pa.Array:
-    """The same array; an InvalidValue if it says that its values lie outside its buffers.
+    """Returns the array; raises InvalidValue if its offsets point outside its buffers.
 
     >>> import struct
     >>> offsets = pa.py_buffer(struct.pack("<3i", 0, 5000, 2))
@@ -148,18 +148,18 @@ def checked(array: pa.Array) -> pa.Array:
     shredlake.errors.InvalidValue: an Arrow column of type string points outside its own buffers: ...
     """
     try:
-        array.validate()  # sizes of buffers, first and last offsets: takes no time
+        array.validate()  # buffer sizes, first and last offsets; takes no time
         _shape(array).validate(full=True)
     except pa.ArrowException as error:
         raise InvalidValue(
-            f"an Arrow column of type {array.type} points outside its own buffers: {error}; the library "
-            "that made it is at fault (array.validate(full=True) shows the same)"
+            f"an Arrow column of type {array.type} points outside its own buffers: {error}. The library "
+            "that created it is at fault (array.validate(full=True) shows the same)"
         ) from None
     return array
 
 
 def _shape(array: pa.Array) -> pa.Array:
-    """The array with its offsets, views, indices and runs, but without what its values mean."""
+    """The array with its offsets, views, indices and runs, but without its values."""
     type_ = array.type
     if isinstance(type_, pa.BaseExtensionType):
         return _shape(array.storage)
@@ -182,7 +182,7 @@ def _shape(array: pa.Array) -> pa.Array:
         return _shape_of_list(array)
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_):
         return array
-    return pa.nulls(len(array))  # of a fixed width: its buffers are long enough, any content is a value
+    return pa.nulls(len(array))  # fixed width: its buffers are long enough, and any content is valid
 
 
 def _shape_of_list(array: pa.Array) -> pa.Array:
@@ -206,12 +206,12 @@ def _in_place(
     buffers: list[pa.Buffer | None],
     children: list[pa.Array] | None = None,
 ) -> pa.Array:
-    """The rows of an array over buffers of its own, as another type."""
+    """The rows of an array over the given buffers, as another type."""
     return pa.Array.from_buffers(type_, len(array), buffers, offset=array.offset, children=children)
 
 
 def normal_type(type_: pa.DataType) -> pa.DataType:
-    """The type that `normal` makes of an array of this type: the same if nothing is to be done.
+    """The type that `normal` gives an array of this type; unchanged if it is normal already.
 
     >>> normal_type(pa.struct([("a", pa.list_view(pa.string_view()))]))
     StructType(struct<a: list<item: string>>)
@@ -245,9 +245,9 @@ def _normal_field(field: pa.Field) -> pa.Field:
 
 
 def normal(array: pa.Array) -> pa.Array:
-    """An array, however nested, in layouts that Arrow's own functions and Parquet writer take.
+    """Converts an array, at any depth, to layouts that Arrow's functions and Parquet writer support.
 
-    Views become plain lists, texts and bytes, runs and extension types their values; the rest stays.
+    Views become plain lists, strings and binaries; runs and extension types become their values.
 
     >>> normal(pa.array([["a"]], pa.list_view(pa.string_view()))).type
     ListType(list<item: string>)
@@ -275,12 +275,12 @@ def _normal(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _bitmap(array: pa.Array) -> pa.Buffer | None:
-    """The validity of an array from bit 0 on."""
+    """The validity bitmap of an array, starting at bit 0."""
     return pc.is_valid(array).buffers()[1] if array.null_count else None
 
 
 def normal_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema that `normal_table` gives a table.
+    """The schema of `normal_table` for a table of this schema.
 
     >>> normal_schema(pa.schema([("a", pa.string_view())])).field("a").type
     DataType(string)
@@ -289,7 +289,7 @@ def normal_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def normal_table(table: pa.Table) -> pa.Table:
-    """A table in normal layouts; itself if it is.
+    """Converts a table to normal layouts; returns it unchanged if it is normal already.
 
     >>> normal_table(pa.table({"a": pa.array(["x"], pa.string_view())})).schema.field("a").type
     DataType(string)

@@ -1,4 +1,4 @@
-"""Raw content (see variant/layout.py) to Arrow arrays and back, and putting arrays together row by row."""
+"""Converts raw content (see variant/layout.py) to Arrow arrays and back, and combines arrays by row."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def _restored(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def choose(condition: pa.Array, a: pa.Array, b: pa.Array) -> pa.Array:
-    """Rows of `a` where the condition holds, else of `b`; both of one type, which may be uuid."""
+    """Rows of `a` where the condition is true, else of `b`; both have one type, which may be uuid."""
     return _restored(pc.if_else(condition, _storage(a), _storage(b)), a.type)
 
 
 def patched(array: pa.Array, rows: pa.Array, patch: pa.Array) -> pa.Array:
-    """The array with the values of `patch` in the given rows."""
+    """Replaces the given rows of the array by the values of `patch`."""
     if len(rows) == len(array):
         return patch
     numbers = pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), len(array))), 1)
@@ -53,7 +53,7 @@ def nested(items: list[Any], target: Target) -> pa.Array:
 
 
 def plain(raw: Any, target: Target) -> Any:
-    """Raw content as pyarrow takes it."""
+    """Converts raw content to a form that pyarrow accepts."""
     if raw is None:
         return None
     match target:
@@ -72,7 +72,7 @@ def plain(raw: Any, target: Target) -> Any:
 
 
 def arrow_type(target: Target, text: pa.DataType = _TEXT) -> pa.DataType:
-    """The Arrow type of a cast target, with this one for texts."""
+    """The Arrow type of a cast target, with `text` as the type of strings."""
     match target:
         case ListOf(element):
             return pa.list_(pa.field("element", arrow_type(element, text)))

@@ -27,11 +27,11 @@ _COUNTS: Final[dict[VariantType, pa.DataType]] = {
     VariantType.TIMESTAMP_NANOS: pa.int64(),
     VariantType.TIMESTAMP_NTZ_NANOS: pa.int64(),
 }
-"""Types that are numbers underneath, and which: the reference counts days, micros and nanos."""
+"""Types that are stored as numbers: the reference counts days, microseconds and nanoseconds."""
 
 
 def to_shredded(value: pa.Array | None, typed: pa.Array | None, node: Node) -> list[Shredded]:
-    """The rows of a group; one whose parts are both null is missing."""
+    """The rows of a group; a row whose parts are both null is missing."""
     rows = max(len(column) for column in (value, typed) if column is not None)
     values = [None] * rows if value is None else value.to_pylist()
     typed_values = [None] * rows if typed is None else _typed_rows(typed, node)
@@ -39,7 +39,7 @@ def to_shredded(value: pa.Array | None, typed: pa.Array | None, node: Node) -> l
 
 
 def from_shredded(rows: list[Shredded], node: Node) -> tuple[pa.Array, pa.Array | None]:
-    """The `value` and `typed_value` columns of some rows."""
+    """Builds the `value` and `typed_value` columns of some rows."""
     value = pa.array([row.value for row in rows], pa.binary())
     return value, None if isinstance(node, Untyped) else _typed_column(
         [row.typed_value for row in rows], node
@@ -74,7 +74,7 @@ def _typed_rows(typed: pa.Array, node: Node) -> list[Any]:
 
 
 def _group_rows(group: pa.StructArray, node: Node) -> list[Shredded | None]:
-    """The rows of a field's or an element's group; None where the group itself is null."""
+    """The rows of a field's or an element's group; None if the group itself is null."""
     rows = to_shredded(part(group, "value"), part(group, "typed_value"), node)
     return [row if valid else None for row, valid in zip(rows, group.is_valid().to_pylist(), strict=True)]
 
@@ -98,7 +98,7 @@ def _text(encoded: bytes) -> str:
     try:
         return encoded.decode()
     except UnicodeDecodeError:
-        raise MalformedVariant(f"a typed_value that is not UTF-8: {encoded!r}", part="typed_value") from None
+        raise MalformedVariant(f"the typed_value is not UTF-8: {encoded!r}", part="typed_value") from None
 
 
 def _unscaled(number: Any) -> int:

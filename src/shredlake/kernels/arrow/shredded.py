@@ -1,7 +1,7 @@
-"""Prepares the columns of a shredded Variant for the unshredding kernel: by position, in plain layouts.
+"""Prepares the columns of a shredded Variant for the unshredding kernel, in plain layouts.
 
-Columns come as pyarrow's Parquet reader and other libraries make them. What the kernel does not read as it is
-(large, view and dictionary layouts, other widths of decimals) is cast; the rest is read in place.
+Columns come from pyarrow's Parquet reader or other libraries. Layouts that the kernel does not support
+(large, view and dictionary layouts, other widths of decimals) are cast; the others are read in place.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from shredlake.shredding.schema import Array, Node, Object, Scalar
 from shredlake.variant.metadata import Dictionary, encode_metadata
 
 LARGEST_ARRAY = (1 << 31) - 1
-"""Bytes of one array's data; more goes to a second array."""
+"""The most bytes in one array's data; more data goes to a second array."""
 
 Part: TypeAlias = tuple[int, int, int, int, int]
 """Validity, Arrow offset, offsets, data, size of the data."""
 
 
 def largest_array() -> int:
-    """How many bytes the kernel may put into one array."""
+    """The number of bytes that the kernel may write to one array."""
     return LARGEST_ARRAY
 
 
 @dataclass(frozen=True)
 class Columns:
-    """A shredded column in plain layouts, and where in it the columns of a plan's nodes stand."""
+    """A shredded column in plain layouts, and the positions of the columns of a plan's nodes."""
 
     piece: pa.StructArray
     places: list[tuple[int, int, int]]
-    """Per node: its group among its parent's fields, `value` and `typed_value` in the group; -1: none."""
+    """Per node: its group among its parent's fields, `value` and `typed_value` in the group; -1 if absent."""
 
 
 def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
-    """The columns of a piece, cast where they are not plain."""
+    """The columns of a piece, cast if they are not plain."""
     piece.validate()
     places = places_in(piece.type, plan)
     if places is None:
@@ -52,7 +52,7 @@ def columns_in(piece: pa.StructArray, plan: Plan) -> Columns:
 
 
 def places_in(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | None:
-    """Where the columns of a plan's nodes stand; None if some are not plain. Cached with the plan."""
+    """The positions of the columns of a plan's nodes; None if some are not plain. Cached with the plan."""
     return plan.places.get(type_, lambda _: _places(type_, plan))
 
 
@@ -64,7 +64,7 @@ def _places(type_: pa.StructType, plan: Plan) -> list[tuple[int, int, int]] | No
 def _find_places(
     group: pa.StructType, number: int, index: int, plan: Plan, found: list[tuple[int, int, int]]
 ) -> bool:
-    """Fills in the places of a group and of all below it; whether all of that is plain."""
+    """Adds the positions of a group and of all groups below it; returns whether all of them are plain."""
     node = plan.nodes[index]
     value, typed = group.get_field_index("value"), group.get_field_index("typed_value")
     found[index] = (number, value, typed)
@@ -95,9 +95,9 @@ def bytes_part(array: pa.Array) -> Part:
 
 
 def extend_metadata(metadata: pa.Array, names: tuple[bytes, ...]) -> pa.Array:
-    """The metadata with the names that it lacks added at the end, so that field ids keep their meaning.
+    """Appends missing names to the metadata, so that existing field ids stay valid.
 
-    Files of other writers leave out names that occur in shredded columns only. Done per distinct dictionary.
+    Files of other writers may omit names that occur only in shredded columns. Done per distinct dictionary.
 
     >>> extend_metadata(pa.array([b"\\x01\\x01\\x00\\x01b"]), (b"a", b"b"))[0].as_py()
     b'\\x01\\x02\\x00\\x01\\x02ba'
@@ -113,13 +113,13 @@ def _extended(metadata: bytes, names: tuple[bytes, ...]) -> bytes:
         dictionary = Dictionary(metadata)
         known = [dictionary.name_bytes(id_) for id_ in range(len(dictionary))]
     except MalformedVariant:
-        return metadata  # the kernel reports it, with its row, if the row is not null
+        return metadata  # the kernel reports it with its row, unless the row is null
     missing = [name for name in names if name not in set(known)]
     return encode_metadata([*known, *missing]) if missing else metadata
 
 
 def _plain_group(group: pa.StructArray, node: Node, others: tuple[str, ...] = ()) -> pa.StructArray:
-    """The group of a node with its columns in plain layouts."""
+    """Converts the columns of a node's group to plain layouts."""
     parts = {name: part(group, name) for name in others}
     value, typed = part(group, "value"), part(group, "typed_value")
     if value is not None:
@@ -144,26 +144,26 @@ def _plain_typed(typed: pa.Array, node: Node) -> pa.Array:
 
 
 def _struct(like: pa.StructArray, parts: dict[str, pa.Array]) -> pa.StructArray:
-    """A struct of other parts, null where another one is."""
+    """A struct of the given parts, with the nulls of another struct."""
     type_ = pa.struct([pa.field(name, array.type) for name, array in parts.items()])
     return pa.Array.from_buffers(type_, len(like), [_bitmap(like)], children=list(parts.values()))
 
 
 def _bitmap(array: pa.Array) -> pa.Buffer | None:
-    """The validity of an array from bit 0 on."""
+    """The validity bitmap of an array, starting at bit 0."""
     validity = validity_of(array)
     return None if validity is None else validity.buffers()[1]
 
 
 def _is_plain_scalar(type_: pa.DataType, node: Scalar) -> bool:
-    """Whether a scalar column has the layout that `shredded_type` gives it."""
+    """Whether a scalar column has the layout of `shredded_type`."""
     wanted = typed_value_type(node)
-    # Whichever zone a timestamp is shown in, it is stored in UTC.
+    # A timestamp is stored in UTC, in whichever zone it is shown.
     return bool(type_ == wanted or (pa.types.is_timestamp(type_) and pa.types.is_timestamp(wanted)))
 
 
 def _plain_scalar(typed: pa.Array, node: Scalar) -> pa.Array:
-    """A scalar column in that layout; an extension type stands for its storage."""
+    """Converts a scalar column to that layout; an extension type is replaced by its storage."""
     typed = unencoded(typed)
     if isinstance(typed.type, pa.BaseExtensionType) or _is_plain_scalar(typed.type, node):
         return typed

@@ -1,4 +1,4 @@
-"""The Arrow types of Variant columns: unshredded, shredded by a schema, and what other writers make of them.
+"""The Arrow types of Variant columns: unshredded, shredded by a schema, and those of other writers.
 
 ```
 variant()                    struct<metadata: binary not null, value: binary>
@@ -58,7 +58,7 @@ SCALAR_TYPES: Final[dict[VariantType, pa.DataType]] = {
     VariantType.STRING: pa.string(),
     VariantType.UUID: pa.uuid(),
 }
-"""The Arrow type of each shredded scalar; decimals, which carry precision and scale, are decimal128."""
+"""The Arrow type of each shredded scalar; decimals, which have precision and scale, are decimal128."""
 
 _SCALARS_BY_TYPE: Final = {arrow: kind for kind, arrow in SCALAR_TYPES.items()}
 
@@ -82,8 +82,8 @@ def variant() -> pa.StructType:
 def is_variant(type_: pa.DataType) -> bool:
     """Whether a type has the shape of a Variant column, shredded or not.
 
-    That is: a struct of a binary `metadata` and at least one of `value` and `typed_value`. Fields whose
-    names start with `_` do not count.
+    That is, a struct with a binary `metadata` and at least one of `value` and `typed_value`. Fields whose
+    names start with `_` are ignored.
 
     >>> is_variant(variant()), is_variant(pa.struct([("value", pa.binary())]))
     (True, False)
@@ -109,7 +109,7 @@ def shredded_type(schema: ShreddingSchema) -> pa.StructType:
 
 
 def typed_value_type(node: Node) -> pa.DataType | None:
-    """The Arrow type of a node's `typed_value`; an untyped node has none.
+    """The Arrow type of a node's `typed_value`; None for an untyped node.
 
     >>> typed_value_type(decimal(9, 2))
     Decimal128Type(decimal128(9, 2))
@@ -131,11 +131,11 @@ _recent: Final[IdentityCache[pa.DataType, ShreddingSchema | None]] = IdentityCac
 
 
 def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
-    """The schema behind the Arrow type of a Variant column; None for an unshredded one.
+    """Derives the schema from the Arrow type of a Variant column; None if it is unshredded.
 
-    Accepts the layouts of other writers: fields in any order, no `value`, optional field groups,
-    large, view and dictionary types. A type that the specification does not allow is an error that
-    names the node.
+    Accepts the layouts of other writers: fields in any order, no `value`, optional field groups, large, view
+    and dictionary types. Raises an error that names the node for a type that the specification does not
+    allow.
 
     >>> str(shredding_schema(shredded_type(ShreddingSchema.parse("struct<a array<date>>"))))
     'struct<a array<date>>'
@@ -202,7 +202,7 @@ def group_type(node: Node) -> pa.StructType:
 
 
 def _node_of(type_: pa.DataType, steps: Steps) -> Node:
-    """The node whose `typed_value` has the given type."""
+    """Derives the node from the type of its `typed_value`."""
     if len(steps) > MAX_DEPTH:
         raise InvalidSchema(f"the column is nested deeper than {MAX_DEPTH} levels")
     if pa.types.is_struct(type_):
@@ -217,7 +217,7 @@ def _node_of(type_: pa.DataType, steps: Steps) -> Node:
 
 
 def _node_of_group(type_: pa.DataType, steps: Steps) -> Node:
-    """The node of a field group or list element: a struct of `value`, `typed_value`, or both."""
+    """Derives the node of a field group or list element, a struct of `value`, `typed_value` or both."""
     where = node_path(steps)
     if not pa.types.is_struct(type_):
         raise InvalidSchema(f"expected a group of value and typed_value, found {type_}", path=where)
@@ -241,13 +241,13 @@ def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
         except InvalidSchema as error:
             raise InvalidSchema(str(error), path=node_path(steps)) from None
     if pa.types.is_timestamp(type_) and type_.tz and type_.unit in ("us", "ns"):
-        # Arrow keeps instants in UTC whatever the zone they are shown in.
+        # Arrow stores instants in UTC, in whichever zone they are shown.
         return Scalar(VariantType.TIMESTAMP if type_.unit == "us" else VariantType.TIMESTAMP_NANOS)
     for spelling, kind in _OTHER_SPELLINGS:
         if spelling(type_):
             return Scalar(kind)
     raise InvalidSchema(
-        f"{type_} is not a type that a Variant can be shredded as; expected one of "
+        f"a Variant can't be shredded as {type_}; expected one of "
         f"{', '.join(str(known) for known in SCALAR_TYPES.values())}, decimal128",
         path=node_path(steps),
     )

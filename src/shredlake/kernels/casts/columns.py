@@ -1,7 +1,7 @@
-"""Casts of typed Arrow columns, by the same table as casts out of Variants.
+"""Casts of typed Arrow columns, by the same table as casts of Variants.
 
-Arrow runs the casts in which it agrees with Spark. For the others the column becomes Variants and is cast
-from them, so that every cast has one implementation.
+Arrow runs the casts in which it agrees with Spark. For the other casts, the column is converted to Variants
+and cast from them, so that every cast has one implementation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shredlake.kernels.from_arrow import from_arrow
 from shredlake.shredding.schema import Scalar
 from shredlake.variant.types import VariantType as V
 
-# No value fails, none is rounded differently.
+# Casts that never fail and round as in Spark.
 _WIDENING = {
     *((V.INT8, to) for to in (V.INT16, V.INT32, V.INT64)),
     *((V.INT16, to) for to in (V.INT32, V.INT64)),
@@ -32,7 +32,7 @@ _WIDENING = {
 
 
 def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, context: CastContext) -> pa.Array:
-    """A column of one scalar type in another; null, or a CastError, where a value does not cast."""
+    """Casts a column of one scalar type to another; a value that does not cast gives null or a CastError."""
     wanted = typed_value_type(target)
     if typed.type == wanted:
         return typed
@@ -61,7 +61,7 @@ def _narrowed(typed: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def cast_column(array: pa.Array, type: pa.DataType, options: CastOptions = DEFAULT) -> pa.Array:
-    """Casts a plain column to another type as Spark does.
+    """Casts a plain column to another type as in Spark.
 
     >>> cast_column(pa.array(["1", "x"]), pa.int64()).to_pylist()
     [1, None]
@@ -70,7 +70,7 @@ def cast_column(array: pa.Array, type: pa.DataType, options: CastOptions = DEFAU
     if source is None or target is None:
         raise CastError(f"{array.type} does not cast to {type}")
     if source.type.is_decimal and target.type is V.STRING:
-        return array.cast(type)  # only out of a Variant does a decimal lose its trailing zeros
+        return array.cast(type)  # a decimal loses its trailing zeros only when it comes from a Variant
     if source.type is V.STRING and target.type not in (V.STRING, V.BINARY):
         array = decoded(array)
     options.check()

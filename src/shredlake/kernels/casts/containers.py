@@ -1,6 +1,6 @@
 """Casts objects and arrays to strings.
 
-The JSON that Spark prints: as `to_json`, but timestamps on the session's clock.
+The JSON is that of Spark: like `to_json`, but with timestamps in the session's time zone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNITS = {VariantType.TIMESTAMP: 1000, VariantType.TIMESTAMP_NANOS: 1}
 
 
 def container_text(variant: Variant, options: CastOptions = DEFAULT) -> str:
-    """An object or array as JSON text.
+    """Renders an object or array as JSON text.
 
     >>> from decimal import Decimal
     >>> container_text(Variant.of({"a": [Decimal("1.50"), None]}))

@@ -1,7 +1,7 @@
-"""Dates, times and timestamps as Spark reads them from text, and time zones.
+"""Parses dates, times, timestamps and time zones from text, as Spark does.
 
-A date is days since 1970-01-01, a time and a timestamp are nanoseconds here: what Python's datetime can't
-hold (years outside 1 to 9999, nanoseconds) is common enough at the edges of a Variant's types.
+A date is days since 1970-01-01; a time and a timestamp are nanoseconds. Python's datetime is not used,
+because it can't hold years outside 1 to 9999 or nanoseconds.
 
 ```
 date       = [sign] year ["-" month ["-" day]] [ (" " | "T") anything ]      the rest only after a day
@@ -10,7 +10,7 @@ time       = hour [":" minute [":" second ["." digits] [zone]]]
 zone       = "Z" | region | sign hour[":"minute[":"second]] | ("UTC" | "GMT" | "UT") sign offset
 ```
 
-Blanks and control characters around the text do not count. Years have 4 to 6 digits (7 in a date), the
+Leading and trailing blanks and control characters are ignored. Years have 4 to 6 digits (7 in a date), the
 other numbers 1 or 2; digits of a second beyond the ninth are dropped.
 """
 
@@ -31,14 +31,14 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _CYCLE_DAYS: Final = 146_097  # 400 years: the Gregorian calendar repeats, week days included
 _CYCLE: Final = _CYCLE_DAYS * DAY
 
-# Trimmed by Spark from both ends: what ASCII calls white space or control.
+# Spark trims ASCII whitespace and control characters from both ends.
 BLANKS: Final = "".join(map(chr, [*range(33), 127]))
 
 # ---------------------------------------------------------------- calendar
 
 
 def days_from_civil(year: int, month: int, day: int) -> int | None:
-    """Days since 1970-01-01 of a date in the proleptic Gregorian calendar, None if there is no such date.
+    """Days since 1970-01-01 of a date in the proleptic Gregorian calendar; None for an invalid date.
 
     >>> days_from_civil(1970, 1, 2), days_from_civil(-5, 3, 1), days_from_civil(2023, 2, 29)
     (1, -721295, None)
@@ -62,7 +62,7 @@ _COMPACT = re.compile(r"([+-])(\d{2})(\d{2})(\d{2})?")
 
 @lru_cache(maxsize=256)
 def parse_zone(name: str) -> dt.tzinfo | None:
-    """The zone of a name or an offset as Java takes them, None if there is no such zone.
+    """Parses a zone name or offset in Java's notation; None if the zone does not exist.
 
     >>> parse_zone("+01:00"), parse_zone("Europe/Paris"), parse_zone("Mars/Olympus")
     (datetime.timezone(datetime.timedelta(seconds=3600)), zoneinfo.ZoneInfo(key='Europe/Paris'), None)
@@ -76,7 +76,7 @@ def parse_zone(name: str) -> dt.tzinfo | None:
             return _fixed_zone(sign, [int(part) for part in parts if part is not None])
     try:
         return ZoneInfo(_SHORT_IDS.get(name, name)) if name and not name.startswith(("/", ".")) else None
-    except (KeyError, OSError, ValueError):  # no such zone; a folder of zones; a name that is no path
+    except (KeyError, OSError, ValueError):  # no such zone; a folder of zones; a name that is not a path
         return None
 
 
@@ -102,35 +102,35 @@ _SHORT_IDS: Final = {
 
 
 def session_zone(name: str) -> dt.tzinfo:
-    """The zone that an expression or a cast is evaluated in.
+    """The zone in which an expression or a cast is evaluated.
 
     >>> session_zone("Mars/Olympus")
     Traceback (most recent call last):
     ...
-    shredlake.errors.InvalidExpression: there is no time zone 'Mars/Olympus': give one like UTC, ...
+    shredlake.errors.InvalidExpression: there is no time zone 'Mars/Olympus'; use one like UTC, ...
     """
     zone = parse_zone(name)
     if zone is None:
-        raise InvalidExpression(f"there is no time zone {name!r}: give one like UTC, Europe/Paris or +02:00")
+        raise InvalidExpression(f"there is no time zone {name!r}; use one like UTC, Europe/Paris or +02:00")
     return zone
 
 
 def to_local(instant: int, zone: dt.tzinfo) -> int:
-    """The local clock's nanoseconds at an instant."""
+    """The local time, in nanoseconds, at an instant."""
     if zone is dt.UTC:
         return instant
     return instant + _offset(_in_range(instant), zone, utc=True)
 
 
 def to_instant(local: int, zone: dt.tzinfo) -> int:
-    """The instant of a local time. A time in a gap moves on by the gap; in an overlap, the first counts."""
+    """The instant of a local time. A time in a gap is moved by the gap; in an overlap, the first is used."""
     if zone is dt.UTC:
         return local
     return local - _offset(_in_range(local), zone, utc=False)
 
 
 def _in_range(nanos: int) -> dt.datetime:
-    """The same place in a cycle of 400 years that datetime can hold, as far from today as the place is."""
+    """Maps a time into the range of datetime by whole cycles of 400 years."""
     if not -719_162 * DAY <= nanos < 2_932_896 * DAY:
         nanos = nanos % _CYCLE + (-719_162 * DAY // _CYCLE + 1 if nanos < 0 else 19) * _CYCLE
     return _EPOCH + dt.timedelta(microseconds=nanos // 1000)
@@ -159,7 +159,7 @@ _TIME = re.compile(
 
 
 def parse_date(text: str) -> int | None:
-    """Days since 1970-01-01.
+    """Parses a date to days since 1970-01-01.
 
     >>> parse_date(" 2024-02-29 "), parse_date("2024-2"), parse_date("2024-02-30")
     (19782, 19754, None)
@@ -173,7 +173,7 @@ def parse_date(text: str) -> int | None:
 
 
 def parse_timestamp(text: str, zone: dt.tzinfo) -> int | None:
-    """Nanoseconds since the epoch; text without a zone is in `zone`, text without a date is today.
+    """Parses to nanoseconds since the epoch; without a zone in `zone`, without a date today.
 
     >>> parse_timestamp("1970-01-01 00:00:01.5", dt.UTC), parse_timestamp("1970-01-01T01:00:00+01:00", dt.UTC)
     (1500000000, 0)
@@ -189,7 +189,7 @@ def parse_timestamp(text: str, zone: dt.tzinfo) -> int | None:
 
 
 def parse_timestamp_ntz(text: str) -> int | None:
-    """Nanoseconds since the epoch on a clock without a zone: a zone in the text is checked and dropped.
+    """Parses a local time to nanoseconds since the epoch; a zone in the text is checked and dropped.
 
     >>> parse_timestamp_ntz("1970-01-01T00:00:01+05:00")
     1000000000
@@ -201,7 +201,7 @@ def parse_timestamp_ntz(text: str) -> int | None:
 
 
 def parse_time(text: str) -> int | None:
-    """Nanoseconds since midnight; `1:30 PM` is also understood.
+    """Parses to nanoseconds since midnight; also accepts `1:30 PM`.
 
     >>> parse_time("00:00:01.5") == parse_time("12:00:01.5 am") == 1_500_000_000
     True
@@ -221,7 +221,7 @@ def parse_time(text: str) -> int | None:
 
 
 def _timestamp_parts(text: str) -> tuple[int | None, int, dt.tzinfo | None] | None:
-    """Days (None: only a time was given), nanoseconds of the day, the zone if one was given."""
+    """Days (None if only a time is given), nanoseconds of the day, and the zone if given."""
     if text.startswith("T"):
         time_and_zone = _time_of_day(text[1:].rstrip(BLANKS))
         return None if time_and_zone is None else (None, *time_and_zone)

@@ -1,4 +1,4 @@
-"""Extracts typed columns from `value` bytes: the kernel does most rows, the reference the deferred ones."""
+"""Extracts typed columns from `value` bytes: the kernel handles most rows, the reference the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class CastContext:
-    """How the values of one piece of a column are cast, and how errors refer to them."""
+    """Options for casting one piece of a column, and its position for error messages."""
 
     options: CastOptions
     path: str
@@ -53,8 +53,7 @@ def extract(
 ) -> pa.Array:
     """Return the value at the steps in each `value`, cast to the target, or as bytes without a target.
 
-    Rows are null where `value` is, where they are not `valid` (None: all are), and where the steps lead
-    nowhere.
+    Rows are null if `value` is null, if they are not `valid` (None: all are), or if the path is missing.
     """
     if value is None or value.null_count == len(value):
         return pa.nulls(len(metadata), pa.binary() if target is None else typed_value_type(target))

@@ -1,6 +1,6 @@
-"""Strings that are not UTF-8: Spark allows them, Arrow does not, and neither checks.
+"""Strings that are not UTF-8, which Spark allows, Arrow does not allow, and neither checks.
 
-All of it is for plain columns of strings; of indexes into a dictionary, ask the dictionary.
+All functions take plain string columns; for a dictionary-encoded column, pass the dictionary.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from shredlake.kernels.arrow.raw_arrays import patched
 
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""Half of a UTF-16 pair, whole or cut short: one mistake for Java, several for Python."""
+"""A surrogate half encoded as UTF-8, whole or truncated: one error in Java, several in Python."""
 
 _ANNOUNCED: Final = ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4))
-"""First bytes of characters in UTF-8, from and to, and how many bytes such a character has."""
+"""Ranges of first bytes of UTF-8 characters, and the length of such a character."""
 
 
 def damaged(texts: pa.Array) -> dict[int, bytes]:
@@ -36,7 +36,7 @@ def damaged(texts: pa.Array) -> dict[int, bytes]:
 
 
 def decoded(texts: pa.Array) -> pa.Array:
-    """The texts as Java reads them: U+FFFD in place of what is not UTF-8.
+    """Decodes the strings as Java does: invalid UTF-8 is replaced by U+FFFD.
 
     >>> decoded(pa.array([b"ab", b"a\\xff", None]).cast(pa.string(), safe=False)).to_pylist()
     ['ab', 'a\ufffd', None]
@@ -49,7 +49,7 @@ def decoded(texts: pa.Array) -> pa.Array:
 
 
 def characters(texts: pa.Array) -> pa.Array:
-    """How many characters the texts have. Of bytes that are not UTF-8, Spark goes by the first of each.
+    """The number of characters. In invalid UTF-8, Spark counts by the first byte of each character.
 
     >>> characters(pa.array([b"ab", b"\\xc3(", b"\\x80\\x80"]).cast(pa.string(), safe=False)).to_pylist()
     [2, 1, 2]
@@ -63,7 +63,7 @@ def characters(texts: pa.Array) -> pa.Array:
 
 
 def _leads(raw: bytes) -> int:
-    """The bytes that are first of a character, where each is followed by as many as it announces."""
+    """Counts the first bytes of characters, skipping as many bytes as each announces."""
     count = at = 0
     while at < len(raw):
         at += next((size for low, high, size in _ANNOUNCED if low <= raw[at] <= high), 1)

@@ -1,4 +1,4 @@
-"""Parses numbers from text as Spark (that is, Java) does, and rounds to 32-bit floats."""
+"""Parses numbers from text as Spark (and Java) does, and rounds to 32-bit floats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shredlake.kernels.casts.datetimes import BLANKS
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _FLOAT = re.compile(_DECIMAL, re.ASCII)
-_ANY_DIGITS = re.compile(_DECIMAL)  # Java's BigDecimal takes the digits of every script
+_ANY_DIGITS = re.compile(_DECIMAL)  # Java's BigDecimal accepts the digits of every script
 _HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+", re.ASCII)
 _JAVA_BLANKS: Final = "".join(map(chr, range(33)))
 _SPECIAL: Final = {
@@ -28,7 +28,7 @@ _JAVA_SPECIAL: Final = {
 
 
 def parse_integer(text: str) -> int | None:
-    """A whole number: sign and digits only.
+    """Parses a whole number: a sign and digits only.
 
     >>> parse_integer(" -12 "), parse_integer("1.0")
     (-12, None)
@@ -38,7 +38,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def parse_decimal(text: str) -> Decimal | None:
-    """A decimal number, with or without an exponent.
+    """Parses a decimal number, with or without an exponent.
 
     >>> parse_decimal("1.50"), parse_decimal("1e2"), parse_decimal("1 2")
     (Decimal('1.50'), Decimal('1E+2'), None)
@@ -53,7 +53,7 @@ def parse_decimal(text: str) -> Decimal | None:
 
 
 def parse_float(text: str, single: bool = False) -> float | None:
-    """A double, or with `single` the nearest 32-bit float; hexadecimal floats and suffixes d, f are fine.
+    """Parses a double, or with `single` the nearest 32-bit float; accepts hexadecimal and suffixes d, f.
 
     >>> parse_float("1.5e3"), parse_float("2d"), parse_float("-inf"), parse_float("1,5")
     (1500.0, 2.0, -inf, None)
@@ -78,7 +78,7 @@ def parse_float(text: str, single: bool = False) -> float | None:
 
 
 def _sane(number: str) -> bool:
-    """Whether the exact fraction stays small: exponents beyond any float need no exact rounding."""
+    """Whether the exact fraction stays small: exponents beyond any float do not need exact rounding."""
     exact = parse_decimal(number)
     return exact is not None and -60 < exact.adjusted() < 60
 
@@ -88,7 +88,7 @@ def _single(number: float, single: bool) -> float:
 
 
 def nearest_single(number: float) -> float:
-    """The 32-bit float nearest to a double; beyond the largest, infinity.
+    """The 32-bit float nearest to a double; infinity beyond the largest.
 
     >>> nearest_single(0.1), nearest_single(1e39)
     (0.10000000149011612, inf)
@@ -100,7 +100,7 @@ def nearest_single(number: float) -> float:
 
 
 def float32(exact: Fraction | int, negative: bool = False) -> float:
-    """The 32-bit float nearest to an exact number, rounded once (by way of a double would round twice).
+    """The 32-bit float nearest to an exact number, rounded once (via a double it would be rounded twice).
 
     >>> float32(2**24 + 1), float32(2**24 + 3)
     (16777216.0, 16777220.0)

@@ -1,12 +1,12 @@
-"""Casts of one value out of a Variant, as Spark's variant_get does them: the table, and the reference.
+"""Casts of a single value from a Variant, as in Spark's variant_get: the table and the reference.
 
-Raw content (what `variant.layout.scalar_at` reads) goes in, raw content of the target type comes out, None
-where the value does not cast. A pair that is not in the table never casts. `docs/casts.md` shows the table;
-the compiled kernel knows the frequent pairs and leaves the others to this one.
+Casts take raw content (from `variant.layout.scalar_at`) and return raw content of the target type, or None if
+the value does not cast. A pair that is not in the table never casts. `docs/casts.md` shows the table; the
+compiled kernel implements the frequent pairs and leaves the others to this module.
 
-Spark's Variant has no time, uuid or nanoseconds. What we do with those: a uuid casts to string (so does
-Spark) and uuid; a time to string, time, and as seconds to integers and decimals; nanoseconds behave as their
-microsecond siblings, with three more digits where the target has room for them.
+Spark's Variant has no time, uuid or nanoseconds. Our rules: a uuid casts to string (as in Spark) and uuid; a
+time to string, time, and as seconds to integers and decimals; nanosecond types behave like their microsecond
+equivalents, with three more digits if the target has room for them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _FALSE: Final = frozenset({"f", "false", "n", "no", "0"})
 
 @dataclass(frozen=True)
 class Instant:
-    """How a timestamp type counts: nanoseconds per unit, and whether it has a zone."""
+    """The unit of a timestamp type: nanoseconds per unit, and whether it has a zone."""
 
     unit: int
     zoned: bool
@@ -86,7 +86,7 @@ INSTANTS: Final = {
 
 
 def cast_scalar(source: V, raw: Raw, target: Scalar, options: CastOptions = DEFAULT) -> Raw | None:
-    """Casts raw content of one type to another; None where it does not cast.
+    """Casts raw content of one type to another; None if it does not cast.
 
     >>> from shredlake.shredding.schema import Scalar
     >>> cast_scalar(V.STRING, " 12 ", Scalar(V.INT32))
@@ -107,11 +107,11 @@ def cast_scalar(source: V, raw: Raw, target: Scalar, options: CastOptions = DEFA
 
 
 def cast_value(variant: Variant, target: Target, options: CastOptions = DEFAULT, path: str = "$") -> Raw:
-    """Casts a Variant, nested targets included: the row-at-a-time reference.
+    """Casts a Variant, also to nested targets: the row-at-a-time reference.
 
     A Variant null gives None. So does every value, nested or not, that does not cast, unless the options
-    say that it raises a CastError with the path.
-    A string that was a binary is given as its bytes in a dialect where these may be any.
+    request a CastError with the path. In a dialect that allows any bytes in a string, a string cast from a
+    binary is returned as bytes.
 
     >>> from shredlake.kernels.casts.targets import ListOf
     >>> cast_value(Variant.of([1, "2", None, "x"]), ListOf(Scalar(V.INT64)))
@@ -183,7 +183,7 @@ def _string_to_boolean(raw: Raw, target: Scalar, zone: dt.tzinfo) -> bool | None
 
 
 def _fit(number: int | None, target: Scalar) -> int | None:
-    """The number if the target's width holds it."""
+    """The number if the target's width can hold it."""
     if number is None:
         return None
     bits = 8 * INTEGER_WIDTHS[target.type] - 1
@@ -191,7 +191,7 @@ def _fit(number: int | None, target: Scalar) -> int | None:
 
 
 def _whole(number: float, limit: int) -> int | None:
-    """Cut towards zero, if within limits as Java checks them: 2**63 passes and becomes the largest long."""
+    """Truncates towards zero within Java's limits: 2**63 passes and becomes the largest long."""
     if math.isnan(number) or math.isinf(number):
         return None
     inside = math.floor(number) <= (limit - 1 if limit == _INT32 else limit) and math.ceil(number) >= -limit
@@ -206,7 +206,7 @@ def _decimal_to_integer(raw: Raw, target: Scalar, zone: dt.tzinfo) -> int | None
     exact = _fraction(raw)
     if target.type is V.INT64:
         return _fit(math.trunc(exact), target)
-    return _fit(_whole(float(exact), _INT32), target)  # Spark goes by way of a double here
+    return _fit(_whole(float(exact), _INT32), target)  # Spark converts via a double here
 
 
 def _fraction(raw: tuple[int, int]) -> Fraction:
@@ -214,7 +214,7 @@ def _fraction(raw: tuple[int, int]) -> Fraction:
 
 
 def _rescale(number: Decimal, target: Scalar) -> tuple[int, int] | None:
-    """The decimal in the target's scale, half up; None if it has more digits than the target."""
+    """Rescales a decimal to the target's scale, half up; None if it has too many digits."""
     assert target.precision is not None
     assert target.scale is not None
     if number.adjusted() > 40:
@@ -236,7 +236,7 @@ def _float_to_decimal(raw: Raw, target: Scalar, zone: dt.tzinfo) -> tuple[int, i
 
 
 def _old_float_to_decimal(raw: Raw, target: Scalar, zone: dt.tzinfo) -> tuple[int, int] | None:
-    """By way of the text, as Spark does it; of a float too, which is a double then."""
+    """Converts via text, as Spark does; a float becomes a double first."""
     return _rescale(Decimal(old_java.double_text(raw)), target) if math.isfinite(raw) else None
 
 
@@ -253,7 +253,7 @@ def _nanos(raw: int, source: V) -> int:
 
 
 def _count(nanos: int | None, target: Scalar) -> int | None:
-    """Nanoseconds in the unit of the target, rounded down; None beyond 64 bits."""
+    """Nanoseconds in the target's unit, rounded down; None beyond 64 bits."""
     if nanos is None:
         return None
     count = nanos // INSTANTS[target.type].unit
@@ -296,14 +296,14 @@ def _string_to_instant(raw: Raw, target: Scalar, zone: dt.tzinfo) -> int | None:
 
 
 def _local(source: V) -> Callable[[Raw, dt.tzinfo], int]:
-    """Nanoseconds on the local clock."""
+    """Nanoseconds in local time."""
     if INSTANTS[source].zoned:
         return lambda raw, zone: to_local(_nanos(raw, source), zone)
     return lambda raw, zone: _nanos(raw, source)
 
 
 def _instant_casts(source: V) -> dict[V, Cast]:
-    """What a timestamp casts to; numbers only from an instant, not from a clock without a zone."""
+    """The casts of a timestamp; to numbers only from an instant, not from a local time."""
     local = _local(source)
     rows: dict[V, Cast] = {
         V.STRING: lambda raw, target, zone: timestamp_text(local(raw, zone), SECOND),

@@ -15,7 +15,7 @@ from shredlake.variant.types import MAX_DECIMAL_DIGITS, VariantType
 
 @dataclass(frozen=True)
 class AnyVariant:
-    """The value as it is."""
+    """The value unchanged."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class ListOf:
 
 @dataclass(frozen=True)
 class MapOf:
-    """An object as a map from its names, each value cast."""
+    """An object as a map from names to values, each value cast."""
 
     value: Target
 
 
 @dataclass(frozen=True)
 class StructOf:
-    """An object's named fields, each cast; fields of other names are left out."""
+    """An object's named fields, each cast; other fields are dropped."""
 
     fields: tuple[tuple[str, Target], ...]
 
@@ -70,7 +70,7 @@ def target_name(target: Target) -> str:
 
 
 def scalar_of(arrow: pa.DataType) -> Scalar | None:
-    """The scalar that an Arrow type holds, None if a Variant has no such scalar.
+    """The scalar type of an Arrow type; None if Variants have no such scalar.
 
     >>> scalar_of(pa.decimal128(9, 2)), scalar_of(pa.large_string()), scalar_of(pa.uint8())
     (Scalar(decimal(9,2)), Scalar(string), None)
@@ -85,7 +85,7 @@ def scalar_of(arrow: pa.DataType) -> Scalar | None:
 
 
 def target_of(arrow: pa.DataType) -> Target:
-    """The cast target that an Arrow type stands for.
+    """The cast target for an Arrow type.
 
     >>> target_of(pa.list_(pa.int64()))
     ListOf(element=Scalar(bigint))

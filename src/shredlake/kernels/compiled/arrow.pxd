@@ -1,4 +1,4 @@
-"""Arrow arrays as kernels see them: plain pointers. Keep the array alive for as long as its pointers are used."""
+"""Arrow arrays as plain pointers. Keep the array alive while its pointers are in use."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 
@@ -23,11 +23,11 @@ cdef extern from *:
     };
     #endif
     """
-    # Arrow's own struct for arrays that cross libraries: a whole tree of columns in one call.
+    # Arrow's C struct for arrays that cross libraries: a whole tree of columns in one call.
     cdef struct ArrowArray:
         int64_t length
         int64_t null_count      # -1: not counted
-        int64_t offset          # of a child: on top of its parent's
+        int64_t offset          # of a child: in addition to its parent's
         int64_t n_buffers
         int64_t n_children
         const void** buffers
@@ -39,7 +39,7 @@ cdef struct BinaryColumn:
     const uint8_t* valid    # NULL: no nulls
     const int32_t* offsets  # of row 0
     const uint8_t* data
-    const uint8_t* end      # of the data buffer: nothing is read from here on
+    const uint8_t* end      # of the data buffer: the read limit
     int64_t start           # Arrow's offset: row 0 is bit `start` of `valid`
     int64_t length
 
@@ -47,7 +47,7 @@ cdef struct BinaryColumn:
 cdef struct VariantColumn:
     BinaryColumn metadata
     BinaryColumn value
-    const uint8_t* valid    # of the rows themselves, from bit 0
+    const uint8_t* valid    # of the rows, from bit 0
 
 
 cdef inline BinaryColumn binary_column(array) except *:
@@ -67,7 +67,7 @@ cdef inline BinaryColumn binary_column(array) except *:
 
 
 cdef inline VariantColumn variant_column(metadata, value, validity) except *:
-    """The pointers of a column of Variants, given as its parts; `validity` as validity_of() makes it."""
+    """The pointers of a column of Variants, given as its parts; `validity` comes from validity_of()."""
     cdef VariantColumn column
     column.metadata = binary_column(metadata)
     column.value = binary_column(value)

@@ -1,17 +1,17 @@
-"""Objects and arrays of a Variant, written from the inside out, and the dictionary that their keys make.
+"""Writes objects and arrays of a Variant from the inside out, and the dictionary of their keys.
 
-Children are written first, at the place where their parent will start; when the parent closes, its head
-(ids and offsets, whose sizes are known only now) is pushed in before them:
+Children are written first, at the place where their parent will start. When the parent closes, its head (ids and
+offsets, whose sizes are known only then) is inserted before them:
 
-    {"b":1,"a":[2,3]}      ..b..a..[..2..3         values appended as they come
-                           ..b..a..[head 2 3]      ] closes: the array's head moves in
-                           [head b a[head 2 3]]    } closes: the object's head moves in
+    {"b":1,"a":[2,3]}      ..b..a..[..2..3         values are appended in input order
+                           ..b..a..[head 2 3]      ] closes: the array's head is inserted
+                           [head b a[head 2 3]]    } closes: the object's head is inserted
 
-The bytes equal those of Spark's builder: the dictionary lists keys in the order of their first occurrence,
-objects list their fields by name (unsigned UTF-8 bytes), values lie in the order in which they came.
+The bytes equal those of Spark's builder: the dictionary lists keys by first occurrence, objects list their fields by
+name (unsigned UTF-8 bytes), and values stay in input order.
 
-Nothing here asks for room while values are written: a caller reserves what a row can need at most (`prepare`
-in json_encode.pyx), or asks before each step (`make_room`, `make_entry_room`).
+Functions here do not reserve room while values are written: a caller either reserves the maximum for a row (`prepare`
+in json_encode.pyx), or reserves before each step (`make_room`, `make_entry_room`).
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -43,7 +43,7 @@ from shredlake.kernels.compiled.variant cimport (
     write_uint,
 )
 
-cdef struct Frame:          # a container that is still open
+cdef struct Frame:          # an open container
     int64_t start           # where its values start in the output
     int64_t base            # its first entry in the stacks below
     int64_t serial          # of objects, to find duplicate keys
@@ -56,18 +56,18 @@ cdef struct Frame:          # a container that is still open
 
 cdef struct Assembler:
     Keys keys
-    uint8_t* out            # where the next byte of value goes
+    uint8_t* out            # position of the next byte of value
     Bytes frames            # Frame[]
-    Bytes offsets           # uint32_t[], of all values in open containers ...
-    Bytes places            # ... and of their keys' places
-    Bytes ids               # ... and ids
+    Bytes offsets           # uint32_t[], of all values in open containers,
+    Bytes places            # of the places of their keys,
+    Bytes ids               # and of the ids of their keys
     Bytes sortables
     Bytes dictionary        # uint32_t[]: the names of this row, in order of first occurrence
-    Bytes last_dictionary   # and those of the last row
+    Bytes last_dictionary   # the names of the last row
     Bytes metadata          # of all rows so far
     Bytes value
     int64_t dictionary_bytes
-    int64_t last_metadata   # where the last row's metadata starts, and its size
+    int64_t last_metadata   # the start of the last row's metadata, and its size
     int64_t last_metadata_size
     int64_t top             # entries in the stacks
     int64_t row
@@ -94,12 +94,12 @@ cdef inline void close_assembler(Assembler* to) noexcept nogil:
 
 
 cdef inline int start_row(Assembler* to) noexcept nogil:
-    """1 if the tables of keys were emptied (places found earlier are void), 0 if not, or NO_MEMORY."""
+    """1 if the key tables were emptied (so earlier places are invalid), 0 if not, or NO_MEMORY."""
     cdef int emptied = 0
     if forget_if_large(&to.keys):
         if open_keys(&to.keys, to.keys.seed) != OK:
             return NO_MEMORY
-        to.last_metadata_size = 0       # its names have other numbers now
+        to.last_metadata_size = 0       # its names are renumbered
         emptied = 1
     to.dictionary.size = 0
     to.dictionary_bytes = 0
@@ -109,7 +109,7 @@ cdef inline int start_row(Assembler* to) noexcept nogil:
 
 
 cdef inline int make_room(Assembler* to, int64_t extra) noexcept nogil:
-    """Room for more bytes of value."""
+    """Reserves room for more bytes of value."""
     cdef int64_t used = to.out - to.value.data
     if to.value.capacity - used >= extra:
         return OK
@@ -120,7 +120,7 @@ cdef inline int make_room(Assembler* to, int64_t extra) noexcept nogil:
 
 
 cdef inline int make_entry_room(Assembler* to) noexcept nogil:
-    """Room for one more entry in the stacks, and one more name."""
+    """Reserves room for one more entry in the stacks, and one more name."""
     cdef int64_t needed = 4 * (to.top + 1)
     if (
         reserve_total(&to.offsets, needed) != OK
@@ -143,7 +143,7 @@ cdef inline int offset_size_of_names(const Assembler* to, int64_t count) noexcep
 
 
 cdef inline int write_metadata(Assembler* to) noexcept nogil:
-    """The row's dictionary; copied as a whole if it equals the last row's."""
+    """Writes the row's dictionary; copies the last row's if they are equal."""
     cdef int64_t count = to.dictionary.size >> 2, at = to.metadata.size, i, offset = 0
     cdef int size
     cdef uint8_t* out
@@ -187,7 +187,7 @@ cdef inline int write_metadata(Assembler* to) noexcept nogil:
 # ---------------------------------------------------------------- containers
 
 cdef inline KeyOutcome add_key(Assembler* to, Frame* frame, uint32_t index) noexcept nogil:
-    """Makes the place's name the key of the value that comes next. Only the caller knows if repeating is wrong."""
+    """Makes the place's name the key of the next value. The caller decides whether a repeated key is an error."""
     cdef Place* place = place_of(&to.keys, index)
     cdef Name* name = name_of(&to.keys, place.name)
     cdef KeyOutcome outcome = KEY_KNOWN
@@ -212,7 +212,7 @@ cdef inline KeyOutcome add_key(Assembler* to, Frame* frame, uint32_t index) noex
 
 
 cdef inline Frame* open_container(Assembler* to, int64_t depth, uint32_t place, bint is_object) noexcept nogil:
-    """The container that has `depth` others around it."""
+    """The container at `depth`."""
     cdef Frame* frame = <Frame*> to.frames.data + depth
     frame.start = to.out - to.value.data
     frame.base = to.top
@@ -229,13 +229,13 @@ cdef inline Frame* open_container(Assembler* to, int64_t depth, uint32_t place, 
 
 
 cdef inline void push_offset(Assembler* to, Frame* frame) noexcept nogil:
-    """Before each value of a container; after its key, if it has one."""
+    """Called before each value of a container; after its key, if it has one."""
     (<uint32_t*> to.offsets.data)[to.top] = <uint32_t> (to.out - to.value.data - frame.start)
     to.top += 1
 
 
 cdef inline void close_array(Assembler* to, Frame* frame) noexcept nogil:
-    """Needs room for the head: at most 9 bytes and 4 per value."""
+    """Closes an array; needs room for the head, at most 9 bytes and 4 per value."""
     cdef uint8_t* first = to.value.data + frame.start
     cdef int64_t size = to.out - first, count = to.top - frame.base, i
     cdef int offset_size = uint_size(<uint64_t> size)
@@ -257,7 +257,7 @@ cdef inline void close_array(Assembler* to, Frame* frame) noexcept nogil:
 
 
 cdef inline int sort_fields(Assembler* to, Frame* frame, int64_t count) noexcept nogil:
-    """Fills to.sortables with the fields of the object by name, and remembers the order."""
+    """Fills to.sortables with the fields of the object by name, and caches the order."""
     cdef Sortable* items
     cdef const uint32_t* places = <const uint32_t*> to.places.data + frame.base
     cdef Name* name
@@ -278,14 +278,16 @@ cdef inline int sort_fields(Assembler* to, Frame* frame, int64_t count) noexcept
 
 
 cdef inline int64_t drop_duplicates(Assembler* to, Frame* frame, int64_t count) noexcept nogil:
-    """Keeps the last of fields with one name: moves the others' values out. Returns how many fields are left."""
+    """Keeps only the last of several fields with one name, and removes the others' values. Returns the number of
+    fields left.
+    """
     cdef Sortable* items = <Sortable*> to.sortables.data
     cdef uint32_t* offsets = <uint32_t*> to.offsets.data + frame.base
     cdef uint32_t* ids = <uint32_t*> to.ids.data + frame.base
     cdef uint8_t* first = to.value.data + frame.start
     cdef int64_t size = to.out - first, i, kept = 0, old, length, moved = 0
     cdef uint32_t* places = <uint32_t*> to.places.data + frame.base
-    # Sorted by name, then position: a field followed by one of the same name goes. Marked by its place.
+    # Sorted by name, then position: a field is dropped if the next one has the same name. Its place marks it.
     for i in range(count - 1):
         if ids[items[i].position] == ids[items[i + 1].position]:
             places[items[i].position] = NOWHERE
@@ -305,7 +307,7 @@ cdef inline int64_t drop_duplicates(Assembler* to, Frame* frame, int64_t count) 
 
 
 cdef inline int close_object(Assembler* to, Frame* frame) noexcept nogil:
-    """Needs room for the head: at most 9 bytes and 8 per value."""
+    """Closes an object; needs room for the head, at most 9 bytes and 8 per value."""
     cdef uint8_t* first = to.value.data + frame.start
     cdef int64_t size, count = to.top - frame.base, head, i
     cdef const uint32_t* offsets = <const uint32_t*> to.offsets.data + frame.base

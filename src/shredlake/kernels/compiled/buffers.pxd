@@ -4,17 +4,17 @@
                     └──────────────────────────── capacity ───────────┘
     Bits    the same, filled bit by bit, lowest bit first: Arrow's validity bitmap
 
-A kernel asks for room once per row (`reserve`), then writes through plain pointers. Nothing here raises:
-functions that can run out of memory return OK or NO_MEMORY, and the Python layer turns that into a
-MemoryError. `to_arrow` gives the memory away to a pa.Buffer that frees it; after that the struct is empty.
-Whoever does not hand a buffer over releases it (`release` is safe to call twice).
+A kernel reserves room once per row (`reserve`), then writes through plain pointers. Functions do not raise: those that
+can run out of memory return OK or NO_MEMORY, and the Python layer raises a MemoryError. `to_arrow` transfers the
+memory to a pa.Buffer that frees it; the struct is empty afterwards. A buffer that is not transferred must be released
+(`release` is safe to call twice).
 
-Growing keeps every byte of the old room, not only the first `size`: kernels also use buffers as stacks and as
-columns written by position, with `size` left at 0. They say how much they need in all with `reserve_total`.
+Growing keeps every byte of the old room, not only the first `size`, because kernels also use buffers as stacks and as
+columns written by position, with `size` left at 0. They reserve their total size with `reserve_total`.
 
-Blocks that are no longer needed are kept for the next kernel (`resize`, `give_block`; at most KEPT_BYTES in
-all): fresh memory must be cleared by the operating system page by page, which takes longer than filling it. A
-worker that handles batch after batch so works in the same memory all the time, whichever of its threads asks.
+Blocks that are no longer needed are kept for the next kernel (`resize`, `give_block`; at most KEPT_BYTES in total),
+because the operating system must clear fresh memory page by page, which takes longer than filling it. A worker that
+processes many batches thus reuses the same memory, from all of its threads.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -25,10 +25,10 @@ cdef enum Status:
     NO_MEMORY = -1
 
 cdef enum:
-    SLACK = 1 << 12         # by which estimates of what an output takes are raised
+    SLACK = 1 << 12         # added to estimates of an output's size
     KEPT_BYTES = 128 << 20
-    APART = 128             # what two threads write must not share a cache line, nor its neighbour: Python puts
-                            # small objects side by side, so those that hold a kernel's state are padded
+    APART = 128             # two threads must not write to the same or adjacent cache lines: Python places
+                            # small objects next to each other, so those that hold a kernel's state are padded
 
 cdef struct Bytes:
     uint8_t* data
@@ -38,7 +38,7 @@ cdef struct Bytes:
 cdef struct Bits:
     Bytes bytes
     int64_t length      # bits written
-    int64_t unset       # how many of them are 0: Arrow's null count
+    int64_t unset       # the number of 0 bits: Arrow's null count
 
 # ---------------------------------------------------------------- large blocks (in buffers.pyx)
 
@@ -59,7 +59,7 @@ cdef inline void release(Bytes* buffer) noexcept nogil:
 
 
 cdef inline int grow(Bytes* buffer, int64_t extra) noexcept nogil:
-    """The slow half of reserve: at least doubles, so that appending stays linear in all."""
+    """The slow path of reserve: at least doubles the capacity, so that appending stays linear overall."""
     cdef int64_t wanted = buffer.size + extra
     if wanted < 2 * buffer.capacity:
         wanted = 2 * buffer.capacity
@@ -69,14 +69,14 @@ cdef inline int grow(Bytes* buffer, int64_t extra) noexcept nogil:
 
 
 cdef inline int reserve(Bytes* buffer, int64_t extra) noexcept nogil:
-    """Makes room for `extra` more bytes; pointers into the buffer may move."""
+    """Reserves room for `extra` more bytes; pointers into the buffer may move."""
     if buffer.capacity - buffer.size >= extra:
         return OK
     return grow(buffer, extra)
 
 
 cdef inline int reserve_total(Bytes* buffer, int64_t wanted) noexcept nogil:
-    """Makes room for `wanted` bytes in all, however many are written; pointers into the buffer may move."""
+    """Reserves room for `wanted` bytes in total, independent of `size`; pointers into the buffer may move."""
     if buffer.capacity >= wanted:
         return OK
     return resize(buffer, wanted if wanted > 2 * buffer.capacity else 2 * buffer.capacity)
@@ -151,7 +151,7 @@ cdef inline int append_bit(Bits* bits, bint set) noexcept nogil:
 
 
 cdef inline bint bit_at(const uint8_t* bitmap, int64_t index) noexcept nogil:
-    """One bit of an Arrow bitmap; no bitmap at all (NULL) means that every bit is set."""
+    """One bit of an Arrow bitmap; without a bitmap (NULL), every bit is set."""
     return bitmap == NULL or (bitmap[index >> 3] >> (index & 7)) & 1
 
 # ---------------------------------------------------------------- to Arrow (in buffers.pyx, with the GIL)

@@ -1,4 +1,4 @@
-"""Where C memory becomes an Arrow buffer, and where it waits for its next use; the rest is in buffers.pxd."""
+"""Transfers C memory to Arrow buffers, and keeps free blocks for reuse; the rest is in buffers.pxd."""
 
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, realloc
@@ -10,7 +10,7 @@ cdef extern from *:
     """
     static char shredlake_blocks_busy;
 
-    /* False where another thread stays inside for long: it may have lost its core in there. */
+    /* False if another thread holds the lock for long, because it may have been preempted. */
     static inline int shredlake_lock_blocks(void) {
         int tries = 1000;
         while (__atomic_test_and_set(&shredlake_blocks_busy, __ATOMIC_ACQUIRE)) {
@@ -31,12 +31,12 @@ cdef enum:
     SMALLEST_KEPT = 4096
     SIZES = 128
 
-# Blocks come in four sizes per power of two (4096, 5120, 6144, 7168, 8192, ...). Those of a size that wait for
-# their next use are a list: each begins with the address of the next.
+# Blocks come in four sizes per power of two (4096, 5120, 6144, 7168, 8192, ...). The free blocks of one size are a
+# linked list: each begins with the address of the next.
 cdef struct Kept:
     uint8_t* first
     int64_t bytes
-    bint asked              # since the hand came by
+    bint asked              # since the last sweep
 
 cdef Kept kept[SIZES]
 cdef int64_t kept_bytes = 0
@@ -44,7 +44,7 @@ cdef int hand = 0
 
 
 cdef inline int64_t rounded(int64_t wanted, int* which) noexcept nogil:
-    """The size of block to take for so many bytes, and its number; small ones have none, -1."""
+    """The block size for so many bytes, and its number; small sizes have no number, -1."""
     cdef int power
     cdef int64_t step
     which[0] = -1
@@ -60,10 +60,10 @@ cdef inline int64_t rounded(int64_t wanted, int* which) noexcept nogil:
 
 
 cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil:
-    """Room for at least `wanted` bytes, in a kept block or in a new one; never less than there was.
+    """Reserves at least `wanted` bytes, in a kept block or in a new one; never shrinks.
 
-    All of the old room is kept, as realloc() keeps it: stacks and columns that are written by position do not
-    count in `size` what they hold.
+    All of the old room is kept, as realloc() does, because stacks and columns that are written by position do not
+    count their content in `size`.
     """
     global kept_bytes
     cdef int which
@@ -83,7 +83,7 @@ cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil:
         if found == NULL:
             return NO_MEMORY
     else:
-        # Copying the old room is cheaper than the fresh pages that realloc would have to ask for.
+        # Copying the old room is cheaper than the fresh pages that realloc would need.
         if old != NULL:
             memcpy(found, old, <size_t> buffer.capacity)
         give_block(old, buffer.capacity)
@@ -93,7 +93,7 @@ cdef int resize(Bytes* buffer, int64_t wanted) noexcept nogil:
 
 
 cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil:
-    """Keeps a block for later, if it is large and others are not needed more; frees any other."""
+    """Keeps a block for reuse if it is large and there is room for it; otherwise frees it."""
     global kept_bytes
     cdef int which
     cdef bint keep = False
@@ -118,7 +118,7 @@ cdef void give_block(uint8_t* block, int64_t capacity) noexcept nogil:
 
 
 cdef uint8_t* drop_size(int spared) noexcept nogil:
-    """The blocks of one size that were not requested since the last look, or none."""
+    """The blocks of one size that were not requested since the last sweep, or none."""
     global hand, kept_bytes
     cdef uint8_t* found = NULL
     cdef int step
@@ -149,7 +149,7 @@ cdef class Memory:
 
 
 cdef object to_arrow(Bytes* buffer):
-    """Gives the memory to a pa.Buffer; the struct is empty afterwards."""
+    """Transfers the memory to a pa.Buffer; the struct is empty afterwards."""
     cdef Memory owner = Memory()
     cdef int64_t size = buffer.size, enough
     cdef uint8_t* trimmed
@@ -157,7 +157,7 @@ cdef object to_arrow(Bytes* buffer):
     if size == 0:
         release(buffer)
         return pa.py_buffer(b"")
-    # Arrow may read whole words past the end: up to 64 bytes of zeroed padding follow.
+    # Arrow may read whole words past the end, so up to 64 bytes of zeroed padding follow.
     if reserve(buffer, 64) != OK:
         raise MemoryError
     memset(buffer.data + size, 0, 64)
@@ -173,7 +173,7 @@ cdef object to_arrow(Bytes* buffer):
 
 
 cdef object bits_to_arrow(Bits* bits):
-    """The bitmap as a pa.Buffer, or None if no bit is unset: Arrow's way to say that nothing is null."""
+    """The bitmap as a pa.Buffer, or None if no bit is unset, which in Arrow means that there are no nulls."""
     if bits.unset == 0:
         release_bits(bits)
         return None

@@ -1,14 +1,14 @@
-"""Casts one value out of a Variant in compiled code: the frequent pairs of casts/table.py.
+"""Casts one value of a Variant in compiled code, for the frequent pairs of casts/table.py.
 
-Each function looks at the value at p and says what came of it:
+Each function casts the value at p and returns one of:
 
     CAST      it is written to `out`
     NOTHING   a Variant null
-    FAILED    no value of this kind, or not this one, casts: null, or an error if the caller is strict
-    DEFERRED  a pair or a text that only casts/table.py casts
+    FAILED    the value does not cast: null, or an error if the caller is strict
+    DEFERRED  only casts/table.py can cast the value
     MALFORMED the bytes end too early
 
-The meaning is the table's; a test holds both against each other for every pair.
+The semantics are those of the table; a test compares both for every pair.
 """
 
 from libc.math cimport ceil, floor
@@ -69,15 +69,15 @@ cdef enum Outcome:
     DEFERRED = 3
 
 cdef enum:
-    K_OBJECT = 30           # kinds beyond the primitive ids
+    K_OBJECT = 30           # kinds in addition to the primitive ids
     K_ARRAY = 31
 
-# ---------------------------------------------------------------- what is at p
+# ---------------------------------------------------------------- the kind of the value at p
 
 cdef inline int kind_of(const uint8_t* p, const uint8_t* end) noexcept nogil:
     """A primitive's id (true for both booleans, string for short ones), K_OBJECT, K_ARRAY, or MALFORMED.
 
-    A scalar of fixed width lies wholly before end; unknown primitives are MALFORMED.
+    A fixed-width scalar is entirely before end; unknown primitives are MALFORMED.
     """
     if p >= end:
         return MALFORMED
@@ -100,7 +100,7 @@ cdef inline bint is_number(int kind) noexcept nogil:
 
 
 cdef inline void trim(Slice* text, int delete) noexcept nogil:
-    """Takes blanks and control characters from both ends; Java's own trim, for floats, does not take delete."""
+    """Trims blanks and control characters; Java's own trim, used for floats, does not trim DEL."""
     while text.size and (text.data[0] <= 32 or text.data[0] == delete):
         text.data += 1
         text.size -= 1
@@ -114,7 +114,7 @@ cdef inline bint digit(uint8_t c) noexcept nogil:
 # ---------------------------------------------------------------- numbers
 
 cdef inline int whole(double number, int width, int64_t* out) noexcept nogil:
-    """Cut towards zero; Java lets 2^63 pass as the largest long."""
+    """Truncates towards zero; like Java, converts 2^63 to the largest long."""
     cdef double limit = TWO63 if width == 8 else 2147483648.0
     cdef double most = TWO63 if width == 8 else 2147483647.0
     if not (floor(number) <= most and ceil(number) >= -limit):
@@ -147,7 +147,7 @@ cdef inline int text_to_int(Slice text, int width, int64_t* out) noexcept nogil:
 
 
 cdef inline int to_int(const uint8_t* p, const uint8_t* end, int width, int64_t* out) noexcept nogil:
-    """An integer of `width` bytes."""
+    """Casts to an integer of `width` bytes."""
     cdef int kind = kind_of(p, end), scale
     cdef int128_t number
     cdef Slice text
@@ -155,7 +155,7 @@ cdef inline int to_int(const uint8_t* p, const uint8_t* end, int width, int64_t*
         if exact_number(p, end, &number, &scale) != 1:
             return MALFORMED
         if scale:
-            # Spark goes by way of a double unless the target is a bigint; below 2^53 that changes nothing.
+            # Spark converts via a double unless the target is a bigint; below 2^53 that makes no difference.
             if width < 8 and not -EXACT_INT < number < EXACT_INT:
                 return DEFERRED
             number = number / POWERS[scale]
@@ -189,14 +189,14 @@ cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
 
 
 cdef inline int other(int kind) noexcept nogil:
-    """What comes of a kind that never casts."""
+    """The outcome for a kind that never casts."""
     if kind < 0:
         return MALFORMED
     return NOTHING if kind == P_NULL else FAILED
 
 
 cdef inline int plain_number(Slice text, int128_t* number, int* scale) noexcept nogil:
-    """[sign] digits [. digits] of at most 38 digits; FAILED if it can't be a number in any form."""
+    """Parses [sign] digits [. digits] of at most 38 digits; FAILED if the text is not a number in any form."""
     cdef bint negative = False
     cdef int64_t i = 0, digits = 0
     cdef bint point = False
@@ -211,7 +211,7 @@ cdef inline int plain_number(Slice text, int128_t* number, int* scale) noexcept 
         negative = c == 45
         i = 1
     elif not digit(c) and c != 46:
-        # NaN and Infinity, and digits of other scripts, are for the table to judge.
+        # NaN, Infinity and digits of other scripts are left to the table.
         return DEFERRED if c >= 128 or c | 32 == 110 or c | 32 == 105 else FAILED
     while i < text.size:
         c = text.data[i]
@@ -234,7 +234,7 @@ cdef inline int plain_number(Slice text, int128_t* number, int* scale) noexcept 
 
 
 cdef inline int exact_to_double(int128_t number, int scale, double* out) noexcept nogil:
-    """One correctly rounded division; beyond what doubles hold exactly, the table decides."""
+    """One correctly rounded division; numbers that doubles can't hold exactly are left to the table."""
     if not -EXACT_INT <= number <= EXACT_INT or scale > 22:
         return DEFERRED
     out[0] = <double> <int64_t> number / EXACT_TENS[scale]
@@ -273,7 +273,7 @@ cdef inline int to_double(const uint8_t* p, const uint8_t* end, double* out) noe
 
 
 cdef inline int to_float(const uint8_t* p, const uint8_t* end, float* out) noexcept nogil:
-    """Decimals and texts are left to the table: they must be rounded once, not twice."""
+    """Decimals and strings are left to the table, because they must be rounded only once."""
     cdef int kind = kind_of(p, end), scale
     cdef int128_t number
     if kind == P_FLOAT:
@@ -296,7 +296,7 @@ cdef inline int to_float(const uint8_t* p, const uint8_t* end, float* out) noexc
 
 
 cdef inline int rounded(int128_t number, int scale, int precision, int to_scale, int128_t* out) noexcept nogil:
-    """The decimal in another scale, half away from zero."""
+    """Rescales the decimal, half away from zero."""
     cdef int shift = to_scale - scale
     cdef int128_t unit, rest
     if shift >= 0:

@@ -1,8 +1,8 @@
-"""The text of every value that casts to a string, for compiled code.
+"""The string form of every value that casts to a string, for compiled code.
 
-As JSON has it (`json_print.pxd`), without quotes around scalars; decimals lose trailing zeros; a timestamp has no
-offset unless it stands inside an object or array. Left to the table: timestamps in a zone other than UTC, and
-floats and doubles that Java before 19 prints in other digits, if those are asked for.
+The form is that of JSON (`json_print.pxd`), without quotes around scalars; decimals lose trailing zeros; a timestamp
+has no offset unless it is inside an object or array. Left to the table: timestamps in a zone other than UTC, and, if
+the digits of Java before 19 are requested, floats and doubles whose digits differ there.
 """
 
 from libc.math cimport fabs, isfinite
@@ -52,7 +52,7 @@ from shredlake.kernels.compiled.walk cimport (
 )
 
 cdef inline int append_digits(Bytes* out, int128_t number, int scale) noexcept nogil:
-    """A number in plain digits, without trailing zeros behind the point."""
+    """Prints a number in plain digits, without trailing zeros after the decimal point."""
     cdef uint8_t[48] text
     cdef int at = 48, place = 0, digit
     cdef bint negative = number < 0, started = scale == 0
@@ -75,7 +75,9 @@ cdef inline int append_digits(Bytes* out, int128_t number, int scale) noexcept n
 
 
 cdef inline bint prints_alike(const uint8_t* p) noexcept nogil:
-    """Whether every Java prints the number in the same digits, see json/java_digits.py; true of what is no float."""
+    """Whether every Java version prints the number with the same digits (see json/java_digits.py); true for
+    non-floats.
+    """
     cdef double number, many
     if p[0] >> 2 == P_DOUBLE:
         number, many = fabs(read_double(p + 1)), 9007199254740992.0     # 2 ** 53
@@ -95,7 +97,8 @@ cdef inline int append_scalar(
     bint old_java,
     bint inside,
 ) noexcept nogil:
-    """A scalar other than a string or a binary: as it is, or as JSON inside a container. CAST, or a status below."""
+    """Prints a scalar other than a string or binary: plain, or as JSON inside a container. CAST, or a status below.
+    """
     cdef int id = p[0] >> 2, scale
     cdef int128_t number
     cdef uint8_t* first
@@ -167,7 +170,8 @@ cdef inline int append_container(
     bint utc,
     bint old_java,
 ) noexcept nogil:
-    """An object or array as JSON. CAST, DEFERRED, MALFORMED or NO_MEMORY; if not CAST, part of it may be there."""
+    """Prints an object or array as JSON. CAST, DEFERRED, MALFORMED or NO_MEMORY; output may be partial.
+    """
     cdef int event = first_event(walk, p, size), status = CAST
     cdef Frame* frame
     cdef int64_t depth
@@ -175,7 +179,7 @@ cdef inline int append_container(
         if event == CLOSE_OBJECT or event == CLOSE_ARRAY:
             status = append_byte(out, 125 if event == CLOSE_OBJECT else 93)
         else:
-            # An opened container is the innermost frame already; its own place is in the one below.
+            # An opened container is already the innermost frame; its own position is in the frame below.
             depth = walk.depth - (event != SCALAR)
             if depth:
                 frame = <Frame*> walk.frames.data + (depth - 1)

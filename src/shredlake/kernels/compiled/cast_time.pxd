@@ -1,7 +1,7 @@
 """Casts to dates and timestamps, for compiled code; outcomes as in `cast.pxd`.
 
-Texts are read in the form that almost all have, yyyy-mm-dd and yyyy-mm-dd hh:mm:ss.digits with Z or an offset; other
-forms, and clocks in a zone other than UTC, are left to the table.
+Strings are parsed in their most common forms, yyyy-mm-dd and yyyy-mm-dd hh:mm:ss.digits with Z or an offset; other
+forms, and local times in a zone other than UTC, are left to the table.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -43,7 +43,7 @@ from shredlake.kernels.compiled.variant cimport (
 )
 
 cdef inline int64_t days_from_civil(int64_t year, int64_t month, int64_t day) noexcept nogil:
-    """Days since 1970-01-01, for years from 0 on; the year is taken to start in March."""
+    """Days since 1970-01-01, for years from 0; the year starts in March here."""
     cdef int64_t shifted = year - (month <= 2), era, year_of_era, day_of_year
     era = floor_divide(shifted, 400)
     year_of_era = shifted - era * 400
@@ -57,7 +57,7 @@ cdef inline int two_digits(const uint8_t* p) noexcept nogil:
 
 
 cdef inline int iso_date(Slice text, int64_t* days) noexcept nogil:
-    """yyyy-mm-dd at the start of a trimmed text; DEFERRED for years of other lengths and single digits."""
+    """Parses yyyy-mm-dd at the start of a trimmed string; DEFERRED for years of other lengths and single digits."""
     cdef const uint8_t* p = text.data
     cdef int year, century, month, day, longest
     if text.size == 0:
@@ -81,7 +81,7 @@ cdef inline int iso_date(Slice text, int64_t* days) noexcept nogil:
 
 
 cdef inline int iso_zone(const uint8_t* p, int64_t size, int64_t* offset) noexcept nogil:
-    """Z or +hh:mm at the end, as seconds; DEFERRED for every other zone."""
+    """Parses Z or +hh:mm at the end, as seconds; DEFERRED for every other zone."""
     cdef int hours, minutes
     offset[0] = 0
     if size == 1 and p[0] == 90:

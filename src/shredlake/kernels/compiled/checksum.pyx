@@ -5,7 +5,7 @@
     object   sum of mix(name, field): order and dictionary do not matter
     column   sum over the rows: order does not matter
 
-Sums are modulo 2^64 and good against accidents, not against an adversary.
+Sums are modulo 2^64 and protect against accidents, not against an adversary.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -53,7 +53,7 @@ cdef enum:
     STRING = 102
     ELEMENTS = 103
     FIELDS = 104
-    DEEPEST = 5000          # levels; what lies below counts by its bytes
+    DEEPEST = 5000          # levels; deeper values are hashed by their bytes
 
 
 cdef inline uint64_t mix(uint64_t h, uint64_t more) noexcept nogil:
@@ -82,7 +82,7 @@ cdef int hash_value(
     cdef ObjectView object_view
     cdef ArrayView array_view
     cdef const uint8_t* field
-    # Every value takes a byte, so a walk longer than the bytes means values that overlap: it might never end.
+    # Every value takes a byte, so a traversal longer than the bytes means overlapping values, and might never end.
     budget[0] -= 1
     if size < 0 or budget[0] < 0:
         return MALFORMED
@@ -131,7 +131,7 @@ cdef int hash_value(
 
 
 def checksum(metadata, value, validity):
-    """Return (sum over the rows, the first row that is not a Variant or the number of rows); NULL rows add 0."""
+    """Return (sum over the rows, the first malformed row or the number of rows); NULL rows add 0."""
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t row = 0, rows = column.value.length, budget
     cdef uint64_t total = 0, one = 0

@@ -1,4 +1,4 @@
-"""Exact numbers, whatever their width: (unscaled, scale), moved from one scale to another without losing a digit."""
+"""Exact numbers of any width: (unscaled, scale), rescaled without losing a digit."""
 
 from libc.stdint cimport int8_t, int64_t, uint8_t
 
@@ -41,12 +41,12 @@ cdef extern from *:
 
 
 cdef inline bint digits_fit(int128_t number, int precision) noexcept nogil:
-    """Whether the number has at most `precision` digits, 0 to 38; zero has none."""
+    """Whether the number has at most `precision` digits, 0 to 38; zero has no digits."""
     return -POWERS[precision] < number < POWERS[precision]
 
 
 cdef inline bint fits_int(int128_t number, int width) noexcept nogil:
-    """Whether a signed integer of 1, 2, 4 or 8 bytes holds the number."""
+    """Whether a signed integer of 1, 2, 4 or 8 bytes can hold the number."""
     cdef int64_t small = <int64_t> number
     if number != small:
         return False
@@ -54,7 +54,7 @@ cdef inline bint fits_int(int128_t number, int width) noexcept nogil:
 
 
 cdef inline int exact_number(const uint8_t* p, const uint8_t* end, int128_t* unscaled, int* scale) noexcept nogil:
-    """1 and the number, 0 if it is no integer or decimal, MALFORMED if it is cut off or has too many digits."""
+    """1 and the number, 0 if it is not an integer or decimal, MALFORMED if it is truncated or has too many digits."""
     cdef int id = p[0] >> 2
     if p[0] & 3 != PRIMITIVE or id > P_DECIMAL16:
         return 0
@@ -85,7 +85,7 @@ cdef inline int exact_number(const uint8_t* p, const uint8_t* end, int128_t* uns
 
 
 cdef inline bint rescale(int128_t* unscaled, int scale, int wanted) noexcept nogil:
-    """Moves the point to `wanted` digits; false if that would lose one, or take more than 38."""
+    """Rescales to `wanted` digits after the point; false if that would lose a digit, or need more than 38."""
     cdef int128_t power
     if scale == wanted:
         return True

@@ -1,10 +1,10 @@
-"""Finds the positions of the parts of a Parquet footer: one walk over Thrift's compact protocol.
+"""Finds the positions of the parts of a Parquet footer in one pass over Thrift's compact protocol.
 
     struct   field*  00
     field    dddd tttt [zigzag id, if dddd = 0]  payload     dddd: step from the last field's number
     list     nnnn tttt [varint n, if nnnn = 15]  element*
 
-A wide file's footer has megabytes; walking it takes milliseconds here and seconds in Python.
+A wide file's footer has megabytes; scanning it takes milliseconds here and seconds in Python.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -88,7 +88,7 @@ cdef inline uint64_t list_header(Cursor* at, int* kind) noexcept nogil:
 
 
 cdef void skip(Cursor* at, int kind, int depth) noexcept nogil:
-    """Skips a value; a boolean field has none, because its header holds it."""
+    """Skips a value; a boolean field has none, because its header holds the value."""
     cdef int64_t number = 0
     cdef int inner = 0, other = 0
     cdef uint64_t count
@@ -130,7 +130,7 @@ cdef void skip(Cursor* at, int kind, int depth) noexcept nogil:
 
 
 cdef object columns(Cursor* at):
-    """The places of a row group's column chunks."""
+    """The positions of a row group's column chunks."""
     cdef int kind = 0
     cdef uint64_t count = list_header(at, &kind)
     cdef list places = []
@@ -181,8 +181,8 @@ def footer_places(bytes raw):
     return None if at.broken else (fields, row_counts, places)
 
 
-# Field numbers of ColumnChunk, ColumnMetaData, Statistics, PageEncodingStats and SizeStatistics, and the place
-# of each in what `chunk_numbers` returns.
+# Field numbers of ColumnChunk, ColumnMetaData, Statistics, PageEncodingStats and SizeStatistics, and the index of each
+# in the result of `chunk_numbers`.
 cdef enum:
     CHUNK_META = 3
     CHUNK_OFFSET_INDEX_OFFSET = 4
@@ -204,7 +204,7 @@ cdef enum:
 
 
 cdef void read_pages(Cursor* at, int64_t* found) noexcept nogil:
-    """Counts the data pages (types 0 and 3) of a list of PageEncodingStats."""
+    """Counts the data pages (types 0 and 3) in a list of PageEncodingStats."""
     cdef int kind = 0, inner = 0
     cdef uint64_t count = list_header(at, &kind)
     cdef int64_t number, page_type, pages, total = 0
@@ -259,7 +259,7 @@ cdef void read_meta(Cursor* at, int64_t* found) noexcept nogil:
 
 
 def chunk_numbers(bytes raw, int64_t position):
-    """The numbers of the column chunk at a position, -1 for those absent; None where it is malformed.
+    """The numbers of the column chunk at a position, -1 if absent; None if the chunk is malformed.
 
     (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page
     offset, offset index: offset, length, column index: offset, length, null count, data pages, unencoded

@@ -1,4 +1,4 @@
-"""Converts Arrow columns to Variants: each row down the tree of arrow/nodes.py (assemble.pxd writes the bytes)."""
+"""Converts Arrow columns to Variants by the tree of arrow/nodes.py (assemble.pxd writes the bytes)."""
 
 import os
 
@@ -99,7 +99,7 @@ cdef enum Kind:
 cdef enum:
     LARGEST_BUFFER = 0x7FFFFFFF
     KEY_PADDING = 8
-    REFUSED = -10           # a row that has no Variant; the reference says why
+    REFUSED = -10           # the row can't be a Variant; the reference explains why
 
 cdef struct Node:
     Kind kind
@@ -108,8 +108,8 @@ cdef struct Node:
     int scale
     const uint8_t* valid
     int64_t start           # Arrow's offset: row 0 is bit or entry `start`
-    const uint8_t* data     # of row 0; of booleans, of bit 0
-    const int64_t* starts   # of row 0: where bytes, elements or entries begin, and end
+    const uint8_t* data     # of row 0; for booleans, of bit 0
+    const int64_t* starts   # of row 0: the start and end of bytes, elements or entries
     const int64_t* ends
     VariantColumn variants
     int first_child
@@ -139,7 +139,7 @@ cdef uint32_t key_place(Writer* w, uint32_t parent, Slice text) noexcept nogil:
 
 
 cdef int find_places(Writer* w) noexcept nogil:
-    """Gives every node a place of its own, and every field of a struct its key's; anew if tables were emptied."""
+    """Assigns a place to every node, and to every struct field its key's place; repeated if tables were emptied."""
     cdef int i, j
     cdef Node* child
     for i in range(w.count):
@@ -167,7 +167,7 @@ cdef int open_at(Writer* w, int64_t depth, uint32_t place, bint is_object) noexc
 
 
 cdef int start_child(Writer* w, int64_t depth, uint32_t key) noexcept nogil:
-    """Before a value in the container at `depth`; `key` is NOWHERE in arrays."""
+    """Called before a value in the container at `depth`; `key` is NOWHERE in arrays."""
     if make_entry_room(&w.to) != OK:
         return NO_MEMORY
     if key != NOWHERE and add_key(&w.to, frame_at(w, depth), key) == KEY_REPEATED:
@@ -258,7 +258,7 @@ cdef int put_struct(Writer* w, const Node* node, int64_t row, int64_t depth) noe
 
 
 cdef int put_elements(Writer* w, const Node* node, int64_t row, int64_t depth) noexcept nogil:
-    """A list, or a map: children are its elements, or its keys and its values."""
+    """Writes a list or a map: the children are its elements, or its keys and its values."""
     cdef bint is_map = node.kind == MAP
     cdef const Node* keys = &w.nodes[node.first_child]
     cdef const Node* values = keys + is_map
@@ -286,13 +286,13 @@ cdef int put_elements(Writer* w, const Node* node, int64_t row, int64_t depth) n
 
 
 cdef int put_variant(Writer* w, const Node* node, int64_t row, int64_t depth) noexcept nogil:
-    """A Variant within the Variant: the same scalars, under the new dictionary."""
+    """Writes a Variant within the Variant: the same scalars, under the new dictionary."""
     cdef const VariantColumn* column = &node.variants
     cdef Dictionary dictionary
     cdef Slice bytes, name
     cdef int event, status
     cdef uint32_t place, key
-    cdef int64_t level = depth      # of the container that the event stands in, plus one
+    cdef int64_t level = depth      # of the container of the event, plus one
     if is_null_at(&column.value, row):
         w.to.out[0] = P_NULL << 2
         w.to.out += 1
@@ -349,7 +349,7 @@ cdef const int64_t* int64_pointer(array) except? NULL:
 
 
 cdef int fill_node(Writer* w, int index, int next_free, node, list kept) except -1:
-    """Fills nodes[index] and its children, which lie side by side from `next_free` on; returns what is free then."""
+    """Fills nodes[index] and its children, which are contiguous from `next_free`; returns the next free index."""
     cdef Node* out = &w.nodes[index]
     cdef int i
     array = node.array

@@ -1,11 +1,11 @@
-"""Follows a path in every row of a column of Variants and casts what it finds, straight into Arrow buffers.
+"""Follows a path in every row of a column of Variants and casts the values straight into Arrow buffers.
 
-    metadata, value ──▶ step, step, ... ──▶ cast ──▶ values, validity      rows that found and cast
+    metadata, value ──▶ step, step, ... ──▶ cast ──▶ values, validity      rows that were found and cast
                                               └────▶ deferred              rows for casts/table.py
 
-Rows resemble each other: each step remembers at which place in the object it found its name last, and looks
-there first. Only if another name stands there are the object's names searched. A name that a row's dictionary
-lacks, or an object of that dictionary, is not searched again while they stay the same.
+Rows resemble each other: each step caches the index at which it last found its name in an object, and tries that index
+first. Only if another name is there are the object's names searched. A name that a row's dictionary, or an object with
+that dictionary, lacks is not searched again while they stay the same.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
@@ -97,7 +97,7 @@ cdef extern from *:
 
 cdef enum:
     AHEAD = 4               # rows
-    FEW = 4                 # fields that are not worth a search
+    FEW = 4                 # fields below which a linear search is faster
 
 cdef enum TargetKind:
     T_VARIANT
@@ -146,14 +146,14 @@ cdef uint64_t SEED = <uint64_t> int.from_bytes(os.urandom(8), "little")
 cdef struct Step:
     const uint8_t* name     # NULL for a step into an array
     int64_t size            # of the name, or the index
-    int64_t place           # where in the object the name stood last
-    Dictionary without      # the dictionary of the row that last lacked the name; offsets NULL: none has
+    int64_t place           # the last index of the name in an object
+    Dictionary without      # the dictionary of the row that last lacked the name; offsets NULL: none
     bint unnamed            # whether that dictionary lacks it
-    ObjectView lacking      # else the object that lacked it
+    ObjectView lacking      # otherwise the object that lacked it
 
 cdef struct Input:
     const uint8_t* validity
-    int64_t first           # row 0 is at this place of validity and offsets
+    int64_t first           # the index of row 0 in validity and offsets
     const int32_t* offsets
     const uint8_t* data
     int64_t size
@@ -171,11 +171,11 @@ cdef struct Job:
     int scale
     int same_id
     bint utc
-    bint keep_failed        # whether values that do not cast are left over, so that the reference raises
+    bint keep_failed        # whether values that do not cast are deferred, so that the reference raises
     bint any_bytes          # strings need not be UTF-8
-    bint old_java           # floats and doubles have the digits that Java before 19 prints
+    bint old_java           # floats and doubles are printed with the digits of Java before 19
     int status
-    Bytes values            # or, for values of any length, the offsets
+    Bytes values            # or the offsets of variable-length values
     Bytes data
     Bytes valid
     int64_t valid_count
@@ -183,7 +183,7 @@ cdef struct Job:
     Walk walk               # scratch, for the text of objects and arrays
     const uint64_t* powers
 
-# ---------------------------------------------------------------- the way to the value
+# ---------------------------------------------------------------- following the path
 
 cdef int slice_of(const Input* input, int64_t row, Slice* out) noexcept nogil:
     cdef int64_t first = input.offsets[input.first + row], last = input.offsets[input.first + row + 1]
@@ -280,15 +280,15 @@ cdef int follow(Job* job, int64_t row, const uint8_t** p, const uint8_t** end) n
             return status
     return OK
 
-# ---------------------------------------------------------------- what becomes of it
+# ---------------------------------------------------------------- casting
 
 cdef inline bint is_sized(int target) noexcept nogil:
-    """Whether values have lengths of their own, hence offsets."""
+    """Whether values have variable length, and thus offsets."""
     return target == T_VARIANT or target == T_STRING or target == T_BINARY
 
 
 cdef int cast_fixed(Job* job, const uint8_t* p, const uint8_t* end, uint8_t* out) noexcept nogil:
-    """Values of one width, written at out."""
+    """Casts to fixed-width values, written at out."""
     cdef int64_t whole = 0
     cdef double number = 0
     cdef float single = 0
@@ -317,7 +317,7 @@ cdef int cast_fixed(Job* job, const uint8_t* p, const uint8_t* end, uint8_t* out
                 return MALFORMED
             memcpy(out, p + 1, job.width)
             return CAST
-        # A number, a text or another clock may cast; the table knows.
+        # A number, a string or a local time may cast; the table decides.
         return other(kind) if kind < P_INT8 or kind == K_OBJECT or kind == K_ARRAY else DEFERRED
     else:
         outcome = to_timestamp(p, end, job.target == T_TIMESTAMP, job.utc, &whole)
@@ -326,7 +326,7 @@ cdef int cast_fixed(Job* job, const uint8_t* p, const uint8_t* end, uint8_t* out
 
 
 cdef int cast_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Strings and binaries, appended to the data; NO_MEMORY is possible."""
+    """Casts to strings and binaries, appended to the data; may return NO_MEMORY."""
     cdef int kind = kind_of(p, end)
     cdef Slice text
     if kind == P_STRING or kind == P_BINARY:
@@ -364,10 +364,10 @@ cdef int container_text(Job* job, int64_t row, const uint8_t* p, const uint8_t* 
 
 
 cdef int copy_value(Job* job, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """The Variant itself."""
+    """Extracts the Variant itself."""
     cdef int64_t size = value_size(p, end)
     if size == UNKNOWN_TYPE:
-        return DEFERRED         # a newer type: its parent knows where it ends, and the reference asks it
+        return DEFERRED         # a newer type, whose extent only its parent knows: the reference finds it
     if size < 0:
         return MALFORMED
     return append(&job.data, p, size)
@@ -378,7 +378,7 @@ cdef inline void set_bit(uint8_t* bitmap, int64_t index) noexcept nogil:
 
 
 cdef inline void fetch_row(const Input* input, int64_t row) noexcept nogil:
-    """Asks for the start of a row's bytes: a lookup reads little of each row, and waits for all of it."""
+    """Prefetches the start of a row's bytes: a lookup reads little of each row, and would wait for all of it."""
     cdef const uint8_t* start = input.data + input.offsets[input.first + row]
     prefetch(start)
     prefetch(start + 64)
@@ -433,10 +433,10 @@ cdef int64_t cast_rows(Job* job) noexcept nogil:
             offsets[row + 1] = <int32_t> job.data.size
     return -1
 
-# ---------------------------------------------------------------- in and out
+# ---------------------------------------------------------------- input and output
 
 cdef void point_at(Input* input, array) except *:
-    """Reads where a binary array lies; the array must outlive the job."""
+    """Reads the buffers of a binary array, which must outlive the job."""
     validity, offsets, data = array.buffers()
     input.validity = <const uint8_t*> <uintptr_t> address(validity)
     input.offsets = <const int32_t*> <uintptr_t> address(offsets)
@@ -459,8 +459,8 @@ cdef object finish(Job* job, type_):
 def extract(metadata, value, validity, steps, target, options, *, int64_t first_row):
     """Return the value at the steps in each row, cast to a scalar (None: the Variant's bytes), and the deferred rows.
 
-    `validity` (booleans from bit 0, or None) says which rows exist. Deferred rows are those that
-    only casts/table.py can cast and, if the options say so, those that do not cast.
+    `validity` (booleans from bit 0, or None) marks the rows that exist. Deferred rows are those that only
+    casts/table.py can cast and, if the options request it, those that do not cast.
     """
     cdef Job job
     cdef int64_t stopped, count = len(value)

@@ -1,4 +1,4 @@
-"""One multiplication that mixes two words well enough for hash tables and for sums of hashes."""
+"""One multiplication that mixes two words well enough for hash tables and sums of hashes."""
 
 from libc.stdint cimport uint64_t
 

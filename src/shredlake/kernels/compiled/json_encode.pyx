@@ -1,7 +1,6 @@
 """Converts JSON text to Variants, row by row and without an intermediate tree (assemble.pxd writes the bytes).
 
-The bytes equal Spark's parse_json. A row either becomes a Variant or leaves nothing behind but an entry in the
-list of rejects.
+The bytes equal Spark's parse_json. A row either becomes a Variant or leaves only an entry in the list of rejects.
 """
 
 import os
@@ -99,14 +98,14 @@ cdef struct Encoder:
     Bytes scratch           # an unescaped key
     int64_t max_depth
     int64_t max_size
-    int64_t limit           # where in the output the value grows too large
+    int64_t limit           # position in the output at which the value is too large
     bint last_wins
     int status
 
 # ---------------------------------------------------------------- keys
 
 cdef inline const uint8_t* read_key(Encoder* e, Frame* frame, const uint8_t* p) noexcept nogil:
-    """From the quote of a key to behind its colon; pushes an entry for the value that follows."""
+    """Reads from the quote of a key to after its colon; pushes an entry for the value that follows."""
     cdef const uint8_t* quote = p
     cdef uint32_t index, name
     cdef uint8_t* end
@@ -147,7 +146,7 @@ cdef inline const uint8_t* read_key(Encoder* e, Frame* frame, const uint8_t* p) 
 # ---------------------------------------------------------------- values
 
 cdef inline const uint8_t* read_string(Encoder* e, const uint8_t* p) noexcept nogil:
-    """p is at the opening quote."""
+    """Reads a string; p is at the opening quote."""
     cdef uint8_t* header = e.to.out
     cdef uint8_t* end = header + 1
     cdef int64_t size
@@ -178,7 +177,7 @@ cdef extern from *:
 
 
 cdef inline const uint8_t* read_word(Encoder* e, const uint8_t* p) noexcept nogil:
-    """true, false or null."""
+    """Reads true, false or null."""
     cdef int id, size = 4
     if text_is_word(p, b"true", 4):
         id = P_TRUE
@@ -195,13 +194,13 @@ cdef inline const uint8_t* read_word(Encoder* e, const uint8_t* p) noexcept nogi
 
 
 cdef const uint8_t* read_value(Encoder* e, const uint8_t* p) noexcept nogil:
-    """One value with all that it contains; returns the position behind it, or NULL (failure, or e.status)."""
+    """Reads one value with everything in it; returns the position after it, or NULL (failure, or e.status)."""
     cdef int64_t depth = 0              # open containers
     cdef Frame* frame = NULL            # the innermost of them
     cdef uint32_t place
     cdef uint8_t c
     while True:
-        # A value starts at p, or white space before it.
+        # A value, possibly after white space, starts at p.
         c = p[0]
         if c <= 32:
             p = skip_space(p)
@@ -227,7 +226,7 @@ cdef const uint8_t* read_value(Encoder* e, const uint8_t* p) noexcept nogil:
                         return NULL
                 push_offset(&e.to, frame)
                 continue
-            # Empty: closed below.
+            # Empty: it is closed below.
         elif is_digit(c) or c == 45:
             p = copy_number(p, &e.to.out, e.powers, &e.failure)
             if p == NULL:
@@ -236,7 +235,7 @@ cdef const uint8_t* read_value(Encoder* e, const uint8_t* p) noexcept nogil:
             p = read_word(e, p)
             if p == NULL:
                 return NULL
-        # A value has ended at p, or an empty container is about to: close what closes.
+        # A value has ended at p, or an empty container is about to: close all containers that end here.
         while True:
             if e.to.out - e.to.value.data > e.limit:
                 return fail(&e.failure, TOO_LARGE, p)
@@ -270,7 +269,7 @@ cdef const uint8_t* read_value(Encoder* e, const uint8_t* p) noexcept nogil:
 # ---------------------------------------------------------------- rows
 
 cdef int prepare(Encoder* e, const uint8_t* data, int64_t size) noexcept nogil:
-    """Reserves all the memory that a row of this size can need, so that no later step has to."""
+    """Reserves all the memory that a row of this size may need, so that no later step has to."""
     cdef Assembler* to = &e.to
     cdef int64_t depth = e.max_depth if e.max_depth < size else size
     cdef int64_t values = size // 2 + depth + 1     # a value takes 2 characters with its comma or bracket
@@ -295,7 +294,7 @@ cdef int prepare(Encoder* e, const uint8_t* data, int64_t size) noexcept nogil:
 
 
 cdef void refine_failure(Encoder* e, const uint8_t* end) noexcept nogil:
-    """What only the whole text tells: that it is not UTF-8 in the first place, or that a string never ends."""
+    """Corrects a failure by looking at the whole text: it may not be UTF-8, or a string may never end."""
     cdef int64_t damaged = first_not_utf8(e.text.data, end - e.text.data)
     if damaged >= 0:
         fail(&e.failure, NOT_UTF8, e.text.data + damaged)
@@ -304,7 +303,7 @@ cdef void refine_failure(Encoder* e, const uint8_t* end) noexcept nogil:
 
 
 cdef int encode_row(Encoder* e, const uint8_t* data, int64_t size) noexcept nogil:
-    """Appends the row's metadata and value; or leaves both alone and says why in e.failure, or e.status."""
+    """Appends the row's metadata and value; or leaves both unchanged and sets e.failure or e.status."""
     cdef const uint8_t* p
     cdef const uint8_t* end
     cdef Assembler* to = &e.to

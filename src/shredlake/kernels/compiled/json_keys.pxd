@@ -1,20 +1,20 @@
-"""The keys of JSON objects, remembered from row to row: rows of one column resemble each other.
+"""The keys of JSON objects, cached from row to row, because rows of one column resemble each other.
 
-    names   every distinct key met so far: its bytes, and its id in the current row's dictionary
-    places  every key at its place, that is under the path of objects that leads to it
+    names   every distinct key so far: its bytes, and its id in the current row's dictionary
+    places  every key with its place, the path of objects around it
     orders  for a sequence of places seen in one object: the order of their names
 
-Reading a key is mostly a guess that comes true. The places under one object are linked by what followed what,
-so the next key is known before it is read, and eight bytes at a time tell whether the guess holds:
+A key is usually predicted correctly. The places under one object are linked in the order in which they occurred, so
+the next key is known before it is read, and comparing eight bytes at a time confirms the guess:
 
     {"did":..,"time_us":..,"commit":{"operation":..}}
      root ──first──▶ did ──next──▶ time_us ──next──▶ commit ──first──▶ operation
 
-If it does not, the next two places are tried (optional keys come and go), then the tables are asked. Sorting
-works the same way: an object with the same sequence of places as one before has the same order.
+If the guess is wrong, the next two places are tried (optional keys come and go), then the tables are searched. Sorting
+works the same way: an object with the same sequence of places as an earlier one has the same order.
 
-Nothing here depends on the guesses for correctness. The tables are emptied between rows once they grow large
-(data used as keys), so memory stays bounded by the largest row.
+Correctness does not depend on the guesses. The tables are emptied between rows once they grow large (if data is used
+as keys), so the largest row bounds the memory.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -28,8 +28,8 @@ from shredlake.kernels.compiled.json_text cimport word_at
 cdef enum:
     NOWHERE = 0xFFFFFFFF
     ROOT = 0
-    GUESSES = 3                 # places tried before the table is asked
-    PATIENCE = 16               # guesses that may fail in an object before they stop
+    GUESSES = 3                 # places tried before the table is searched
+    PATIENCE = 16               # failed guesses in an object after which guessing stops
     MANY_PLACES = 1 << 12       # tables larger than this are emptied before the next row
     MANY_NAME_BYTES = 1 << 20
     MANY_ORDERS = 1 << 18
@@ -37,8 +37,8 @@ cdef enum:
     LONGEST_ORDER = 1 << 12     # longer objects are sorted each time
 
 cdef struct Name:
-    uint64_t head               # the first 8 bytes of the key and its closing quote ...
-    uint64_t mask               # ... and which of the 8 count; 0 if the text of the key has escapes
+    uint64_t head               # the first 8 bytes of the key and its closing quote,
+    uint64_t mask               # and which of them count; 0 if the text of the key has escapes
     uint64_t rank               # the first 8 bytes, big-endian: orders most names by one comparison
     uint64_t hash
     int64_t offset              # of its bytes in Keys.bytes, followed by 8 bytes of padding
@@ -49,9 +49,9 @@ cdef struct Name:
 cdef struct Place:
     uint32_t name
     uint32_t parent
-    uint32_t first              # which key came first in the object here
-    uint32_t next               # which key followed this one
-    uint32_t missed             # guesses about the keys of the object here that failed in a row
+    uint32_t first              # the first key of the object at this place
+    uint32_t next               # the key that followed this one
+    uint32_t missed             # consecutive failed guesses about the keys of the object at this place
     int64_t object              # serial number of the last object that had it: finds duplicates
 
 cdef struct Order:
@@ -115,7 +115,7 @@ cdef inline void close_keys(Keys* keys) noexcept nogil:
 
 
 cdef inline int open_keys(Keys* keys, uint64_t seed) noexcept nogil:
-    """Empty tables with the root place. Whatever it returns, close_keys() must follow."""
+    """Initialises empty tables with the root place. In any case, close_keys() must follow."""
     start(&keys.names)
     start(&keys.places)
     start(&keys.bytes)
@@ -183,9 +183,9 @@ cdef inline int widen_names(Keys* keys) noexcept nogil:
 
 
 cdef inline uint32_t intern_name(Keys* keys, const uint8_t* data, int64_t size, bint escaped) noexcept nogil:
-    """The index of the name, added if it is new; NOWHERE if memory is out. 7 bytes of padding, as above.
+    """The index of the name, added if it is new; NOWHERE if out of memory. 7 bytes of padding, as above.
 
-    `escaped` says that the key's text differed from its bytes, so that no later text can be compared raw.
+    `escaped` means that the key's text differs from its bytes, so later texts can't be compared raw.
     """
     cdef uint64_t hash = hash_bytes(data, size, keys.seed)
     cdef int64_t slot = <int64_t> (hash & <uint64_t> keys.name_mask)
@@ -255,7 +255,7 @@ cdef inline uint64_t hash_place(const Keys* keys, uint32_t parent, uint32_t name
 
 
 cdef inline int widen_places(Keys* keys) noexcept nogil:
-    """Doubles the hash table of places; the root is in none, being nobody's child."""
+    """Doubles the hash table of places; the root is not in it, since it has no parent."""
     cdef int64_t wider = 2 * keys.place_mask + 1, slot
     cdef uint32_t index
     cdef Place* place
@@ -275,7 +275,7 @@ cdef inline int widen_places(Keys* keys) noexcept nogil:
 
 
 cdef inline uint32_t find_place(Keys* keys, uint32_t parent, uint32_t name) noexcept nogil:
-    """The place of this name under this parent, added if it is new; NOWHERE if memory is out."""
+    """The place of this name under this parent, added if it is new; NOWHERE if out of memory."""
     cdef uint64_t hash = hash_place(keys, parent, name)
     cdef int64_t slot = <int64_t> (hash & <uint64_t> keys.place_mask)
     cdef int64_t count
@@ -303,8 +303,9 @@ cdef inline uint32_t expected_place(Keys* keys, uint32_t parent, uint32_t previo
 
 
 cdef inline void learn(Keys* keys, uint32_t parent, uint32_t previous, uint32_t found) noexcept nogil:
-    """Remembers what followed what. Where data is used as keys guesses only cost: after some they stop, until
-    one would have held."""
+    """Records which key followed which. If data is used as keys, guessing only costs time, so it stops after some
+    failures, until a guess would have succeeded.
+    """
     if expected_place(keys, parent, previous) == found:
         place_of(keys, parent).missed = 0
         return
@@ -335,7 +336,7 @@ cdef inline uint32_t guess_place(Keys* keys, uint32_t parent, uint32_t previous,
 # ---------------------------------------------------------------- order
 
 cdef inline bint is_after(const Sortable* a, const Sortable* b) noexcept nogil:
-    """Names by unsigned bytes; equal names by position."""
+    """Compares names by unsigned bytes; equal names by position."""
     cdef uint32_t shorter
     cdef int order
     if a.rank != b.rank:
@@ -352,7 +353,7 @@ cdef inline int compare_sortables(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline void sort_names(Sortable* items, int64_t count) noexcept nogil:
-    """Insertion while there are few, which is nearly always, and nearly sorted, which is common."""
+    """Insertion sort if there are few fields, which is nearly always, or they are nearly sorted, which is common."""
     cdef Sortable item
     cdef int64_t i, j
     if count > 24:
@@ -370,7 +371,7 @@ cdef inline void sort_names(Sortable* items, int64_t count) noexcept nogil:
 cdef inline const uint32_t* known_order(
     const Keys* keys, uint64_t hash, const uint32_t* places, int64_t count
 ) noexcept nogil:
-    """Positions in the order of names, if this very sequence of places was sorted before; else NULL."""
+    """The positions in name order, if this sequence of places was sorted before; else NULL."""
     cdef const Order* order = &keys.order_slots[hash & (ORDER_SLOTS - 1)]
     cdef const uint32_t* kept
     if order.hash != hash or order.count != count:

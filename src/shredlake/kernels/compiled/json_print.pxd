@@ -1,7 +1,7 @@
-"""The JSON text of every scalar, as json/render.py has it.
+"""The JSON text of every scalar, as in json/render.py.
 
-All `print_*` functions write into room that the caller has reserved (SCALAR_ROOM bytes, or what string_room and
-binary_room say) and return the position behind the text, or NULL where the bytes are no valid scalar.
+All `print_*` functions write into room that the caller has reserved (SCALAR_ROOM bytes, or string_room and binary_room
+bytes) and return the position after the text, or NULL if the bytes are not a valid scalar.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -87,7 +87,7 @@ cdef inline uint8_t* print_word(uint8_t* out, const char* word, int size) noexce
 # ---------------------------------------------------------------- strings
 
 cdef inline int64_t string_room(int64_t size) noexcept nogil:
-    """Quotes, and six characters for each byte at worst."""
+    """Quotes, and at most six characters per byte."""
     return 6 * size + 16
 
 
@@ -118,7 +118,7 @@ cdef inline uint8_t* print_escape(uint8_t* out, uint8_t c) noexcept nogil:
 cdef inline uint8_t* print_string(
     uint8_t* out, const uint8_t* text, int64_t size, const uint8_t* buffer_end
 ) noexcept nogil:
-    """A quoted string; NULL if it is not UTF-8. `buffer_end` is where reading must stop, behind `text`."""
+    """Prints a quoted string; NULL if it is not UTF-8. `buffer_end` is the read limit after `text`."""
     cdef const uint8_t* p = text
     cdef const uint8_t* end = text + size
     cdef uint64_t word, stop, seen = 0
@@ -206,7 +206,7 @@ cdef inline uint8_t* print_int(uint8_t* out, int64_t number) noexcept nogil:
 
 
 cdef inline uint8_t* print_short_decimal(uint8_t* out, uint64_t unscaled, int scale) noexcept nogil:
-    """At most 18 digits, and 8 of them behind the point: the two sides of it are numbers of their own."""
+    """At most 18 digits, 8 of them after the point: both sides of the point are printed as numbers."""
     cdef uint64_t power = SMALL_TENS[scale]
     out = write_number(out, unscaled // power)
     if scale == 0:
@@ -217,7 +217,7 @@ cdef inline uint8_t* print_short_decimal(uint8_t* out, uint64_t unscaled, int sc
 
 
 cdef inline void strip_zeros(int128_t* unscaled, int* scale) noexcept nogil:
-    """Takes the zeros at the end off what stands behind the point, as Spark prints decimals."""
+    """Removes trailing zeros after the decimal point, as Spark prints decimals."""
     cdef int64_t small
     while scale[0] and not -LARGEST_WORD <= unscaled[0] <= LARGEST_WORD and unscaled[0] % 10 == 0:
         unscaled[0] = unscaled[0] / 10
@@ -232,7 +232,7 @@ cdef inline void strip_zeros(int128_t* unscaled, int* scale) noexcept nogil:
 
 
 cdef inline uint8_t* print_decimal(uint8_t* out, int128_t unscaled, int scale) noexcept nogil:
-    """Plain digits with the scale kept; at most 41 bytes."""
+    """Prints plain digits with the full scale; at most 41 bytes."""
     cdef uint128_t rest
     cdef uint8_t digits[40]
     cdef int count
@@ -280,7 +280,7 @@ cdef inline uint8_t* print_decimal(uint8_t* out, int128_t unscaled, int scale) n
 
 
 cdef inline uint8_t* print_digits_as_java(uint8_t* out, uint64_t digits, int64_t exponent) noexcept nogil:
-    """digits x 10^exponent as Double.toString lays it out: plain from 1E-3 to below 1E7; at most 25 bytes."""
+    """Prints digits x 10^exponent like Double.toString: plain from 1E-3 to below 1E7; at most 25 bytes."""
     cdef uint8_t text[20]
     cdef int count
     cdef int64_t point
@@ -356,7 +356,7 @@ cdef inline uint8_t* print_float(uint8_t* out, float number, const uint64_t* pow
 
 
 cdef inline uint8_t* print_tiny_double(uint8_t* out, double number) noexcept nogil:
-    """Where one digit would identify the number but Java prints the closest two, the reference decides."""
+    """If one digit would identify the number but Java prints the closest two, the reference decides."""
     with gil:
         from shredlake.variant.json.render import double_text
 
@@ -383,7 +383,7 @@ cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
 
 
 cdef inline uint8_t* print_date(uint8_t* out, int64_t days) noexcept nogil:
-    """ISO 8601 in the proleptic Gregorian calendar, in which a year is taken to start in March."""
+    """Prints ISO 8601 in the proleptic Gregorian calendar, in which a year starts in March here."""
     cdef int64_t since = days + 719468              # since 0000-03-01
     cdef int64_t era = floor_divide(since, 146097)  # 400 years
     cdef int64_t day = since - era * 146097
@@ -439,10 +439,10 @@ cdef inline uint8_t* print_timestamp(uint8_t* out, int64_t units, int64_t per_se
     out[0] = 32
     return print_time(out + 1, units - days * DAY * per_second, per_second, decimals)
 
-# ---------------------------------------------------------------- any of them
+# ---------------------------------------------------------------- all scalars
 
 cdef inline uint8_t* print_primitive(uint8_t* out, const uint8_t* p, const uint64_t* powers) noexcept nogil:
-    """Everything but strings and binaries; p is the header of a value that lies inside its buffer."""
+    """Prints everything except strings and binaries; p is the header of a value inside its buffer."""
     cdef int id = p[0] >> 2
     cdef int128_t unscaled
     cdef int scale

@@ -1,5 +1,5 @@
-"""Converts Variants to JSON text. The rendered names of a dictionary are kept while rows share it, so that most keys are
-one copy of `"name":`.
+"""Converts Variants to JSON text. The rendered names of a dictionary are cached while rows share it, so that most keys
+are one copy of `"name":`.
 """
 
 import os
@@ -63,7 +63,7 @@ cdef enum:
     TOO_LARGE = -5
     OUT_OF_ORDER = -6
 
-# The text of a name, with quotes and colon, in Renderer.names; not rendered yet: size 0.
+# The text of a name, with quotes and colon, in Renderer.names; size 0 if it is not rendered yet.
 cdef struct Rendered:
     int64_t start
     int64_t size
@@ -120,7 +120,7 @@ cdef int render_name(Renderer* r, int64_t id) noexcept nogil:
 
 
 cdef inline void copy_in_steps(uint8_t* out, const uint8_t* source, int64_t size) noexcept nogil:
-    """Copies 16 bytes at a time, up to 15 too many: faster for short names than an exact copy."""
+    """Copies 16 bytes at a time, up to 15 too many, which is faster for short names than an exact copy."""
     cdef int64_t copied = 0
     while copied < size:
         memcpy(out + copied, source + copied, 16)
@@ -183,7 +183,7 @@ cdef int render_row(Renderer* r, const uint8_t* value, int64_t size) noexcept no
             continue
         if reserve(&r.out, 2) != OK:
             return NO_MEMORY
-        # An opened container is the innermost frame already; its own place is in the one below.
+        # An opened container is already the innermost frame; its own position is in the frame below.
         depth = r.walk.depth - (event != SCALAR)
         if depth:
             frame = <Frame*> r.walk.frames.data + (depth - 1)
@@ -222,8 +222,8 @@ cdef from_bit_0(booleans):
 def render(metadata, value, validity, int64_t from_row):
     """(texts, row, full) of two binary arrays: a string array of the rows from `from_row` to before `row`.
 
-    If rows are left, the next one would exceed 2 GiB (`full`), or can't be rendered: it is malformed, or lists the
-    fields of an object out of the order of their names.
+    If rows are left, the next one would exceed 2 GiB (`full`), or can't be rendered: it is malformed, or its object
+    fields are not sorted by name.
     """
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t length = column.value.length, row = from_row, before

@@ -1,10 +1,10 @@
-"""Strings and numbers of JSON text, read from a copy of the row that ends in zero bytes.
+"""Strings and numbers of JSON text, read from a zero-terminated copy of the row.
 
-The text lies in a buffer followed by at least PADDING zero bytes. A zero byte is not allowed anywhere in JSON,
-so loops stop there by themselves and whole words may be read without asking how much is left.
+The text is followed by at least PADDING zero bytes. JSON does not allow a zero byte anywhere, so loops stop there, and
+whole words may be read without checking the length.
 
-All functions return the position behind what they read, or NULL after setting `failure`. Output goes to room
-that the caller has reserved: no function writes more than it reads, plus PADDING.
+All functions return the position after the text they read, or NULL after setting `failure`. Output goes to room that
+the caller has reserved: no function writes more than it reads, plus PADDING.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -19,7 +19,7 @@ cdef extern from "Python.h":
 cdef enum:
     PADDING = 32
 
-# What can be wrong with a text; the wording is in json/problems.py.
+# The possible failures; their wording is in json/problems.py.
 cdef enum Problem:
     FINE = 0
     EXPECTED_VALUE = 1
@@ -43,7 +43,7 @@ cdef enum Problem:
 cdef struct Failure:
     int problem
     const uint8_t* at
-    const uint8_t* opening  # the quote of the string that the problem is in
+    const uint8_t* opening  # the opening quote of the string with the problem
 
 cdef extern from *:
     """
@@ -51,7 +51,7 @@ cdef extern from *:
     #define SHREDLAKE_HIGHS 0x8080808080808080ULL
 
     /* A bit in the high bit of every byte that ends a run of plain text: quote, backslash, control, not ASCII.
-       Borrows may flag bytes above a flagged one, never below: only the lowest counts. */
+       Borrows may flag bytes above a flagged one, never below: only the lowest flag is reliable. */
     static inline uint64_t shredlake_special(uint64_t word) {
         uint64_t quote = word ^ (SHREDLAKE_ONES * '"');
         uint64_t slash = word ^ (SHREDLAKE_ONES * '\\\\');
@@ -61,14 +61,14 @@ cdef extern from *:
               | word) & SHREDLAKE_HIGHS;
     }
 
-    /* How many of the eight bytes are digits before the first that is none. A carry out of a byte that is no
+    /* The number of leading digits among the eight bytes. A carry out of a byte that is not a
        digit may flag bytes above it, never below. */
     static inline int shredlake_leading_digits(uint64_t word) {
         uint64_t digit = word ^ (SHREDLAKE_ONES * '0');
         uint64_t other = ((digit + SHREDLAKE_ONES * 0x76) | digit) & SHREDLAKE_HIGHS;
         return other ? __builtin_ctzll(other) >> 3 : 8;
     }
-    /* The number of the first `count` digits, 1 to 8: neighbours are put together to 2, 4 and 8 digits. */
+    /* The number of the first `count` digits, 1 to 8: neighbours are combined to 2, 4 and 8 digits. */
     static inline uint64_t shredlake_number_of(uint64_t word, int count) {
         word <<= 64 - 8 * count;
         word = (word & 0x0F0F0F0F0F0F0F0FULL) * 2561 >> 8;
@@ -112,7 +112,7 @@ cdef inline const uint8_t* skip_space(const uint8_t* p) noexcept nogil:
 # ---------------------------------------------------------------- strings
 
 cdef inline int utf8_length(const uint8_t* p) noexcept nogil:
-    """Bytes of the well-formed character at p (not ASCII), or 0: overlong, surrogate, too high, cut short."""
+    """The length of the well-formed character at p (not ASCII), or 0: overlong, surrogate, too high, truncated."""
     cdef uint8_t a = p[0], b = p[1]
     if a < 0xE0:
         return 2 if a >= 0xC2 and b & 0xC0 == 0x80 else 0
@@ -128,7 +128,7 @@ cdef inline int utf8_length(const uint8_t* p) noexcept nogil:
 
 
 cdef inline int64_t first_not_utf8(const uint8_t* text, int64_t size) noexcept nogil:
-    """Where the first ill-formed character starts, or -1."""
+    """The position of the first ill-formed character, or -1."""
     cdef int64_t at = 0
     cdef int length
     while at < size:
@@ -147,7 +147,7 @@ cdef inline int hex_digit(uint8_t c) noexcept nogil:
 
 
 cdef inline int64_t hex4(const uint8_t* p) noexcept nogil:
-    """Four hexadecimal digits, or -1."""
+    """Parses four hexadecimal digits, or returns -1."""
     cdef int64_t code = 0
     cdef int i, digit
     for i in range(4):
@@ -179,7 +179,7 @@ cdef inline uint8_t* write_utf8(uint8_t* out, int64_t code) noexcept nogil:
 
 
 cdef inline uint8_t plain_escape(uint8_t c) noexcept nogil:
-    """The character that a one-letter escape stands for, or 0."""
+    """The character of a one-letter escape, or 0."""
     if c == 110:                        # n
         return 10
     if c == 34 or c == 92 or c == 47:   # quote, backslash, slash
@@ -196,7 +196,7 @@ cdef inline uint8_t plain_escape(uint8_t c) noexcept nogil:
 
 
 cdef inline const uint8_t* copy_escape(const uint8_t* p, uint8_t** out, Failure* failure) noexcept nogil:
-    """One escape sequence; p is at its backslash."""
+    """Reads one escape sequence; p is at its backslash."""
     cdef uint8_t c = p[1]
     cdef int64_t code, low
     cdef uint8_t plain = plain_escape(c)
@@ -224,7 +224,7 @@ cdef inline const uint8_t* copy_escape(const uint8_t* p, uint8_t** out, Failure*
 
 
 cdef inline const uint8_t* copy_string(const uint8_t* p, uint8_t** end_of_copy, Failure* failure) noexcept nogil:
-    """Unescapes a string; p is behind the opening quote, the result behind the closing one."""
+    """Unescapes a string; p is after the opening quote, the result after the closing one."""
     cdef uint8_t* out = end_of_copy[0]
     cdef uint64_t word, stop
     cdef int skip, length
@@ -264,9 +264,9 @@ cdef inline const uint8_t* copy_string(const uint8_t* p, uint8_t** end_of_copy, 
 cdef inline const uint8_t* copy_number(
     const uint8_t* p, uint8_t** out, const uint64_t* powers, Failure* failure
 ) noexcept nogil:
-    """A number becomes the smallest integer, else a decimal, else a double; at most 18 bytes.
+    """Reads a number as the smallest integer, else a decimal, else a double; at most 18 bytes.
 
-    Up to 18 digits without exponent, by far the most common, are done here; the rest by copy_long_number.
+    Up to 18 digits without an exponent, by far the most common case, are handled here; the rest by copy_long_number.
     """
     cdef const uint8_t* first = p
     cdef bint negative = p[0] == 45
@@ -296,7 +296,7 @@ cdef inline const uint8_t* copy_number(
 
 
 cdef inline const uint8_t* add_digits(const uint8_t* p, uint64_t* number) noexcept nogil:
-    """Appends the digits from p on to the number, modulo 2^64; returns the position behind them."""
+    """Appends the digits from p on to the number, modulo 2^64; returns the position after them."""
     cdef uint64_t word
     cdef int count
     while True:
@@ -312,13 +312,13 @@ cdef inline const uint8_t* add_digits(const uint8_t* p, uint64_t* number) noexce
 cdef inline const uint8_t* copy_long_number(
     const uint8_t* first, uint8_t** out, const uint64_t* powers, Failure* failure
 ) noexcept nogil:
-    """As copy_number, for whatever has a point, an exponent or many digits. The integer part is well-formed."""
+    """As copy_number, for numbers with a point, an exponent or many digits. The integer part is well-formed."""
     cdef const uint8_t* p = first + (first[0] == 45)
     cdef bint negative = first[0] == 45
     cdef bint has_exponent = False, negative_exponent, signed_exponent
     cdef uint128_t unscaled = 0
     cdef uint64_t leading = 0       # the first 19 significant digits
-    cdef int64_t digits = 0         # how many significant digits there are
+    cdef int64_t digits = 0         # the number of significant digits
     cdef int64_t scale = 0, dropped = 0, exponent = 0
     cdef bint after_point = False
     cdef double number
@@ -370,7 +370,7 @@ cdef inline const uint8_t* copy_long_number(
 
 
 cdef inline double python_double(const uint8_t* text) noexcept nogil:
-    """Python's own conversion, for the rare number that 19 digits do not decide."""
+    """Uses Python's conversion, for the rare number that 19 digits do not determine."""
     cdef char* end
     with gil:
         return PyOS_string_to_double(<const char*> text, &end, NULL)

@@ -1,12 +1,12 @@
-"""Splits text into JSON documents: lines, the elements of one big array, or documents in a row.
+"""Splits text into JSON documents: lines, the elements of one array, or concatenated documents.
 
-Lines stay where they are: an Arrow array whose offsets are the positions behind each newline needs no copy,
-and the newline at the end of every row is white space to a JSON parser.
+Lines are not copied: the array's offsets are the positions after each newline, and the newline at the end of every row
+is white space to a JSON parser.
 
     {"a":1}⏎{"a":2}⏎{"a"         data
     0       8       16           offsets; the rest (from 16) belongs to the next piece
 
-Elements of an array are copied, because commas and white space lie between them.
+Elements of an array are copied, because commas and white space separate them.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
@@ -16,7 +16,7 @@ from shredlake.kernels.compiled.buffers cimport OK, Bytes, append, append_int32,
 
 
 def line_offsets(buffer, bint final):
-    """(offsets as an Arrow buffer of int32, lines, bytes taken): complete lines, or all if `final`."""
+    """(offsets as an Arrow buffer of int32, lines, bytes consumed): complete lines, or all if `final`."""
     cdef const uint8_t* data = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size
     cdef const uint8_t* found
@@ -43,11 +43,11 @@ def line_offsets(buffer, bint final):
 
 
 def array_elements(buffer, bint final):
-    """(data, offsets, element starts as int64 positions, elements, bytes taken, closed) of a JSON array's inside.
+    """(data, offsets, element starts as int64 positions, elements, bytes consumed, closed) of a JSON array's inside.
 
-    The text starts behind the opening bracket, or behind the comma after an element. Only brackets, quotes and
-    commas are understood here: the text between two commas is one element, and the parser checks whether it
-    is JSON. `closed` is true if the array's own closing bracket was found.
+    The text starts after the opening bracket, or after the comma that follows an element. Only brackets, quotes and
+    commas are interpreted: the text between two commas is one element, and the parser checks whether it is JSON.
+    `closed` is true if the array's closing bracket was found.
     """
     cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size
@@ -64,7 +64,7 @@ def array_elements(buffer, bint final):
         while status == OK and position < size and not closed:
             byte = text[position]
             if in_string:
-                if byte == 92:  # a backslash: the next byte, whatever it is, does not end the string
+                if byte == 92:  # a backslash: the next byte does not end the string
                     position += 1
                 elif byte == 34:
                     in_string = False
@@ -93,10 +93,10 @@ def array_elements(buffer, bint final):
 
 
 def json_documents(buffer, bint final):
-    """(data, offsets, document starts as int64 positions, documents, bytes taken) of documents in a row.
+    """(data, offsets, document starts as int64 positions, documents, bytes consumed) of concatenated documents.
 
-    Only brackets, quotes and white space are understood here: an object, array or string ends where it is
-    closed, anything else at white space or where one of these begins.
+    Only brackets, quotes and white space are interpreted: an object, array or string ends where it is closed, anything
+    else at white space or where one of these begins.
     """
     cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size
@@ -157,7 +157,7 @@ def json_documents(buffer, bint final):
 
 cdef int _element(const uint8_t* text, int64_t begin, int64_t stop, bint may_be_blank, Bytes* data,
                   Bytes* offsets, Bytes* starts, int64_t* elements) noexcept nogil:
-    """Copies one element without the white space around it; `[]` holds none."""
+    """Copies one element without surrounding white space; `[]` has no elements."""
     cdef int status
     while begin < stop and text[begin] <= 32:
         begin += 1

@@ -1,13 +1,13 @@
-"""From the names of a row's dictionary to the field names of a shredding schema, and back, looked up once.
+"""Maps the names of a row's dictionary to the field names of a shredding schema, and back, with a cache.
 
-Rows resemble each other: most have the same metadata bytes as the row before or as one shortly before. So the
-answers are kept per metadata, found again by the bytes themselves:
+Rows resemble each other: most have the same metadata bytes as a recent row. So the mapping is cached per metadata,
+with the bytes as the key:
 
     metadata bytes ─ hash ─▶ slot ─▶ ┌ name_of_id  dictionary id ─▶ schema name, or -1
                                      ├ id_of_name  schema name ─▶ dictionary id, or -1
                                      └ shapes      object node ─▶ ids of its last object, and their nodes
 
-Schema names are numbered by unsigned byte order, so that numbers compare as names do.
+Schema names are numbered by unsigned byte order, so that numbers compare like names.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -29,16 +29,16 @@ cdef struct Names:
     int64_t count
     uint64_t mask
 
-# The fields that an object node's last object had under one metadata, and the node of each or -1: rows with the
-# same dictionary mostly have the same fields.
+# The fields that an object node's last object had under one metadata, and the node of each or -1: rows with the same
+# dictionary mostly have the same fields.
 cdef struct Shape:
-    const uint8_t* ids      # as they lie in the input
+    const uint8_t* ids      # in the input
     int64_t size            # of the ids in bytes
     int64_t count
     int32_t* nodes
     int64_t room
 
-# What is known about one metadata. The bytes belong to the input column, which outlives the kernel.
+# The cached facts about one metadata. The bytes belong to the input column, which outlives the kernel.
 cdef struct Lookup:
     const uint8_t* metadata
     int64_t size
@@ -51,11 +51,11 @@ cdef struct Lookup:
 cdef struct LookupCache:
     Lookup* slots
     Lookup* last
-    int shapes              # of each metadata: object nodes that want one
+    int shapes              # per metadata: the number of object nodes
 
 
 cdef inline uint64_t hash_bytes(const uint8_t* p, int64_t size) noexcept nogil:
-    """Eight bytes at a step; both the table's slot (low bits) and a fair spread matter, secrecy does not."""
+    """Hashes eight bytes at a time; the low bits select the table's slot. The hash is not cryptographic."""
     cdef uint64_t word, hash = <uint64_t> size * HASH_PRIME
     while size >= 8:
         memcpy(&word, p, 8)
@@ -86,7 +86,7 @@ cdef inline void release_names(Names* names) noexcept nogil:
 
 
 cdef inline int build_names(Names* names, const uint8_t* blob, const int64_t* starts, int64_t count) noexcept nogil:
-    """Takes distinct names in byte order, end to end in `blob`; OK or NO_MEMORY."""
+    """Takes distinct names in byte order, concatenated in `blob`; OK or NO_MEMORY."""
     cdef int64_t number
     cdef uint64_t slot, slots = 16
     while slots < 4 * <uint64_t> count:
@@ -128,7 +128,7 @@ cdef inline int32_t number_of_name(const Names* names, const Slice* name) noexce
         slot = (slot + 1) & names.mask
     return -1
 
-# ---------------------------------------------------------------- one metadata after the other
+# ---------------------------------------------------------------- metadata of the rows
 
 cdef inline int start_cache(LookupCache* cache, int shapes) noexcept nogil:
     cache.shapes = shapes
@@ -152,7 +152,7 @@ cdef inline void release_cache(LookupCache* cache) noexcept nogil:
 
 
 cdef inline int fill_lookup(Lookup* lookup, const Names* names, int shapes) noexcept nogil:
-    """OK, MALFORMED or NO_MEMORY. Where a dictionary has a name twice, its first id counts."""
+    """OK, MALFORMED or NO_MEMORY. If a dictionary has a name twice, its first id is used."""
     cdef Dictionary* dictionary = &lookup.dictionary
     cdef int32_t* moved
     cdef int64_t id
@@ -190,7 +190,7 @@ cdef inline int fill_lookup(Lookup* lookup, const Names* names, int shapes) noex
 cdef inline int look_up(
     LookupCache* cache, const Names* names, const uint8_t* metadata, int64_t size
 ) noexcept nogil:
-    """Points cache.last at what is known about this metadata: OK, MALFORMED or NO_MEMORY."""
+    """Points cache.last at the facts about this metadata: OK, MALFORMED or NO_MEMORY."""
     cdef Lookup* slot = cache.last
     cdef int code
     if slot.metadata != NULL and slot.size == size and memcmp(slot.metadata, metadata, <size_t> size) == 0:

@@ -1,20 +1,20 @@
-"""Numbers between text and binary, exactly.
+"""Converts numbers between text and binary exactly.
 
-Text to double: decimal digits and a power of ten, w x 10^q, to the nearest double (ties to even). Two ways that
-need no big numbers, then Python's own:
+Text to double: decimal digits and a power of ten, w x 10^q, to the nearest double (ties to even). Two methods without
+big numbers, then Python's own:
 
     w <= 2^53 and |q| <= 22     one multiplication or division of exact doubles
     w < 2^64                    w times the first 64 or 128 bits of 5^q; enough bits to round in all cases
     more than 19 digits         the same for w and w + 1; if they round apart, PyOS_string_to_double decides
 
-Double to text: the fewest digits that read back as the same double, and of those the closest. All decimals
-that round to v = c x 2^q lie between the points half way to its neighbours; scaled by 10^-k, chosen so that
-this interval is 2 to 20 units wide, they are the integers s and s + 1 or, one digit shorter, the tens around:
+Double to text: the fewest digits that parse to the same double, and of those the closest. All decimals that round to v
+= c x 2^q are between the points half way to its neighbours. Scaled by 10^-k, chosen so that this interval is 2 to 20
+units wide, they are the integers s and s + 1 or, one digit shorter, the adjacent tens:
 
     ────┬───────────┬─────────────┬──────────────┬────
        low          s      v    s + 1           high         low, v, high to two bits below the unit
 
-10^-k comes from a table of 126-bit powers; what it lacks never changes a comparison (Giulietti's proof).
+10^-k comes from a table of 126-bit powers; its truncation never changes a comparison (Giulietti's proof).
 
 Both tables are computed at import (`numbers.pyx`).
 """
@@ -88,7 +88,7 @@ cdef const uint64_t* powers_of_ten() noexcept nogil     # for shortest_digits
 
 
 cdef inline double double_of(const uint64_t* powers, uint64_t w, int64_t q) noexcept nogil:
-    """w x 10^q, rounded to nearest even; infinity where it is too large."""
+    """w x 10^q, rounded to nearest even; infinity if it is too large."""
     if w <= LARGEST_EXACT and -EXACT_POWER <= q <= EXACT_POWER:
         if q < 0:
             return <double> w / EXACT_TENS[-q]
@@ -111,7 +111,7 @@ cdef inline uint64_t double_bits(const uint64_t* powers, uint64_t w, int64_t q) 
     power = powers + 2 * (q - SMALLEST_POWER)
     low = multiply(w, power[0], &high)
     if high & 0x1FF == 0x1FF:
-        # The bits below the rounding bit are all ones: the missing half of the product may carry into them.
+        # The bits below the rounding bit are all ones, so the missing half of the product may carry into them.
         multiply(w, power[1], &second_high)
         low += second_high
         if low < second_high:
@@ -126,9 +126,9 @@ cdef inline uint64_t double_bits(const uint64_t* powers, uint64_t w, int64_t q) 
             return 0
         mantissa >>= 1 - exponent
         mantissa = (mantissa + (mantissa & 1)) >> 1
-        return mantissa                     # rounding up to the hidden bit makes exponent 1 by itself
+        return mantissa                     # rounding up to the hidden bit gives exponent 1
     if low <= 1 and -4 <= q <= 23 and mantissa & 3 == 1 and (mantissa << shift) == high:
-        mantissa -= 1                       # exactly half way: to even
+        mantissa -= 1                       # exactly half way: round to even
     mantissa = (mantissa + (mantissa & 1)) >> 1
     if mantissa >= 2 * HIDDEN_BIT:
         mantissa = HIDDEN_BIT
@@ -140,7 +140,7 @@ cdef inline uint64_t double_bits(const uint64_t* powers, uint64_t w, int64_t q) 
 # ---------------------------------------------------------------- to text
 
 cdef inline uint64_t scaled(const uint64_t* power, uint64_t number) noexcept nogil:
-    """number x power / 2^127, the lowest bit set if anything was cut off."""
+    """number x power / 2^127, with the lowest bit set if any bit was truncated."""
     cdef uint64_t low_high, high, middle, sum_
     multiply(power[1], number, &low_high)
     middle = multiply(power[0], number, &high)
@@ -192,7 +192,7 @@ cdef inline uint64_t double_digits(const uint64_t* powers, uint64_t bits, int64_
 
 
 cdef inline uint64_t float_digits(const uint64_t* powers, uint32_t bits, int64_t* exponent) noexcept nogil:
-    """The same of a float: 24 bits instead of 53."""
+    """shortest_digits of a float: 24 bits instead of 53."""
     cdef uint64_t fraction = bits & 0x7FFFFF
     cdef int64_t biased = (bits >> 23) & 0xFF
     if biased == 0:
@@ -211,7 +211,7 @@ cdef inline int digit_count(uint64_t number) noexcept nogil:
 
 
 cdef inline void write_digits(uint8_t* out, uint64_t number, int count) noexcept nogil:
-    """Exactly `count` digits, zeros in front."""
+    """Prints exactly `count` digits, with leading zeros."""
     while count >= 2:
         count -= 2
         memcpy(out + count, DIGIT_PAIRS + 2 * (number % 100), 2)

@@ -1,4 +1,4 @@
-"""The tables behind numbers.pxd: the first bits of all powers that doubles need."""
+"""The tables for numbers.pxd: the leading bits of all powers that doubles need."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -17,8 +17,8 @@ cdef const uint64_t* powers_of_ten() noexcept nogil:
 def _leading_bits(q):
     """5^q scaled by a power of two to [2^127, 2^128), truncated.
 
-    For -27 <= q < 0, where products of w can be exact ties, the reciprocal is rounded up instead, so that
-    w x 10^q comes out exact whenever it is.
+    For -27 <= q < 0, where products of w can be exact ties, the reciprocal is rounded up instead, so that w x 10^q is
+    exact whenever it can be.
     """
     if q >= 0:
         power = 5**q

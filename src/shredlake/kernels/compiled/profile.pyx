@@ -1,8 +1,8 @@
-"""Profiles the paths of a Variant column: one pass, bounded memory, and results as bytes that can be merged.
+"""Profiles the paths of a Variant column in one pass with bounded memory; the results are bytes that can be merged.
 
-A row is walked from its root. The child for the next field is guessed before it is looked up: rows resemble
-each other, so the field that followed the last time mostly follows again, and one comparison of names settles
-it. The table of paths is in profile_paths.pxd, its bytes in profile_bytes.pxd; the same, slowly, is in
+Each row is traversed from its root. The child for the next field is guessed before it is looked up: rows resemble each
+other, so the field that followed last time mostly follows again, and one comparison of names confirms it. The table of
+paths is in profile_paths.pxd, its bytes in profile_bytes.pxd; the reference is in
 shredding/inference/profile_reference.py.
 """
 
@@ -28,8 +28,8 @@ from shredlake.kernels.compiled.variant cimport (
 
 cdef enum:
     STRIDE = 64             # every 64th value of a path is compared with the one 64 before
-    PATIENCE = 4            # wrong guesses after which an object's other fields are looked up,
-    BATCH = 16              # so many at a time
+    PATIENCE = 4            # wrong guesses after which an object's other fields are looked up
+    BATCH = 16              # in batches of this size
 
 cdef enum Look:
     EMPTY = 0
@@ -85,9 +85,9 @@ cdef inline int observe_int(Node* node, int kind, int64_t number) noexcept nogil
 
 
 cdef inline int observe_decimal(Node* node, int kind, int64_t unscaled, int scale) noexcept nogil:
-    """A decimal of up to 64 bits, whatever its width."""
+    """Profiles a decimal of up to 64 bits, of any width."""
     cdef uint64_t hash = hash_bytes(2 | <uint64_t> scale << 8, <const uint8_t*> &unscaled, 8)
-    prefetch(node.values.all + (hash & (REGISTERS - 1)))  # it lies far from the node
+    prefetch(node.values.all + (hash & (REGISTERS - 1)))  # far from the node in memory
     if count_shape(node, kind, scale, digits_of(unscaled)) != OK:
         return NO_MEMORY
     if observe_number(node, <double> unscaled / power_of_ten(scale)) != OK:
@@ -115,7 +115,7 @@ cdef inline bint digits_at(const uint8_t* p, int count) noexcept nogil:
 
 
 cdef inline int look_of(const uint8_t* p, int64_t size) noexcept nogil:
-    """What a text looks like, or -1. Shapes only: 2024-99-99 looks like a date."""
+    """The shape of a string, or -1. Only the shape counts: 2024-99-99 looks like a date."""
     cdef int64_t i
     cdef int points = 0
     if size == 0:
@@ -179,7 +179,7 @@ cdef inline int observe_exact(Node* node, int id, int kind, const uint8_t* p) no
 
 
 cdef inline int64_t observe_scalar(Node* node, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Bytes of the scalar at p, MALFORMED or NO_MEMORY. An unknown type counts as one byte of no type."""
+    """The size of the scalar at p, MALFORMED or NO_MEMORY. An unknown type counts as one byte without a type."""
     cdef Slice text
     cdef int id, kind, width, status
     cdef uint8_t truth
@@ -223,7 +223,9 @@ cdef inline int64_t observe_scalar(Node* node, const uint8_t* p, const uint8_t* 
 # ---------------------------------------------------------------- one value
 
 cdef inline int count_value(Sketch* sketch, Node* node) noexcept nogil:
-    """OK, or MALFORMED: values that share bytes could make a small row endless, but none has more than its bytes."""
+    """OK, or MALFORMED: values that share bytes could make a small row endless, so a row has at most as many values as
+    bytes.
+    """
     if sketch.budget <= 0:
         return MALFORMED
     sketch.budget -= 1
@@ -235,7 +237,7 @@ cdef inline int count_value(Sketch* sketch, Node* node) noexcept nogil:
 
 
 cdef inline int64_t visit_scalar(Sketch* sketch, Node* node, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Bytes of the scalar at p < end, or MALFORMED, or NO_MEMORY."""
+    """The size of the scalar at p < end, or MALFORMED, or NO_MEMORY."""
     cdef int64_t size
     if count_value(sketch, node) != OK:
         return MALFORMED
@@ -247,7 +249,7 @@ cdef inline int64_t visit_scalar(Sketch* sketch, Node* node, const uint8_t* p, c
 
 cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* end,
                    const Dictionary* names, int depth) noexcept nogil:
-    """Bytes of the value at p, or MALFORMED, or NO_MEMORY. Nodes may move: never hold one across a call."""
+    """The size of the value at p, or MALFORMED, or NO_MEMORY. Nodes may move, so never keep one across a call."""
     cdef Node* node = &sketch.nodes[at]
     cdef Tables* tables
     cdef ObjectView object_view
@@ -272,7 +274,7 @@ cdef int64_t visit(Sketch* sketch, int32_t at, const uint8_t* p, const uint8_t* 
     tables = tables_of(node)
     if tables == NULL:
         return NO_MEMORY
-    # Arrays count at once, not in runs: the first one sets the shortest length.
+    # Arrays are counted at once, not in runs: the first one sets the shortest length.
     if tables.types[T_ARRAY] == 0 or array_view.count < tables.shortest:
         tables.shortest = array_view.count
     if array_view.count > tables.longest:
@@ -319,10 +321,10 @@ cdef int64_t visit_fields(Sketch* sketch, int32_t at, const ObjectView* view, co
 
 cdef int64_t visit_many(Sketch* sketch, int32_t at, const ObjectView* view, const Dictionary* names,
                         int depth, int64_t index) noexcept nogil:
-    """The fields from `index` on, of an object where guessing fails: a map, most likely, with many paths.
+    """Profiles the fields from `index` on of an object whose fields can't be guessed, probably a map with many paths.
 
-    Looking up a path among many waits for memory twice, for its slot and for its node. So a batch of fields asks
-    for all its slots first, then for all its nodes, and then finds them near.
+    Looking up one of many paths waits for memory twice, for its slot and for its node. So all slots of a batch are
+    prefetched first, then all nodes, before they are used.
     """
     cdef Slice batch[BATCH]
     cdef uint64_t hashes[BATCH]
@@ -360,7 +362,7 @@ cdef inline int64_t visit_field(Sketch* sketch, int32_t at, int32_t child, const
     """The size of a field's value, counted in its own node or, without one, in its parent; or a fault."""
     cdef int64_t size
     if child >= 0:
-        # Most fields are scalars, and most of the time goes into them: no call for those.
+        # Most fields are scalars and take most of the time, so they are handled without a call.
         if field[0] & 2:
             return visit(sketch, child, field, end, names, depth - 1)
         return visit_scalar(sketch, &sketch.nodes[child], field, end)
@@ -374,7 +376,7 @@ cdef inline int64_t visit_field(Sketch* sketch, int32_t at, int32_t child, const
 
 
 cdef int32_t field_node(Sketch* sketch, int32_t at, const Slice* name, uint64_t hash) noexcept nogil:
-    """The child with this name, made if need be; -2 if there is no more room for it; NO_MEMORY."""
+    """The child with this name, created if needed; -2 if there is no room for it; NO_MEMORY."""
     cdef int32_t child = find_node(sketch, at, name.data, name.size, <uint32_t> hash)
     cdef Tables* tables
     if child >= 0:
@@ -411,7 +413,7 @@ cdef int64_t visit_elements(Sketch* sketch, int32_t at, const ArrayView* view, c
 
 # ---------------------------------------------------------------- rows
 
-# A binary column as Arrow lays it out. The bitmap's first bit is number `offset`; `ends` starts at the first row.
+# A binary column in Arrow's layout. The bitmap's first bit is number `offset`; `ends` starts at the first row.
 cdef struct Binaries:
     const uint8_t* valid
     int64_t offset
@@ -421,7 +423,7 @@ cdef struct Binaries:
 
 
 cdef inline int row_at(const Binaries* column, int64_t row, Slice* out) noexcept nogil:
-    """0 and the row's bytes, or MALFORMED if its offsets lie outside."""
+    """0 and the row's bytes, or MALFORMED if its offsets are out of bounds."""
     cdef int64_t first = column.ends[row], last = column.ends[row + 1]
     if first < 0 or first > last or last > column.size:
         return MALFORMED
@@ -487,7 +489,8 @@ cdef Binaries binaries(array):
 def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
     """Return the profile as bytes, or the number of the first malformed row.
 
-    `metadata` and `value` are pa.BinaryArrays; `validity`, a pa.BooleanArray or None, says which rows are not null.
+    `metadata` and `value` are pa.BinaryArrays; `validity`, a pa.BooleanArray or None, marks the rows that are not
+    null.
     """
     cdef Binaries metadata_column = binaries(metadata), value_column = binaries(value)
     cdef const uint8_t* valid = NULL
@@ -516,7 +519,7 @@ def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
 
 
 def merge(parts, int32_t max_paths):
-    """The profile of the rows of all parts, in their order, as bytes."""
+    """Merges profiles of consecutive parts; all are bytes."""
     cdef Sketch sketch
     cdef Bytes out
     cdef const uint8_t* data
@@ -540,5 +543,5 @@ def merge(parts, int32_t max_paths):
         return take(&out)
     release(&out)
     if status == MALFORMED:
-        raise ValueError("these bytes are not a profile: they come from another version, or are cut off")
+        raise ValueError("these bytes are not a profile: they come from another version or are truncated")
     raise MemoryError

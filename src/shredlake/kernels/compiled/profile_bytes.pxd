@@ -1,4 +1,4 @@
-"""The bytes of a profile, out and in: the format is described in shredding/inference/profile_codec.py."""
+"""Writes and reads the bytes of a profile; shredding/inference/profile_codec.py describes the format."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -41,10 +41,10 @@ cdef inline void compare_keys(Tables* tables, const Key* before, const Key* afte
         tables.same += 1
 
 
-# ---------------------------------------------------------------- out
+# ---------------------------------------------------------------- writing
 
 cdef inline int put_number(Bytes* out, uint64_t number) noexcept nogil:
-    """A varint: seven bits a byte, low ones first, the top bit says that more follow."""
+    """Writes a varint: seven bits per byte, low bits first; the top bit means that more follow."""
     if reserve(out, 10) != OK:
         return NO_MEMORY
     while number >= 128:
@@ -70,7 +70,7 @@ cdef inline int put_counts(Bytes* out, const int64_t* counts) noexcept nogil:
 
 
 cdef inline int put_scales(Bytes* out, const Tables* tables) noexcept nogil:
-    """Ints have scale 0 and are not counted one by one."""
+    """Ints have scale 0 and are not counted individually."""
     cdef int64_t scales[MOST_DIGITS + 1]
     cdef int i
     memset(scales, 0, sizeof(scales))
@@ -180,7 +180,7 @@ cdef inline int put_sketch(Bytes* out, const Sketch* sketch) noexcept nogil:
             return NO_MEMORY
     return status
 
-# ---------------------------------------------------------------- in, added to what is there
+# ---------------------------------------------------------------- reading, added to an existing profile
 
 cdef struct Reader:
     const uint8_t* p
@@ -203,7 +203,7 @@ cdef inline int64_t get_number(Reader* reader) noexcept nogil:
 
 
 cdef inline const uint8_t* get_bytes(Reader* reader, int64_t size) noexcept nogil:
-    """Where the next `size` bytes lie, or NULL (and broken)."""
+    """The position of the next `size` bytes, or NULL (and broken)."""
     cdef const uint8_t* found = reader.p
     if size < 0 or size > reader.end - reader.p:
         reader.broken = True
@@ -287,7 +287,7 @@ cdef inline void get_exact(Reader* reader, Tables* tables) noexcept nogil:
 
 
 cdef inline void get_node(Reader* reader, Node* node) noexcept nogil:
-    """Adds the figures of a stored node to a node; its name has been read before."""
+    """Adds the counts of a stored node to a node; its name has been read before."""
     cdef Tables* tables = tables_of(node)
     cdef int64_t mask, shortest, longest, ranged
     cdef bint was_array, was_ordered = node.ordered != 0
@@ -380,7 +380,7 @@ cdef inline int add_sketch(Sketch* sketch, const uint8_t* data, int64_t size) no
     if own == NULL:
         return NO_MEMORY
     if missed:
-        # A path that the other side lists gets that back below.
+        # A path that the other side lists is corrected below.
         for index in range(sketch.size):
             sketch.nodes[index].missed += missed
     for index in range(count):

@@ -1,13 +1,13 @@
-"""The table of paths behind a profile: bounded, and found by guess or by hash.
+"""The table of paths of a profile: bounded, and searched by guess or by hash.
 
-    nodes   [root] [$.a] [$.a.b] [$.tags] [$.tags[*]] ...      a parent always stands before its children
-    tables  what a node rarely needs, in a block of its own
+    nodes   [root] [$.a] [$.a.b] [$.tags] [$.tags[*]] ...      a parent always precedes its children
+    tables  rarely needed data of a node, in a separate block
     slots   open hash table over (parent, name) ─▶ node
-    names   the bytes of all names, back to back
+    names   the concatenated bytes of all names
 
-Memory is bounded by `max_paths`: between rows, when three times as many nodes exist, those in the fewest rows go
-and are counted in their parent (`other_*`); inside a row, nodes beyond four times as many are not made at all.
-What goes out has at most `max_paths`.
+`max_paths` bounds the memory: between rows, when three times as many nodes exist, those in the fewest rows are dropped
+and counted in their parent (`other_*`); inside a row, no nodes are created beyond four times as many. The output has
+at most `max_paths`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -115,40 +115,40 @@ cdef enum:
     T_OBJECT = 20
     T_ARRAY = 21
     REGISTERS = 256
-    FEW = 12                # registers kept as a short list before all 256 are
-    MOST_DIGITS = 39        # scales and digits are counted one by one, 0 to 39
+    FEW = 12                # registers kept as a short list before all 256 are allocated
+    MOST_DIGITS = 39        # scales and digits are counted individually, 0 to 39
     LOOKS = 5
     PREFIX = 32             # bytes of a text kept to compare it with a later one
-    LONGEST_NAME = 1000     # bytes; fields with longer names are data, and counted in their parent
-    COMMON = 4096           # rows from which paths are ranked one by one, not counted
+    LONGEST_NAME = 1000     # bytes; longer names are treated as data and counted in their parent
+    COMMON = 4096           # rows from which paths are ranked individually, not counted
 
 cdef enum KeyKind:
     NO_KEY = 0
     NUMBER_KEY = 1
     TEXT_KEY = 2
 
-# A value as far as order goes: a number, or the start of a text.
+# The sort key of a value: a number, or the start of a string.
 cdef struct Key:
     double number
     uint8_t kind
     uint8_t size
     uint8_t text[PREFIX]
 
-# A HyperLogLog: while few registers are set, (index, rank) pairs; then all of them. A rank up to the lowest
-# register (`floor`) changes nothing: most values of a long column need not look at the registers at all.
+# A HyperLogLog: while few registers are set, (index, rank) pairs; then all of them. A rank up to the lowest register
+# (`floor`) changes nothing, so most values of a long column do not access the registers at all.
 cdef struct Registers:
     uint8_t* all
     uint8_t used
     uint8_t floor
-    uint16_t at_floor       # how many registers hold it
+    uint16_t at_floor       # the number of registers with this rank
     uint8_t few[2 * FEW]
 
-# What is rarely touched.
+# Rarely used data.
 cdef struct Tables:
     int64_t types[TYPES]
     int64_t exact           # ints and decimals
     int64_t digits[MOST_DIGITS + 1]
-    int64_t* scales         # MOST_DIGITS + 1 of them; NULL while no decimal was met
+    int64_t* scales         # MOST_DIGITS + 1 of them; NULL until the first decimal
     int64_t up
     int64_t down
     int64_t same
@@ -163,31 +163,31 @@ cdef struct Tables:
     int64_t other_count
     int64_t other_bytes
 
-# A path. Values of one path mostly have one of two shapes, of type and digits: those are only counted here, and
-# settled into the tables when a third one comes. What most values touch lies in the first two cache lines.
+# A path. Values of one path mostly have one of two shapes, of type and digits: these are only counted here, and moved
+# into the tables when a third shape occurs. The most used fields are in the first two cache lines.
 cdef struct Node:
     int32_t parent
-    int32_t follower        # the sibling that came after this one the last time
+    int32_t follower        # the sibling that followed this one last time
     uint32_t name_at
     int32_t name_size       # -1: root, or the elements of an array
     uint32_t name_hash
     uint32_t shape          # type | scale << 8 | digits << 16
     uint32_t other_shape
-    int32_t shaped          # values that had this shape, and are not in the tables yet
+    int32_t shaped          # values with this shape that are not in the tables yet
     int32_t other_shaped
     int32_t last_row
     int64_t count
     int64_t rows
     int64_t bytes
     int64_t ordered         # values that have a Key
-    int64_t ranged          # values behind low and high
+    int64_t ranged          # values included in low and high
     double low
     double high
     Registers values        # of scalars
     Tables* tables          # NULL until needed
-    int32_t first           # the field that came first in the last object seen here
+    int32_t first           # the first field of the last object at this path
     int32_t element         # the node of an array's elements, or -1
-    int64_t missed          # rows that may have gone uncounted before this node was made
+    int64_t missed          # rows that may not have been counted before this node was created
     Key first_key
 
 cdef struct Slot:
@@ -206,13 +206,13 @@ cdef struct Sketch:
     int64_t rows
     int64_t nulls
     int64_t metadata_bytes
-    int64_t missed          # most rows of a path that was dropped
-    int64_t budget          # values that the current row may still hold: fewer than its bytes
+    int64_t missed          # the most rows of any dropped path
+    int64_t budget          # values that the current row may still have; bounded by its bytes
 
 # ---------------------------------------------------------------- registers
 
 cdef inline int raise_register(Registers* registers, uint8_t index, uint8_t rank) noexcept nogil:
-    """Register `index` holds at least `rank` afterwards. OK or NO_MEMORY."""
+    """Raises register `index` to at least `rank`. OK or NO_MEMORY."""
     cdef int i
     if registers.all == NULL:
         for i in range(registers.used):
@@ -253,21 +253,21 @@ cdef inline bint any_register(const Registers* registers) noexcept nogil:
 # ---------------------------------------------------------------- nodes
 
 cdef inline Tables* tables_of(Node* node) noexcept nogil:
-    """The tables, made if need be; NULL without memory."""
+    """The tables, created if needed; NULL if out of memory."""
     if node.tables == NULL:
         node.tables = <Tables*> calloc(1, sizeof(Tables))
     return node.tables
 
 
 cdef inline int64_t* scales_of(Tables* tables) noexcept nogil:
-    """The counters of scales, made if need be; NULL without memory."""
+    """The counters of scales, created if needed; NULL if out of memory."""
     if tables.scales == NULL:
         tables.scales = <int64_t*> calloc(MOST_DIGITS + 1, sizeof(int64_t))
     return tables.scales
 
 
 cdef inline int settle_shape(Node* node, uint32_t shape, int32_t count) noexcept nogil:
-    """Moves so many values of a shape into the tables. OK or NO_MEMORY."""
+    """Moves `count` values of a shape into the tables. OK or NO_MEMORY."""
     cdef int kind = shape & 255, scale = (shape >> 8) & 255, digits = shape >> 16
     cdef Tables* tables = tables_of(node)
     if tables == NULL:
@@ -286,7 +286,7 @@ cdef inline int settle_shape(Node* node, uint32_t shape, int32_t count) noexcept
 
 
 cdef inline int settle(Node* node) noexcept nogil:
-    """Moves what is only counted into the tables. OK or NO_MEMORY."""
+    """Moves the values that are only counted into the tables. OK or NO_MEMORY."""
     cdef int status = settle_shape(node, node.shape, node.shaped)
     if status == OK:
         status = settle_shape(node, node.other_shape, node.other_shaped)
@@ -341,7 +341,7 @@ cdef inline void release_sketch(Sketch* sketch) noexcept nogil:
 
 
 cdef inline Slot* slot_of(const Sketch* sketch, int32_t parent, uint32_t name_hash) noexcept nogil:
-    """Where the search for a child starts."""
+    """The slot where the search for a child starts."""
     cdef uint64_t hash = <uint64_t> name_hash * 31 + <uint64_t> parent * 2654435761U
     return &sketch.slots[hash & <uint64_t> (sketch.slot_count - 1)]
 
@@ -377,7 +377,7 @@ cdef inline void fill_slot(Sketch* sketch, int32_t index) noexcept nogil:
 
 cdef inline int32_t add_node(Sketch* sketch, int32_t parent, const uint8_t* name, int32_t name_size,
                              uint32_t name_hash) noexcept nogil:
-    """The index of a new node, or NO_MEMORY. The caller knows that it is not there yet."""
+    """The index of a new node, or NO_MEMORY. The caller knows that it does not exist yet."""
     cdef Node* moved
     cdef Node* node
     cdef int32_t wanted
@@ -425,7 +425,7 @@ cdef inline int32_t find_node(const Sketch* sketch, int32_t parent, const uint8_
         slot = next_slot(sketch, slot)
     return -1
 
-# ---------------------------------------------------------------- keeping it small
+# ---------------------------------------------------------------- bounding the size
 
 cdef inline int compare_rows(const void* a, const void* b) noexcept nogil:
     cdef int64_t x = (<const int64_t*> a)[0], y = (<const int64_t*> b)[0]
@@ -433,7 +433,7 @@ cdef inline int compare_rows(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline int64_t most_rows_dropped(const Sketch* sketch) noexcept nogil:
-    """Paths in so many rows and fewer must go for max_paths to stay; NO_MEMORY."""
+    """The number of rows up to which paths must be dropped to keep max_paths; NO_MEMORY."""
     cdef int64_t* rows = <int64_t*> calloc(<size_t> (sketch.size if sketch.size > COMMON else COMMON), sizeof(int64_t))
     cdef int64_t least = 0, dropped = 0
     cdef int32_t index
@@ -455,9 +455,10 @@ cdef inline int64_t most_rows_dropped(const Sketch* sketch) noexcept nogil:
 
 
 cdef inline int prune(Sketch* sketch) noexcept nogil:
-    """Drops the paths in the fewest rows. A child is in no more rows than its parent, so trees stay whole.
+    """Drops the paths in the fewest rows. A child is in at most as many rows as its parent, so trees stay whole.
 
-    Those in exactly as many rows as the last to go go too: what stays does not depend on the order of creation.
+    Paths in as many rows as the last one dropped are dropped too, so the result does not depend on the order of
+    creation.
     """
     cdef int64_t least = most_rows_dropped(sketch)
     cdef int32_t* moved = <int32_t*> malloc(<size_t> sketch.size * sizeof(int32_t))
@@ -476,7 +477,7 @@ cdef inline int prune(Sketch* sketch) noexcept nogil:
         if index and (node.rows <= least or moved[node.parent] < 0):
             moved[index] = -1
             if moved[node.parent] >= 0 and node.name_size >= 0:
-                # An object: its field made the tables, for `keys`.
+                # An object: its fields created the tables, for `keys`.
                 sketch.nodes[moved[node.parent]].tables.other_count += node.count
                 sketch.nodes[moved[node.parent]].tables.other_bytes += node.bytes
             release_node(node)

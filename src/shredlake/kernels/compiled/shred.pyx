@@ -1,21 +1,21 @@
-"""Shreds a column of Variants: every row is walked once, straight into the buffers of the output columns.
+"""Shreds a column of Variants: every row is traversed once, straight into the buffers of the output columns.
 
 A schema arrives flattened, parents before children; each node owns the buffers of its two columns:
 
-    node ─┬─ value        offsets, data, validity      what the type can't represent
+    node ─┬─ value        offsets, data, validity      values that the type can't represent
           └─ typed_value  data or offsets, validity
 
-Rows are addressed, not appended: a column's buffers are zeroed, block by block, which is Arrow's null, and a value
-is written at its row. Fields that are missing cost nothing, however many the schema has. What lies between is
-caught up when the next value, or the end, comes: offsets of rows that were skipped, and the validity bits of
-runs of rows that were not. A column without gaps never touches its bitmap.
+Rows are addressed, not appended: a column's buffers are zeroed block by block, which is Arrow's null, and a value is
+written at its row. Missing fields cost nothing, however many the schema has. Gaps are filled when the next value, or
+the end, comes: the offsets of skipped rows, and the validity bits of runs of present rows. A column without gaps never
+touches its bitmap.
 
     rows        0    1    2    3    4    5
-    present     x    x              x           filled: 5, behind the last row written
-    offsets   0    3    5    5    5    8    .   the dot comes with `finish`
-    validity    1    1    0    0    .    .      run: 4, where the run of rows starts that has no bits yet
+    present     x    x              x           filled: 5, after the last row written
+    offsets   0    3    5    5    5    8    .   `finish` writes the dot
+    validity    1    1    0    0    .    .      run: 4, the start of the run of rows without bits
 
-A node below an array counts its own rows: the array's elements, end to end.
+A node below an array counts its own rows: the concatenated elements of the array.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
@@ -91,13 +91,13 @@ from shredlake.kernels.arrow.buffers import address, size_of
 from shredlake.kernels.fallback.shred import shred as shred_slowly
 from shredlake.kernels.row_errors import explain_shredding
 
-# Arrow takes trees of 64 arrays inside each other; a level of a schema is two of them.
+# Arrow accepts trees of 64 nested arrays; a level of a schema is two of them.
 DEEPEST = 30
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t alignment, size_t size)
 
-# A field that stays in `value`.
+# A field that remains in `value`.
 cdef struct Rest:
     const uint8_t* data
     int64_t size
@@ -112,7 +112,7 @@ cdef struct Shredding:
     uint64_t* field_keys    # hash table (object node, schema name) ─▶ node of the field
     int32_t* field_nodes
     uint64_t field_mask
-    Rest* rest              # stack of the fields that stay, of all objects being walked
+    Rest* rest              # stack of the fields that remain in `value`, of all open objects
     int64_t rest_room
     int64_t rest_used
 
@@ -130,8 +130,9 @@ cdef inline int32_t field_node(const Shredding* work, int object_node, int32_t n
 
 
 cdef int nodes_of_fields(Shredding* work, int index, const ObjectView* view, const int32_t** nodes) noexcept nogil:
-    """The node of each field, or -1 where it is not shredded. A list lives until the next one of the same node
-    and metadata, and no object holds itself: OK, MALFORMED or NO_MEMORY."""
+    """The node of each field, or -1 if it is not shredded. A list is valid until the next one of the same node and
+    metadata, and no object contains itself: OK, MALFORMED or NO_MEMORY.
+    """
     cdef Shape* shape = &work.lookups.last.shapes[work.nodes[index].shape]
     cdef int64_t field, id, size = view.count * view.id_size
     cdef int32_t* moved
@@ -178,7 +179,7 @@ cdef int make_rest_room(Shredding* work, int64_t count) noexcept nogil:
 
 
 cdef int put_rest(Shredding* work, Node* node, int64_t row, int64_t first) noexcept nogil:
-    """Writes the object of the fields that stay: work.rest from `first` on, already in order of their names."""
+    """Writes the object of the remaining fields: work.rest from `first` on, already sorted by name."""
     cdef int64_t count = work.rest_used - first, index, total = 0, largest_id = 0, head, offset = 0
     cdef Rest* rest = work.rest + first
     cdef int id_size, offset_size
@@ -244,7 +245,7 @@ cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p,
         if size < 0:
             return MALFORMED
         stays += size
-        # A nested object's fields have come and gone since the last turn; the stack may have moved.
+        # Fields of nested objects were pushed and popped since the last iteration; the stack may have moved.
         rest = &work.rest[work.rest_used]
         rest.data = value
         rest.size = size
@@ -291,7 +292,7 @@ cdef int shred_array(Shredding* work, int index, int64_t row, const uint8_t* p, 
 
 
 cdef int shred_group(Shredding* work, int index, int64_t row, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Puts the value at p into the two columns of a node; the schema bounds the recursion."""
+    """Writes the value at p to the two columns of a node; the schema bounds the recursion."""
     cdef Node* node = &work.nodes[index]
     cdef int64_t size
     cdef int code = RESIDUAL
@@ -394,8 +395,9 @@ cdef class Shredder:
         release_names(&self.work.names)
 
     def run(self, column, metadata, value):
-        """Shreds the rows of (address, bit offset), (offsets, first, data, size), the same of value plus
-        (validity, bit offset): 0, or a fault; and the row it was met at."""
+        """Shreds the rows of (address, bit offset), (offsets, first, data, size), the same of value plus (validity,
+        bit offset). Returns 0 or a fault, and its row.
+        """
         cdef const uint8_t* valid = <const uint8_t*> <uintptr_t> column[0]
         cdef int64_t valid_from = column[1]
         cdef const int32_t* metadata_offsets = <const int32_t*> <uintptr_t> metadata[0] + <int64_t> metadata[1]
@@ -415,7 +417,7 @@ cdef class Shredder:
                     row += 1
                     continue
                 if not bit_at(value_valid, value_valid_from + row):
-                    # Missing where a value is required: Variant null.
+                    # Missing where a value is required: becomes Variant null.
                     code = put_bytes(&self.work.nodes[0], &self.work.nodes[0].value, row, &null_value, 1)
                     if code < 0:
                         break
@@ -441,7 +443,7 @@ cdef class Shredder:
         return (code if code < 0 else 0), row
 
     def export(self, list children, list first_children, type):
-        """The root's group of `value` and `typed_value` as an Arrow array of this type; nothing is left here.
+        """Exports the root's group of `value` and `typed_value` as an Arrow array of this type; empties this object.
 
         children: of all objects, those of a node side by side from its number in first_children on."""
         cdef int32_t* fields = <int32_t*> malloc((len(children) + 1) * sizeof(int32_t))
@@ -480,7 +482,7 @@ cdef class Shredder:
 
 
 def shred(metadata, value, validity, plan, bint exact_types, int64_t first_row):
-    """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
+    """Shreds a column of Variants, given as its parts, into `value` and `typed_value` arrays."""
     if plan.depth > DEEPEST:
         return shred_slowly(metadata, value, validity, plan, exact_types, first_row)
     shredder = Shredder(plan, len(metadata), exact_types)

@@ -1,7 +1,7 @@
 """The columns that shredding fills, and their export to Arrow as one tree of arrays in one call.
 
-Arrow's C data interface takes a tree of structs. Making it here, without Python, lets threads work side by side
-however many columns a schema has. All columns of a piece live as long as any of them does.
+Arrow's C data interface takes a tree of structs. Building it here, without Python, lets threads run in parallel
+however many columns a schema has. All columns of a piece are freed together.
 
     group ─┬─ value                              each group, value and typed_value is an ArrowArray;
            └─ typed_value ─┬─ group ─ ...        a column without a value has zeros for buffers, shared by all
@@ -32,11 +32,11 @@ cdef struct Column:
     Bytes valid
     int64_t count       # bits set in the validity so far
 
-# Four cache lines, the first of them all that a number needs: schemas have thousands of nodes, caches few lines.
+# Four cache lines, the first of which is all that a number needs: schemas have thousands of nodes, caches few lines.
 # Aligned, so that no two threads share a line.
 cdef struct Node:
     int8_t kind
-    int8_t type         # primitive id of a scalar; true stands for boolean
+    int8_t type         # primitive id of a scalar; that of true for booleans
     int8_t width        # bytes per row of a scalar; 0: variable or bits
     int8_t precision
     int8_t scale
@@ -45,13 +45,13 @@ cdef struct Node:
     Column typed
     int64_t elements    # an array's elements so far: rows of its element node
     Column value
-    int64_t expected    # rows, where known beforehand
+    int64_t expected    # rows, if known in advance
     int64_t padding[2]
 
 # ---------------------------------------------------------------- buffers addressed by row
 
 cdef inline int grow_zeroed(Bytes* buffer, int64_t wanted) noexcept nogil:
-    """Room for `wanted` bytes; those behind what was written are zero."""
+    """Reserves `wanted` bytes; the bytes after those written are zero."""
     cdef int64_t known = buffer.capacity
     if wanted <= known:
         return OK
@@ -62,14 +62,14 @@ cdef inline int grow_zeroed(Bytes* buffer, int64_t wanted) noexcept nogil:
 
 
 cdef inline int64_t bytes_of(int64_t rows, int64_t width) noexcept nogil:
-    """What so many rows take: `width` bytes each, or bits, or offsets. Whole blocks have whole bytes of bits."""
+    """The size of so many rows: `width` bytes each, or bits, or offsets. Whole blocks have whole bytes of bits."""
     if width == WIDTH_OFFSETS:
         return 4 * (rows + 1) if rows else 0
     return (rows + 7) >> 3 if width == WIDTH_BITS else rows * width
 
 
 cdef inline int clear_until(const Node* node, Column* column, int64_t rows, int64_t width) noexcept nogil:
-    """Makes rows ready, behind those that are; where columns will be that long anyway, memory for all is taken."""
+    """Prepares further rows; if the column's length is known, reserves memory for all of them."""
     cdef Bytes* buffer = &column.offsets if width == WIDTH_OFFSETS else &column.data
     cdef int64_t known = bytes_of(column.room, width), wanted = bytes_of(rows, width), most
     if rows <= column.room:
@@ -89,14 +89,14 @@ cdef inline int clear_until(const Node* node, Column* column, int64_t rows, int6
 
 
 cdef inline int make_room(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
-    """Makes a row ready, and the rest of its block: `width` bytes per row of data, or one of the widths above.
+    """Prepares a row and the rest of its block: `width` bytes per row of data, or one of the widths above.
 
-    Block by block, because what was cleared is then still in the cache when it is written."""
+    Preparing block by block keeps the cleared memory in the cache until it is written."""
     return clear_until(node, column, (row | (BLOCK - 1)) + 1, width)
 
 
 cdef inline int catch_up(Column* column, int64_t row) noexcept nogil:
-    """Sets the validity bits of the run that has ended; the next one starts at `row`."""
+    """Sets the validity bits of the run that has ended; the next run starts at `row`."""
     cdef int64_t index = column.run, needed = (column.filled >> 3) + 1
     if needed > column.valid.capacity and grow_zeroed(&column.valid, needed + column.valid.capacity) != OK:
         return NO_MEMORY
@@ -119,7 +119,7 @@ cdef inline void set_bit(Bytes* bits, int64_t index) noexcept nogil:
 
 
 cdef inline void fill_offsets(Column* column, int64_t row, int64_t end) noexcept nogil:
-    """The rows from the last one written up to `row` are empty: they end where the data ends."""
+    """Marks the rows from the last one written up to `row` as empty: they end where the data ends."""
     cdef int32_t* offsets = <int32_t*> column.offsets.data
     cdef int64_t filled = column.filled
     while filled < row:
@@ -138,7 +138,7 @@ cdef enum:
     ARRAYS = 3              # of a node: its group, value and typed_value
     BUFFERS = 7             # of those: 1, 3 and up to 3
 
-# What a tree of arrays owns.
+# The memory owned by a tree of arrays.
 cdef struct Exported:
     Node* nodes
     int count
@@ -171,11 +171,11 @@ cdef inline void release_tree(ArrowArray* root) noexcept nogil:
 
 
 cdef inline void release_child(ArrowArray* child) noexcept nogil:
-    child.release = NULL    # its memory is the root's
+    child.release = NULL    # the root owns its memory
 
 
 cdef inline int finish(const Node* node, Column* column, int64_t rows, int64_t width, int64_t end) noexcept nogil:
-    """Catches a column with values up to the last row."""
+    """Fills a column with values up to the last row."""
     if clear_until(node, column, rows, width) != OK:
         return NO_MEMORY
     if width == WIDTH_OFFSETS:
@@ -192,7 +192,7 @@ cdef inline int64_t nulls_of(const Column* column, int64_t rows) noexcept nogil:
 
 
 cdef inline int64_t most_zeros(const Exported* tree, int64_t rows) noexcept nogil:
-    """Bytes that are enough for any buffer of any column without a value."""
+    """A number of zero bytes that is enough for any buffer of any column without values."""
     cdef int64_t most = rows, width = 4
     cdef int index
     for index in range(tree.count):
@@ -229,7 +229,7 @@ cdef inline ArrowArray* set_array(
 cdef inline int export_group(
     Exported* tree, const int32_t* fields, const int32_t* first_fields, int index, int64_t rows, ArrowArray*** free_child
 ) noexcept nogil:
-    """Makes the arrays of a node and of all below it; `free_child` is the next place for a pointer to a child."""
+    """Builds the arrays of a node and of all nodes below it; `free_child` is the next slot for a child pointer."""
     cdef Node* node = &tree.nodes[index]
     cdef ArrowArray* group = set_array(tree, index, 0, rows, NULL, False, False)
     cdef ArrowArray* typed

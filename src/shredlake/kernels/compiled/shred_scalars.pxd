@@ -1,4 +1,4 @@
-"""Writes scalars into the columns of a node by row, with the casts between exact numbers that lose nothing."""
+"""Writes scalars into the columns of a node by row, with lossless casts between exact numbers."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
@@ -43,13 +43,13 @@ from shredlake.kernels.compiled.variant cimport (
 )
 
 cdef enum Outcome:
-    RESIDUAL = 0        # the type can't represent the value: it goes to `value`
+    RESIDUAL = 0        # the type can't represent the value, which goes to `value`
     TYPED = 1
 
 # ---------------------------------------------------------------- values by row
 
 cdef inline int reach(const Node* node, Column* column, int64_t row, int64_t width) noexcept nogil:
-    """Makes `row` the next to be written."""
+    """Prepares `row` as the next to be written."""
     if row >= column.room and make_room(node, column, row, width) != OK:
         return NO_MEMORY
     if row != column.filled:
@@ -84,7 +84,7 @@ cdef inline int put_bytes(
 
 
 cdef inline int put_fixed(Node* node, int64_t row, const void* data, int width) noexcept nogil:
-    """`width` is the node's; where the caller knows it, so does the compiler."""
+    """`width` is the node's; if the caller passes a constant, the compiler can use it."""
     cdef Column* column = &node.typed
     cdef uint8_t* at
     if reach(node, column, row, width) != OK:
@@ -115,7 +115,7 @@ cdef inline int put_boolean(Node* node, int64_t row, bint true) noexcept nogil:
 cdef inline int shred_number(
     Node* node, int64_t row, const uint8_t* p, const uint8_t* end, bint exact_types
 ) noexcept nogil:
-    """Exact numbers move between exact types when no digit is lost."""
+    """Casts exact numbers between exact types if no digit is lost."""
     cdef int128_t number
     cdef int scale, code, id = p[0] >> 2
     code = exact_number(p, end, &number, &scale)
@@ -153,7 +153,7 @@ cdef inline int shred_scalar(
             return RESIDUAL
         if type != P_INT64 or id > P_INT64 or exact_types:
             return shred_number(node, row, p, end, exact_types)
-        # Any integer fits bigint, the commonest column of all.
+        # Any integer fits bigint, the most common column type.
         if id == P_INT8:
             number = <int8_t> p[1]
         elif id == P_INT16:

@@ -12,7 +12,7 @@ cdef enum Kind:
     ELEMENTS = 3            # an array
 
 cdef enum:
-    LARGEST = 0x7FFFFFFF    # what Arrow's 32-bit offsets reach
+    LARGEST = 0x7FFFFFFF    # the limit of Arrow's 32-bit offsets
     TOO_LARGE = -10         # more than that in one column
 
 cdef extern from *:
@@ -23,7 +23,7 @@ cdef extern from *:
 
 
 cdef inline int64_t extent(const ObjectView* view, const uint8_t* p) noexcept nogil:
-    """Bytes up to the next value of the object: the size of one whose type we do not know."""
+    """The number of bytes up to the next value of the object: the size of a value of an unknown type."""
     cdef const uint8_t* nearest = view.end
     cdef const uint8_t* other
     cdef int64_t index

@@ -59,7 +59,7 @@ cdef uint64_t SEED = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
 
 class NotAVariant(Exception):
-    """A row that is not a Variant; the caller lets the reference explain it."""
+    """A malformed row; the caller lets the reference explain it."""
 
 
 cdef class Names:
@@ -134,7 +134,7 @@ cdef object scalar(const uint8_t* p, int64_t size):
 
 
 cdef object python_value(Walk* walk, Names names, Slice value):
-    """Goes through the value's events; `outer` holds the containers around the one being filled."""
+    """Processes the value's events; `outer` holds the containers around the one being filled."""
     cdef int event = first_event(walk, value.data, value.size)
     cdef Frame* frame
     cdef list outer = []
@@ -175,7 +175,7 @@ cdef object python_value(Walk* walk, Names names, Slice value):
 
 
 def to_python(metadata, value, validity):
-    """Return (objects, row): the rows before `row`, the first that is not a Variant, or the number of rows."""
+    """Return (objects, row): the rows before `row`, which is the first malformed row or the number of rows."""
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t row
     cdef Walk walk

@@ -35,7 +35,7 @@ cdef extern from "<stdlib.h>" nogil:
 
 
 cdef class ColumnTree:
-    """A column as an Arrow C data interface array, without its type: exporting a thousand names takes longer."""
+    """A column as an Arrow C data interface array without its type, because exporting a thousand names is slower."""
 
     cdef ArrowArray array
 
@@ -106,7 +106,7 @@ cdef class Unshredder:
             if code != OK:
                 raise MemoryError
             find_columns(&self.work, places, 0, column, column.offset, column.length)
-            # Rows that are null themselves are told apart before the columns are looked at.
+            # Null rows are identified before the columns are read.
             self.work.nodes[0].group_valid = NULL
         finally:
             free(starts)
@@ -126,8 +126,9 @@ cdef class Unshredder:
         release_names(&self.work.names)
 
     def run(self, valid, metadata, int64_t first_row, int64_t rows, int64_t largest):
-        """Writes rows from first_row on until the end or until `largest` bytes: (fault or 0, the row it stopped
-        at, offsets, data). valid: (address, bit offset); metadata: as a part."""
+        """Writes rows from first_row on until the end or until `largest` bytes: (fault or 0, the row it stopped at,
+        offsets, data). valid: (address, bit offset); metadata: a part.
+        """
         cdef const uint8_t* bits = <const uint8_t*> <uintptr_t> valid[0]
         cdef int64_t bits_from = valid[1], row = first_row, before
         cdef Part names
@@ -180,7 +181,7 @@ cdef class Unshredder:
 
 
 def unshred(piece, plan, bint reject_conflicts, int64_t first_row):
-    """The unshredded column of a shredded one: several arrays where one would exceed 2 GiB."""
+    """Reconstructs the unshredded column from a shredded one: several arrays if one would exceed 2 GiB."""
     validity = validity_of(piece)
     metadata = metadata_of(piece, first_row)
     columns = columns_in(piece, plan)

@@ -1,4 +1,4 @@
-"""The columns of a shredded Variant, as `unshred` reads them: where their buffers lie, and what a row holds.
+"""The columns of a shredded Variant as `unshred` reads them: their buffers, and the contents of a row.
 
     Node ─┬─ value        Part: validity, offsets, data
           └─ typed_value  Part: validity, offsets or data
@@ -19,7 +19,7 @@ cdef extern from * nogil:
     int ones_in "__builtin_popcountll"(unsigned long long word)
 
 cdef enum:
-    FIELD_BYTES = 4         # what a field takes beside its value, about: id, offset, the value's own header
+    FIELD_BYTES = 4         # approximate overhead of a field: id, offset, the value's header
 
 # A column of a node. `start` is the Arrow offset: row 0 is at bit, entry or value `start`.
 cdef struct Part:
@@ -29,7 +29,7 @@ cdef struct Part:
     const uint8_t* data
     int64_t size            # of the data in bytes; of a list, the rows of its elements
 
-# Two cache lines, the first of them all that a typed value needs.
+# Two cache lines, the first of which is all that a typed value needs.
 cdef struct Node:
     int8_t kind
     int8_t type
@@ -45,29 +45,28 @@ cdef struct Node:
     int32_t shape           # number of an object among the objects
     Part typed
     Part value
-    const uint8_t* group_valid  # of a group that can be null itself
+    const uint8_t* group_valid  # of a nullable group
     int64_t group_start
     int64_t rows
 
-# The fields of all objects, those of one object side by side and in order of their names. One bit per row says
-# whether a field is there, for 64 rows at a time: fields that are missing are passed over without a look at
-# their nodes.
+# The fields of all objects; those of one object are contiguous and sorted by name. One bit per row tells whether a
+# field is present, for 64 rows at a time, so missing fields are skipped without reading their nodes.
 cdef struct Fields:
     int32_t* nodes
     int32_t* names
     uint64_t* typed
     uint64_t* value
-    int64_t* blocks         # of each object: which 64 rows the bits of its fields are for
+    int64_t* blocks         # per object: the 64 rows that the bits of its fields describe
 
-# A field of the object being written: where it comes from (a field, or ~ a residual one), its id, and where its
-# value ends, counted from the first value.
+# A field of the object being written: its origin (a field, or ~ a residual one), its id, and the end of its value,
+# counted from the first value.
 cdef struct Entry:
     int64_t end
     int32_t source
     int32_t id
 
-# A field of a residual object; `place` is 2n if it stands before the object's nth shredded field, 2n + 1 if it
-# has the same name.
+# A field of a residual object; `place` is 2n if it precedes the object's nth shredded field, 2n + 1 if it has the same
+# name.
 cdef struct Rest:
     Slice name
     const uint8_t* data
@@ -83,7 +82,7 @@ cdef struct Unshredding:
     Names names
     LookupCache lookups
     Bytes out
-    int64_t expected        # bytes that `out` will about have
+    int64_t expected        # estimated size of `out`
     Entry* entries
     int64_t entry_room
     int64_t entries_used
@@ -107,7 +106,7 @@ cdef inline bint is_there(const Node* node, int64_t row) noexcept nogil:
 
 
 cdef inline uint64_t bits_at(const uint8_t* bitmap, int64_t index, int64_t count) noexcept nogil:
-    """Up to 64 bits of a bitmap; reads no byte behind the last of them."""
+    """Reads up to 64 bits of a bitmap, but no byte after the last of them."""
     cdef int64_t byte = index >> 3, shift = index & 7, size = ((index + count + 7) >> 3) - byte
     cdef uint64_t word = 0
     if bitmap == NULL:
@@ -147,7 +146,7 @@ cdef inline int bytes_at(const Part* part, int64_t row, Slice* out) noexcept nog
 
 
 cdef inline int value_at(const Part* part, int64_t row, Slice* out) noexcept nogil:
-    """The bytes of a `value`, cut to the length that its own header tells."""
+    """The bytes of a `value`, cut to the length in its own header."""
     cdef int64_t size
     if bytes_at(part, row, out) != OK:
         return MALFORMED
@@ -162,7 +161,8 @@ cdef inline int value_at(const Part* part, int64_t row, Slice* out) noexcept nog
 # ---------------------------------------------------------------- locating the buffers
 
 cdef inline int64_t values_in(const ArrowArray* column, int64_t start, int64_t rows) noexcept nogil:
-    """The number of rows that have a value; Arrow's null count is of the whole column, these rows are a part of it."""
+    """The number of rows with a value; Arrow's null count covers the whole column, not only these rows.
+    """
     cdef const uint8_t* valid = <const uint8_t*> column.buffers[0]
     cdef int64_t row = 0, here, found = 0
     if column.null_count == column.length:
@@ -191,7 +191,7 @@ cdef inline bint find_part(
     if is_bytes:
         part.offsets = <const int32_t*> column.buffers[1]
         part.data = <const uint8_t*> column.buffers[2]
-        part.size = part.offsets[column.offset + column.length]  # checked by Arrow to lie inside the data
+        part.size = part.offsets[column.offset + column.length]  # Arrow has checked that it is inside the data
         size = <int64_t> part.offsets[start + rows] - part.offsets[start]
         if 0 < size <= part.size:
             work.expected += size

@@ -1,13 +1,13 @@
 """Writes Variant values from shredded columns: scalars, arrays, objects, and the groups that hold them.
 
-An object is written before its head is known: room is left for the head that the last object of the same
-node had, the fields follow, and they move only if the guess was wrong.
+An object is written before its head is known: room is left for a head of the same size as that of the node's last
+object, the fields follow, and they move only if the guess was wrong.
 
     ┌ head: guessed room ┬ field ┬ field ┬ ...       ids, offsets ─▶ on a stack until the head is written
     └────────────────────┴───────┴───────┴──
 
-Fields are in the order of their names. Those of the columns are sorted once, with the schema; those of a
-residual object are sorted already, so the two are merged.
+Fields are sorted by name. Those of the columns are sorted once, with the schema; those of a residual object are sorted
+already, so the two are merged.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
@@ -164,7 +164,7 @@ cdef inline int put_scalar(Unshredding* work, const Node* node, int64_t row) noe
 # ---------------------------------------------------------------- arrays
 
 cdef inline int close_gap(Bytes* out, int64_t data_at, int64_t wanted_at) noexcept nogil:
-    """Moves what was written from data_at on to where the head turned out to end."""
+    """Moves the bytes written from data_at on to the actual end of the head."""
     if reserve(out, wanted_at - data_at if wanted_at > data_at else 0) != OK:
         return NO_MEMORY
     memmove(out.data + wanted_at, out.data + data_at, <size_t> (out.size - data_at))
@@ -173,7 +173,9 @@ cdef inline int close_gap(Bytes* out, int64_t data_at, int64_t wanted_at) noexce
 
 
 cdef inline void write_ends(uint8_t* out, const Entry* entries, int64_t count, int size) noexcept nogil:
-    """The list of offsets: 0, then where each value ends. One loop per width, for the compiler's sake."""
+    """Writes the list of offsets: 0, then the end of each value. One loop per width, so that the compiler can optimise
+    it.
+    """
     cdef int64_t index
     cdef uint16_t two
     out = write_uint(out, 0, size)
@@ -206,7 +208,7 @@ cdef inline int put_array(Unshredding* work, Node* node, int64_t row) noexcept n
     for element in range(count):
         code = put_group(work, node.element, first + element, ELEMENT)
         if code == MISSING:
-            # Missing where a value is required: Variant null.
+            # Missing where a value is required: becomes Variant null.
             code = append_byte(out, 0)
         if code < 0:
             return code
@@ -233,7 +235,7 @@ cdef inline int by_name(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline int32_t place_of(const Unshredding* work, const Node* node, const Slice* name) noexcept nogil:
-    """Where a residual field stands among the shredded ones: see Rest."""
+    """The place of a residual field among the shredded ones; see Rest."""
     cdef int32_t low = 0, high = node.field_count, middle
     cdef Slice field
     cdef int order
@@ -251,8 +253,9 @@ cdef inline int32_t place_of(const Unshredding* work, const Node* node, const Sl
 
 
 cdef inline int find_places(Unshredding* work, const Node* node, const ObjectView* view, Shape* shape) noexcept nogil:
-    """Finds the places of a residual object's fields by their names, and caches them for objects that have the
-    same fields. Fields that are out of order are sorted, and not cached."""
+    """Finds the places of a residual object's fields by their names, and caches them for objects with the same fields.
+    Unsorted fields are sorted, and not cached.
+    """
     cdef Rest* rest = work.rest + work.rest_used
     cdef int32_t* moved
     cdef int64_t index
@@ -286,7 +289,7 @@ cdef inline int find_places(Unshredding* work, const Node* node, const ObjectVie
 
 
 cdef inline int read_rest(Unshredding* work, const Node* node, const Slice* residual) noexcept nogil:
-    """Puts the fields of a residual object on the stack, in byte order of their names."""
+    """Pushes the fields of a residual object on the stack, in byte order of their names."""
     cdef Shape* shape = &work.lookups.last.shapes[node.shape]
     cdef ObjectView view
     cdef int64_t index, size, total = 0
@@ -330,7 +333,7 @@ cdef inline int read_rest(Unshredding* work, const Node* node, const Slice* resi
 cdef inline int list_fields(
     Unshredding* work, const Node* node, int64_t row, int64_t rest_at, int64_t* listed
 ) noexcept nogil:
-    """Puts the fields that the object has on the stack of entries, in order: OK, CONFLICT or NAMELESS."""
+    """Pushes the fields of the object on the stack of entries, in order: OK, CONFLICT or NAMELESS."""
     cdef const int32_t* ids = work.lookups.last.id_of_name
     cdef const Rest* rest = work.rest + rest_at
     cdef Entry* entry = work.entries + work.entries_used
@@ -340,7 +343,7 @@ cdef inline int list_fields(
     for field in range(node.first_field, node.first_field + node.field_count):
         while next < rest_count and rest[next].place <= 2 * (field - node.first_field) + 1:
             if rest[next].place & 1:
-                # A shredded field in `value`: the columns count, also when they say that it is missing.
+                # A shredded field in `value`: the columns take precedence, even if the field is missing there.
                 if work.reject_conflicts:
                     return CONFLICT
             else:
@@ -364,7 +367,7 @@ cdef inline int list_fields(
 
 
 cdef inline int put_object(Unshredding* work, Node* node, int64_t row, const Slice* residual) noexcept nogil:
-    """The object of the shredded fields and, if there is one, of a residual object's fields."""
+    """Writes the object of the shredded fields and, if there is one, of a residual object's fields."""
     cdef Bytes* out = &work.out
     cdef int64_t base = work.entries_used, rest_at = work.rest_used, count = 0, index, total
     cdef int64_t head_at = out.size, data_at
@@ -447,7 +450,7 @@ cdef inline int put_group(Unshredding* work, int index, int64_t row, int place) 
 cdef inline int put_present(
     Unshredding* work, int index, int64_t row, int place, bint value_there, bint typed_there
 ) noexcept nogil:
-    """Appends the value of a group whose parts are present as given. See shredding/null_table.py for the table."""
+    """Appends the value of a group with the given parts. See shredding/null_table.py for the table."""
     cdef Node* node = &work.nodes[index]
     cdef Slice value
     cdef const Slice* residual = NULL

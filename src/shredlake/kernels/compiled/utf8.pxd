@@ -1,4 +1,4 @@
-"""Whether bytes are UTF-8: a string column of Arrow may hold nothing else."""
+"""Checks that bytes are UTF-8, which an Arrow string column requires."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -11,7 +11,7 @@ cdef extern from *:
 
 
 cdef inline bint is_ascii(const uint8_t* p, int64_t size) noexcept nogil:
-    """Whole words; the last one may overlap the one before."""
+    """Checks whole words; the last one may overlap the one before."""
     cdef uint64_t word, all = 0
     cdef uint32_t first, last
     cdef int64_t at = 0
@@ -32,7 +32,7 @@ cdef inline bint is_ascii(const uint8_t* p, int64_t size) noexcept nogil:
 
 
 cdef inline bint is_utf8(const uint8_t* p, int64_t size) noexcept nogil:
-    """Most text is ASCII; the rest is looked at again, character by character."""
+    """Most text is ASCII; the rest is checked character by character."""
     return is_ascii(p, size) or is_wider_utf8(p, size)
 
 

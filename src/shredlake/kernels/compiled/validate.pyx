@@ -41,7 +41,7 @@ cdef extern from *:
     const int64_t MICROS_PER_DAY "SHREDLAKE_MICROS_PER_DAY"
 
 cdef enum:
-    # Comparing names byte by byte may cost this many bytes per row before ranks are worth their sorting.
+    # The bytes per row that comparing names may cost before sorting them into ranks pays off.
     CHEAP_COMPARISONS = 1 << 20
 
 cdef struct Ranked:
@@ -51,7 +51,7 @@ cdef struct Ranked:
 cdef struct Validator:
     Walk walk
     Dictionary dictionary
-    Slice metadata          # the last one found good
+    Slice metadata          # the last valid one
     Bytes ranked            # Ranked[], scratch
     Bytes ranks             # int64_t[] by id; empty until needed
     int64_t compared        # bytes of names compared so far
@@ -78,7 +78,7 @@ cdef int by_name(const void* a, const void* b) noexcept nogil:
 
 
 cdef int rank_names(Validator* v) noexcept nogil:
-    """Numbers the names by their order, so that long ones that resemble each other need comparing once only."""
+    """Ranks the names by their order, so that long similar names are compared only once."""
     cdef int64_t count = v.dictionary.count, i, rank = 0
     cdef Ranked* ranked
     cdef int64_t* ranks
@@ -102,7 +102,7 @@ cdef int rank_names(Validator* v) noexcept nogil:
 
 
 cdef int check_metadata(Validator* v, Slice metadata) noexcept nogil:
-    """Every offset, every name, and their order if the header promises it; nothing if it is the last row's."""
+    """Checks every offset, every name, and their order if the header promises it; nothing if it is the last row's."""
     cdef int64_t i
     cdef Slice name, previous
     if (
@@ -131,7 +131,7 @@ cdef int check_metadata(Validator* v, Slice metadata) noexcept nogil:
 
 
 cdef inline bint is_valid_scalar(const uint8_t* p, int64_t size) noexcept nogil:
-    """Its type and extent are known to be right."""
+    """Checks a scalar whose type and extent are known to be valid."""
     cdef int id = p[0] >> 2
     cdef Slice text
     cdef int128_t unscaled
@@ -153,7 +153,7 @@ cdef int check_value(Validator* v, Slice value) noexcept nogil:
     cdef int64_t depth, previous
     while event > 0:
         if event != CLOSE_OBJECT and event != CLOSE_ARRAY:
-            # An opened container is the innermost frame already; its own place is in the one below.
+            # An opened container is already the innermost frame; its own position is in the frame below.
             depth = v.walk.depth - (event != SCALAR)
             if depth:
                 frame = <Frame*> v.walk.frames.data + (depth - 1)

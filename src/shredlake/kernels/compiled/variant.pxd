@@ -7,24 +7,24 @@ metadata, the dictionary of names (n of them, w = offset width, 1 to 4 bytes, li
     └────────┴───────┴──────────────────────┴───────────────────┘
      bits 7 6: w - 1   5: reserved   4: sorted   3-0: version, 1
 
-value, one byte of type, then data; the two low bits say which of four kinds:
+value, one byte of type, then data; the two low bits are the basic type:
 
     00 primitive     ┌ id     00 ┐ ┌ 0 to 16 bytes, or length (4) + bytes for binary and string ┐
     01 short string  ┌ length 01 ┐ ┌ length bytes of UTF-8 ┐
     10 object        ┌ .Liiww 10 ┐ ┌ n (1, large: 4) ┬ n ids (i) ┬ n + 1 offsets (w) ┬ values ┐
     11 array         ┌ ...Lww 11 ┐ ┌ n (1, large: 4) ┬             n + 1 offsets (w) ┬ values ┐
 
-    ids index the dictionary and stand in the order of their names; offsets count from the first value and
-    the last one is the length of all values. An object's values may lie in any order.
+    ids index the dictionary and are sorted by their names; offsets count from the first value, and the last one is the
+    length of all values. An object's values may be in any order.
 
-Reading. `const uint8_t* p, const uint8_t* end` is always a value that starts at p inside a buffer that stops
-at end; p < end need not hold. Every function checks before it reads, and says MALFORMED instead of reading
-outside. Nothing is trusted twice: a view (`ObjectView`, `ArrayView`, `Dictionary`) has had its header, counts
-and lists checked against the end of the buffer, so ids and offsets may be read without further checks, but
-what they point at is checked on access (`name_at`, `field_at`, `element_at`).
+Reading. `const uint8_t* p, const uint8_t* end` is always a value that starts at p inside a buffer that stops at end; p
+< end need not hold. Every function checks before it reads, and returns MALFORMED instead of reading outside. A view
+(`ObjectView`, `ArrayView`, `Dictionary`) has had its header, counts and lists checked against the end of the buffer,
+so ids and offsets may be read without further checks; the values they refer to are checked on access (`name_at`,
+`field_at`, `element_at`).
 
-Writing. `write_*` functions take a pointer into room that the caller has reserved and return the pointer
-behind what they wrote; each states how many bytes it may need.
+Writing. `write_*` functions take a pointer into room that the caller has reserved and return the pointer after the
+written bytes; each states how many bytes it may need.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -69,21 +69,21 @@ cdef enum Primitive:
     P_TIMESTAMP_NANOS = 18
     P_TIMESTAMP_NTZ_NANOS = 19
     P_UUID = 20
-    PRIMITIVES = 21         # how many there are
+    PRIMITIVES = 21         # the number of primitive types
 
 cdef struct Dictionary:
     const uint8_t* offsets
     const uint8_t* names
-    const uint8_t* end      # behind the last name
+    const uint8_t* end      # after the last name
     int64_t count
     int offset_size
-    bint sorted             # the writer's promise
+    bint sorted             # according to the writer
 
 cdef struct ObjectView:
     const uint8_t* ids
     const uint8_t* offsets
     const uint8_t* data     # the first value
-    const uint8_t* end      # behind the last value
+    const uint8_t* end      # after the last value
     int64_t count
     int id_size
     int offset_size
@@ -95,7 +95,7 @@ cdef struct ArrayView:
     int64_t count
     int offset_size
 
-# A stretch of a buffer: a name, a string, a binary, a nested value.
+# A part of a buffer: a name, a string, a binary, a nested value.
 cdef struct Slice:
     const uint8_t* data
     int64_t size
@@ -161,7 +161,7 @@ cdef inline float read_float(const uint8_t* p) noexcept nogil:
 # ---------------------------------------------------------------- metadata
 
 cdef inline int parse_metadata(const uint8_t* p, int64_t size, Dictionary* out) noexcept nogil:
-    """0, or MALFORMED. Checks version, count, that the offset list and the last name lie inside."""
+    """0, or MALFORMED. Checks the version, the count, and that the offset list and the last name are in bounds."""
     cdef int width
     cdef int64_t count, last, names_at
     if size < 3 or p[0] & 0x0F != 1:
@@ -186,7 +186,7 @@ cdef inline int parse_metadata(const uint8_t* p, int64_t size, Dictionary* out) 
 
 
 cdef inline int name_at(const Dictionary* dictionary, int64_t id, Slice* out) noexcept nogil:
-    """0 and the name's bytes, or MALFORMED if the id or its offsets lie outside."""
+    """0 and the name's bytes, or MALFORMED if the id or its offsets are out of bounds."""
     cdef int64_t first, last
     cdef const uint8_t* entry
     if id < 0 or id >= dictionary.count:
@@ -216,7 +216,7 @@ cdef inline bint same_dictionary(const Dictionary* a, const Dictionary* b) noexc
 cdef inline bint names_may_hold(
     const Dictionary* dictionary, const uint8_t* name, int64_t size, int width
 ) noexcept nogil:
-    """See `may_hold_name`; `width` is a constant where this is called, so that reading an offset is one load."""
+    """See `may_hold_name`; `width` is a constant at each call, so that reading an offset is one load."""
     cdef int64_t id, last, first = read_uint(dictionary.offsets, width)
     for id in range(1, dictionary.count + 1):
         last = read_uint(dictionary.offsets + id * width, width)
@@ -229,7 +229,7 @@ cdef inline bint names_may_hold(
 
 
 cdef inline bint may_hold_name(const Dictionary* dictionary, const uint8_t* name, int64_t size) noexcept nogil:
-    """False if no id has this name; True also where the offsets are damaged."""
+    """False if no id has this name; True also if the offsets are damaged."""
     if dictionary.offset_size == 1:
         return names_may_hold(dictionary, name, size, 1)
     if dictionary.offset_size == 2:
@@ -240,7 +240,7 @@ cdef inline bint may_hold_name(const Dictionary* dictionary, const uint8_t* name
 cdef inline int64_t id_of_name(
     const Dictionary* dictionary, const uint8_t* name, int64_t size, int64_t guess
 ) noexcept nogil:
-    """The first id with this name, NOT_FOUND, or MALFORMED. Looks at `guess` first: rows resemble each other."""
+    """The first id with this name, NOT_FOUND, or MALFORMED. Tries `guess` first, since rows resemble each other."""
     cdef Slice entry
     cdef int64_t id
     if 0 <= guess < dictionary.count:
@@ -266,7 +266,7 @@ cdef inline int primitive_id(uint8_t header) noexcept nogil:
 
 
 cdef inline int primitive_width(int id) noexcept nogil:
-    """Bytes after the header; binary and string only count their length field; UNKNOWN_TYPE over 20."""
+    """The size after the header; for binary and string only that of the length field; UNKNOWN_TYPE over 20."""
     if id >= PRIMITIVES:
         return UNKNOWN_TYPE
     return PRIMITIVE_WIDTHS[id]
@@ -281,7 +281,7 @@ cdef extern from *:
 
 
 cdef inline int parse_object(const uint8_t* p, const uint8_t* end, ObjectView* out) noexcept nogil:
-    """0, or MALFORMED. p must be at an object's header. Checks that ids, offsets and all values lie inside."""
+    """0, or MALFORMED. p must be at an object's header. Checks that ids, offsets and all values are in bounds."""
     cdef uint8_t header
     cdef int count_size
     cdef int64_t room = end - p, before_values, total
@@ -308,7 +308,7 @@ cdef inline int parse_object(const uint8_t* p, const uint8_t* end, ObjectView* o
 
 
 cdef inline int parse_array(const uint8_t* p, const uint8_t* end, ArrayView* out) noexcept nogil:
-    """0, or MALFORMED. p must be at an array's header. Checks that the offsets and all values lie inside."""
+    """0, or MALFORMED. p must be at an array's header. Checks that the offsets and all values are in bounds."""
     cdef uint8_t header
     cdef int count_size
     cdef int64_t room = end - p, before_values, total
@@ -333,7 +333,7 @@ cdef inline int parse_array(const uint8_t* p, const uint8_t* end, ArrayView* out
 
 
 cdef inline int64_t value_size(const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Bytes of the value at p, header included, all inside the buffer; or MALFORMED, or UNKNOWN_TYPE."""
+    """The size of the value at p, with its header, all in bounds; or MALFORMED, or UNKNOWN_TYPE."""
     cdef int64_t size, room = end - p
     cdef int id, width
     cdef ObjectView object_view
@@ -373,7 +373,7 @@ cdef inline bint is_string(uint8_t header) noexcept nogil:
 
 
 cdef inline int string_at(const uint8_t* p, const uint8_t* end, Slice* out) noexcept nogil:
-    """0 and the bytes of a short string, a string or a binary; MALFORMED if they end outside."""
+    """0 and the bytes of a short string, a string or a binary; MALFORMED if they are out of bounds."""
     cdef int64_t head = 1
     if p >= end:
         return MALFORMED
@@ -395,21 +395,21 @@ cdef inline int64_t id_at(const ObjectView* view, int64_t index) noexcept nogil:
 
 
 cdef inline bint same_ids(const ObjectView* a, const ObjectView* b) noexcept nogil:
-    """Whether two objects list the same fields, if their dictionaries are the same."""
+    """Whether two objects list the same fields, provided that their dictionaries are the same."""
     if a.count != b.count or a.id_size != b.id_size:
         return False
     return memcmp(a.ids, b.ids, <size_t> (a.count * a.id_size)) == 0
 
 
 cdef inline int field_at(const ObjectView* view, int64_t index, const uint8_t** p) noexcept nogil:
-    """0 and where the field's value starts (it ends before view.end: ask value_size); or MALFORMED."""
+    """0 and the start of the field's value (it ends before view.end: see value_size); or MALFORMED."""
     cdef int64_t offset = read_uint(view.offsets + index * view.offset_size, view.offset_size)
     p[0] = view.data + offset
     return 0 if offset < view.end - view.data else MALFORMED
 
 
 cdef inline int element_at(const ArrayView* view, int64_t index, Slice* out) noexcept nogil:
-    """0 and the bytes of the element; MALFORMED if its offsets do not increase or lie outside."""
+    """0 and the bytes of the element; MALFORMED if its offsets do not increase or are out of bounds."""
     cdef const uint8_t* entry = view.offsets + index * view.offset_size
     cdef int64_t first = read_uint(entry, view.offset_size)
     cdef int64_t last = read_uint(entry + view.offset_size, view.offset_size)
@@ -426,7 +426,7 @@ cdef enum Order:
 
 
 cdef inline int compare_names(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
-    """Unsigned bytes, as the specification orders names."""
+    """Compares unsigned bytes, the order of names in the specification."""
     cdef int64_t shorter = a_size if a_size < b_size else b_size
     cdef int order = memcmp(a, b, <size_t> shorter)
     if order:
@@ -435,7 +435,7 @@ cdef inline int compare_names(const uint8_t* a, int64_t a_size, const uint8_t* b
 
 
 cdef inline bint is_out_of_order(const Dictionary* dictionary, const ObjectView* view, int64_t index) noexcept nogil:
-    """Whether the name of a field comes before that of the field listed before it."""
+    """Whether the name of a field precedes that of the field listed before it."""
     cdef Slice before, after
     if index == 0 or name_at(dictionary, id_at(view, index - 1), &before) != 0:
         return False
@@ -447,7 +447,7 @@ cdef inline bint is_out_of_order(const Dictionary* dictionary, const ObjectView*
 cdef inline int64_t scan_for_field(
     const Dictionary* dictionary, const ObjectView* view, const uint8_t* name, int64_t size
 ) noexcept nogil:
-    """Index of the field by looking at all of them, NOT_FOUND, or MALFORMED."""
+    """The index of the field by linear search, NOT_FOUND, or MALFORMED."""
     cdef Slice entry
     cdef int64_t index
     for index in range(view.count):
@@ -461,10 +461,10 @@ cdef inline int64_t scan_for_field(
 cdef inline int64_t search_for_field(
     const Dictionary* dictionary, const ObjectView* view, const uint8_t* name, int64_t size
 ) noexcept nogil:
-    """Index of the field by binary search in the order of the specification, NOT_FOUND, or MALFORMED.
+    """The index of the field by binary search in the order of the specification, NOT_FOUND, or MALFORMED.
 
-    There are writers that sort by UTF-16 (Spark), and some that do not sort at all (DuckDB): a field that is not
-    found this way may be there, if the dictionary may hold its name.
+    Some writers sort by UTF-16 (Spark), and some do not sort (DuckDB), so a field that is not found this way may still
+    exist if the dictionary may hold its name.
     """
     cdef int64_t low = 0, high = view.count, middle
     cdef Slice entry
@@ -485,7 +485,7 @@ cdef inline int64_t search_for_field(
 # ---------------------------------------------------------------- writing (into reserved room)
 
 cdef inline int uint_size(uint64_t number) noexcept nogil:
-    """The fewest bytes that hold it, 1 to 4."""
+    """The fewest bytes that hold the number, 1 to 4."""
     if number < 0x100:
         return 1
     if number < 0x10000:
@@ -509,14 +509,14 @@ cdef inline uint8_t* write_uint(uint8_t* out, uint64_t number, int size) noexcep
 
 
 cdef inline uint8_t* write_primitive(uint8_t* out, int id, const void* data, int width) noexcept nogil:
-    """A header and `width` bytes as they are: 1 + width bytes."""
+    """Writes a header and `width` raw bytes: 1 + width bytes."""
     out[0] = <uint8_t> (id << 2)
     memcpy(out + 1, data, <size_t> width)
     return out + 1 + width
 
 
 cdef inline uint8_t* write_int(uint8_t* out, int64_t number) noexcept nogil:
-    """The smallest of int8 to int64: at most 9 bytes."""
+    """Writes the smallest of int8 to int64: at most 9 bytes."""
     if number == <int8_t> number:
         return write_primitive(out, P_INT8, &number, 1)
     if number == <int16_t> number:
@@ -527,7 +527,7 @@ cdef inline uint8_t* write_int(uint8_t* out, int64_t number) noexcept nogil:
 
 
 cdef inline uint8_t* write_decimal(uint8_t* out, int128_t unscaled, int scale) noexcept nogil:
-    """The smallest of decimal4 to decimal16 that holds the digits and the scale: at most 18 bytes."""
+    """Writes the smallest of decimal4 to decimal16 that holds the digits and the scale: at most 18 bytes."""
     cdef int id, width
     if scale <= 9 and -999999999 <= unscaled <= 999999999:
         id = P_DECIMAL4
@@ -545,7 +545,8 @@ cdef inline uint8_t* write_decimal(uint8_t* out, int128_t unscaled, int scale) n
 
 
 cdef inline uint8_t* write_small_decimal(uint8_t* out, int64_t unscaled, int scale) noexcept nogil:
-    """As write_decimal, for up to 18 digits and a scale of up to 18: writes 10 bytes, of which 6 may count."""
+    """As write_decimal, for up to 18 digits and a scale of up to 18: writes 10 bytes, of which 6 may count.
+    """
     cdef bint narrow = scale <= 9 and -999999999 <= unscaled <= 999999999
     out[0] = (P_DECIMAL4 if narrow else P_DECIMAL8) << 2
     out[1] = <uint8_t> scale

@@ -1,14 +1,14 @@
-"""Going through a whole Variant value, event by event, as variant/walk.py does.
+"""Traverses a whole Variant value, event by event, like variant/walk.py.
 
     {"a":[1,"x"],"b":null}     OBJECT · ARRAY (id of a) · SCALAR · SCALAR · END · SCALAR (id of b) · END
 
-No recursion: open containers are frames on a heap stack, so depth is bounded by the bytes alone. Every read is
-checked, and the values of a container never overlap, so a walk takes time in proportion to the bytes:
+No recursion: open containers are frames on a heap stack, so only the bytes bound the depth. Every read is checked, and
+the values of a container never overlap, so a traversal takes time in proportion to the bytes:
 
-- an array's values lie between consecutive offsets, which must increase;
-- an object's values may lie in any order. Tiled without a gap, as all writers do, each value starts where
-  another ends: then the starts and the end of the whole are the same set of numbers as the ends and 0. The
-  two sides are compared by the sum of their hashes; where they differ (gaps are legal), the values are sorted.
+- an array's values are between consecutive offsets, which must increase;
+- an object's values may be in any order. If they tile the object without gaps, as with all writers, each value starts
+where another ends: then the starts and the total end are the same set of numbers as the ends and 0. Both sets are
+compared by the sum of their hashes; if they differ (gaps are legal), the values are sorted.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -38,11 +38,11 @@ cdef enum Event:
     CLOSE_ARRAY = 5
 
 cdef struct Frame:
-    ObjectView view         # of an array: without ids
+    ObjectView view         # for an array: without ids
     const uint8_t* at       # its header
-    int64_t index           # of the child that comes next
+    int64_t index           # of the next child
     int64_t spent           # bytes of the children so far
-    uint64_t tally          # hashes of the children's starts less those of their ends
+    uint64_t tally          # hashes of the children's starts minus those of their ends
     bint is_object
 
 cdef struct Walk:
@@ -52,7 +52,7 @@ cdef struct Walk:
     uint64_t seed
     const uint8_t* at       # the event's value
     int64_t size
-    int64_t id              # of the field that it is, if its container is an object
+    int64_t id              # of the field, if its container is an object
 
 cdef struct Extent:
     int64_t start
@@ -73,7 +73,7 @@ cdef inline void close_walk(Walk* walk) noexcept nogil:
 
 
 cdef inline int first_event(Walk* walk, const uint8_t* value, int64_t size) noexcept nogil:
-    """Starts over with a value, which must fill its bytes, and gives its event; next_event() gives the rest."""
+    """Starts with a value, which must fill its bytes, and returns its event; next_event() returns the others."""
     cdef int event
     walk.depth = 0
     walk.at = value
@@ -106,7 +106,7 @@ cdef inline int next_event(Walk* walk) noexcept nogil:
     event = enter(walk, view.end)
     if event < 0:
         return event
-    frame = <Frame*> walk.frames.data + parent      # entering may have moved the frames
+    frame = <Frame*> walk.frames.data + parent      # entering a container may have moved the frames
     frame.spent += walk.size
     frame.tally += mix(walk.seed, <uint64_t> first) - mix(walk.seed, <uint64_t> (first + walk.size))
     return event if frame.spent <= frame.view.end - frame.view.data else MALFORMED
@@ -163,7 +163,7 @@ cdef inline int by_start(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline int check_extents(Walk* walk, ObjectView* view) noexcept nogil:
-    """CLOSE_OBJECT if no two values overlap, found by sorting; MALFORMED if some do."""
+    """CLOSE_OBJECT if no two values overlap, determined by sorting; MALFORMED otherwise."""
     cdef Extent* extents
     cdef int64_t i
     if reserve_total(&walk.extents, view.count * <int64_t> sizeof(Extent)) != OK:

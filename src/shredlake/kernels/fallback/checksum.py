@@ -1,4 +1,4 @@
-"""Checksums by meaning, a row at a time, by the hash of `Variant`."""
+"""Checksums by meaning, row by row, from the hash of `Variant`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shredlake.variant import Variant
 
 
 def checksum(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> tuple[int, int]:
-    """As in the compiled module, but with other sums."""
+    """As in the compiled module, but the sums differ from it."""
     total = 0
     for row in range(len(metadata)):
         encoded = value[row].as_py()

@@ -139,7 +139,7 @@ def _row_group(at: _Cursor, row_counts: list[int], places: list[list[int]]) -> N
 
 
 def chunk_numbers(raw: bytes, position: int) -> tuple[int, ...] | None:
-    """The numbers of the column chunk at a position, -1 for those absent; None where it is malformed.
+    """The numbers of the column chunk at a position, -1 if absent; None if the chunk is malformed.
 
     (values, uncompressed size, compressed size, -, data page offset, index page offset, dictionary page
     offset, offset index: offset, length, column index: offset, length, null count, data pages, unencoded
@@ -182,7 +182,7 @@ def _meta(at: _Cursor, found: list[int]) -> None:
 
 
 def _one(at: _Cursor, wanted: int, found: int) -> int:
-    """One integer field of a struct."""
+    """Reads one integer field of a struct."""
     number = 0
     while field := at.field(number):
         number, kind = field
@@ -194,7 +194,7 @@ def _one(at: _Cursor, wanted: int, found: int) -> int:
 
 
 def _data_pages(at: _Cursor, found: int) -> int:
-    """The data pages (types 0 and 3) of a list of PageEncodingStats."""
+    """Counts the data pages (types 0 and 3) in a list of PageEncodingStats."""
     total = 0
     for _ in range(at.list_header()[0]):
         number = 0

@@ -1,4 +1,4 @@
-"""Arrow columns to Variants, a row at a time, by `VariantBuilder`."""
+"""Converts Arrow columns to Variants, row by row, with `VariantBuilder`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def encode(node: ArrowNode, from_row: int, variant_type: pa.DataType) -> tuple[p
 
 
 def row_variant(node: ArrowNode, row: int) -> Variant:
-    """One row, which is not null."""
+    """Converts one row, which is not null."""
     builder = VariantBuilder()
     _append(builder, node, row)
     return builder.build()
@@ -88,12 +88,12 @@ def _inner(scalar: pa.StructScalar) -> Variant:
     if value is None:
         return Variant.of(None)
     if metadata is None:
-        raise MalformedVariant("the metadata is null, the value is not", part="metadata")
+        raise MalformedVariant("the metadata is null, but the value is not", part="metadata")
     return Variant(metadata, value)
 
 
 def _range(node: ArrowNode, row: int) -> range:
-    """Rows of the children that belong to a list or map."""
+    """The rows of the children that belong to a list or map."""
     assert node.starts is not None
     assert node.ends is not None
     return range(node.starts[row].as_py(), node.ends[row].as_py())
@@ -104,4 +104,4 @@ def _text(scalar: pa.Scalar) -> str:
     try:
         return encoded.decode()
     except UnicodeDecodeError:
-        raise InvalidValue(f"a string that is not UTF-8: {encoded!r}") from None
+        raise InvalidValue(f"the string is not UTF-8: {encoded!r}") from None

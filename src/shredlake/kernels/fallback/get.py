@@ -1,4 +1,4 @@
-"""Follows a path, one row at a time, with `Variant.get`."""
+"""Follows a path, row by row, with `Variant.get`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def extract(
     *,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array]:
-    """As the compiled `extract`: Variants are taken out here, every cast is left to casts/table.py."""
+    """As the compiled `extract`: Variants are extracted here, every cast is left to casts/table.py."""
     there = validity.to_pylist() if validity is not None else [True] * len(value)
     rows = range(len(value))
     if target is not None:
@@ -40,7 +40,7 @@ def extract(
 
 
 def value_at(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: int) -> Variant | None:
-    """The Variant that the steps lead to in one row; damage on the way names the row."""
+    """The Variant at the steps in one row; an error names the row."""
     try:
         return Variant(metadata, value).get(Path(steps))
     except ShredlakeError as error:

@@ -1,4 +1,4 @@
-"""JSON text to Variants, a row at a time, by `shredlake.variant.json.parse`."""
+"""Parses JSON text to Variants, row by row, with `shredlake.variant.json.parse`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def encode(
 
 
 def variants(rows: list[dict[str, bytes] | None], variant_type: pa.DataType) -> pa.Array:
-    """A Variant column of rows; the required metadata of a null row is empty."""
+    """Builds a Variant column from rows; the required metadata of a null row is empty."""
     return pa.StructArray.from_arrays(
         [
             pa.array([b"" if row is None else row["metadata"] for row in rows], pa.binary()),

@@ -1,4 +1,4 @@
-"""Variants to JSON text, a row at a time, by `shredlake.variant.json.render`."""
+"""Renders Variants as JSON text, row by row, with `shredlake.variant.json.render`."""
 
 from __future__ import annotations
 

@@ -32,6 +32,6 @@ def summarize(
 
 
 def merge(parts: Iterable[bytes], max_paths: int) -> bytes:
-    """The profile of the rows of all parts, in their order, as bytes."""
+    """Merges profiles of consecutive parts; all are bytes."""
     first, *later = [Profile.from_bytes(part) for part in parts]
     return first.merge(*later).to_bytes()

@@ -20,7 +20,7 @@ def shred(
     exact_types: bool,
     first_row: int,
 ) -> tuple[pa.Array, pa.Array | None]:
-    """The `value` and `typed_value` arrays of a column of Variants, given as its parts."""
+    """Shreds a column of Variants, given as its parts, into `value` and `typed_value` arrays."""
     null = Variant.of(None).value
     rows: list[Shredded] = []
     for row in range(len(metadata)):

@@ -1,4 +1,4 @@
-"""Variants to Python objects, a row at a time, by `Variant.to_python`."""
+"""Converts Variants to Python objects, row by row, with `Variant.to_python`."""
 
 from __future__ import annotations
 

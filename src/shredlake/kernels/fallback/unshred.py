@@ -17,7 +17,7 @@ from shredlake.variant import Variant
 def unshred(
     piece: pa.StructArray, plan: Plan, reject_conflicts: bool, first_row: int
 ) -> list[pa.StructArray]:
-    """The unshredded column of a shredded one."""
+    """Reconstructs the unshredded column from a shredded one."""
     validity = validity_of(checked(piece))
     try:
         rows = to_shredded(part(piece, "value"), part(piece, "typed_value"), plan.root)

@@ -1,4 +1,4 @@
-"""Full validation, a row at a time, by `Variant.validate`."""
+"""Full validation, row by row, with `Variant.validate`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Column chunks: offsets, sizes and statistics of one column in one row group.
 
-A wide file has a hundred thousand column chunks and a query wants two of each row group, so the footer is
-walked once for the places of all chunks, and a chunk is parsed on demand.
+A wide file has a hundred thousand column chunks, and a query needs two per row group. So the footer is
+scanned once for the positions of all chunks, and each chunk is parsed on demand.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ ORDER_BY_TYPE: Final = 1
 
 
 def check_values(values: int, rows: int, *, repeated: bool, place: str) -> None:
-    """Raises if a chunk has another number of values than its row group has rows; lists may have more."""
+    """Raises if a chunk's number of values differs from its row group's rows; lists may have more."""
     if values < rows or (values > rows and not repeated):
-        raise InvalidFile(f"{place} has {values} values, its row group {rows} rows")
+        raise InvalidFile(f"{place} has {values} values, but its row group has {rows} rows")
 
 
 def refuse_encrypted(chunk: Struct, place: str) -> None:
@@ -68,7 +68,7 @@ class Chunk:
     def meta(self) -> Struct:
         meta = Reader(self._raw, self.place).struct().struct(numbers.CHUNK_META)
         if meta is None:
-            raise InvalidFile("a column chunk without metadata: is the column encrypted?")
+            raise InvalidFile("a column chunk has no metadata. Is the column encrypted?")
         return meta
 
     @property
@@ -77,7 +77,7 @@ class Chunk:
 
     @property
     def extent(self) -> Extent:
-        """Where the pages lie, the dictionary's included."""
+        """The byte range of the pages, with the dictionary page."""
         first, dictionary = self._data_offset, self._dictionary_offset
         return min(first, dictionary) if dictionary > 0 else first, self._size
 
@@ -87,17 +87,17 @@ class Chunk:
 
     @property
     def is_all_null(self) -> bool:
-        """Whether the statistics prove that there is no value in the chunk."""
+        """Whether the statistics prove that the chunk has no values."""
         return self._null_count == self.values
 
     @property
     def data_pages(self) -> int | None:
-        """How many data pages the footer counts; None where it does not."""
+        """The number of data pages according to the footer; None if it does not say."""
         return self._data_pages if self._data_pages > 0 else None
 
     @cached_property
     def is_dictionary(self) -> bool:
-        """Whether the footer says that all its data pages hold indexes into a dictionary."""
+        """Whether all data pages are dictionary-encoded, according to the footer."""
         if self._dictionary_offset <= 0:
             return False
         pages = [page for page in self.meta.sequence(META_ENCODING_STATS) if isinstance(page, Struct)]
@@ -108,12 +108,12 @@ class Chunk:
 
     @property
     def dictionary_size(self) -> int:
-        """The compressed bytes of its dictionary, according to the footer; 0 without one."""
+        """The compressed size of the dictionary, according to the footer; 0 without a dictionary."""
         return max(self._data_offset - self._dictionary_offset, 0) if self._dictionary_offset > 0 else 0
 
     @property
     def decoded_size(self) -> int:
-        """About how many bytes the values take in Arrow, where a dictionary's entry counts at each use."""
+        """The approximate size of the values in Arrow, where a dictionary entry counts once per use."""
         return max(self.uncompressed_size, max(self._unencoded, 0) + 4 * self.values)
 
     @property
@@ -141,12 +141,12 @@ class Chunks:
         self._parsed: dict[tuple[int, int], Chunk] = {}
         self._repeated: frozenset[int] | None = None
         if min(self.row_counts, default=0) < 0:
-            raise InvalidFile(f"{name}: its footer is damaged: a row group has {min(self.row_counts)} rows")
+            raise InvalidFile(f"{name}: the footer is damaged: a row group has {min(self.row_counts)} rows")
 
     def compare(self, columns: int, repeated: frozenset[int]) -> None:
-        """Refuses row groups that contradict the schema: by their number of columns, and by their rows.
+        """Raises if row groups contradict the schema by their number of columns or of rows.
 
-        One column of each row group is looked at here, every other when it is asked for.
+        One column of each row group is checked here, the others when they are read.
         """
         self._repeated = repeated
         for group, places in enumerate(self._places):
@@ -168,7 +168,7 @@ class Chunks:
         if key not in self._parsed:
             places = self._places[row_group]
             if column >= len(places):
-                raise InvalidFile(f"row group {row_group} has {len(places)} columns, the schema has more")
+                raise InvalidFile(f"row group {row_group} has {len(places)} columns, but the schema has more")
             found = dispatch("footer_places").chunk_numbers(self._raw, places[column])
             place = f"row group {row_group}, column {column}"
             if found is None or found[0] < 0:
@@ -186,7 +186,7 @@ class Chunks:
 
     @property
     def schema(self) -> bytes:
-        """The list of schema elements, as it stands in the footer."""
+        """The list of schema elements, as serialised in the footer."""
         return self._field(numbers.FILE_SCHEMA)
 
     def ordered_by_type(self, column: int) -> bool:
@@ -199,7 +199,7 @@ class Chunks:
         return _column_orders(raw) if raw else ()
 
     def _field(self, number: int) -> bytes:
-        """A field of the footer, as it stands there, and perhaps what follows."""
+        """A field of the footer as serialised, possibly followed by other bytes."""
         start = self._fields.get(number)
         if start is None:
             return b""
@@ -209,7 +209,7 @@ class Chunks:
 
 @lru_cache(maxsize=64)
 def _column_orders(raw: bytes) -> tuple[Struct, ...]:
-    """One for each column; the files of a table have the same."""
+    """The order of each column; the files of a table share one list."""
     value = Reader(raw, 0).value(thrift.LIST)
     items = value.items if isinstance(value, thrift.List) else []
     return tuple(item for item in items if isinstance(item, Struct))

@@ -1,11 +1,11 @@
-"""A Parquet file's footer: found, parsed, and given the VARIANT annotation that pyarrow does not write.
+"""Finds and parses a Parquet file's footer, and adds the VARIANT annotation that pyarrow omits.
 
 ```
 PAR1  row groups  [bloom filters]  [page index]  footer  length (4, little-endian)  PAR1
                                                  └─ FileMetaData, Thrift compact
 ```
 
-The footer is the last thing in a file and nothing points into it, so a longer one moves no offset.
+The footer is at the end of a file and no offset points into it, so a longer footer shifts no offset.
 """
 
 from __future__ import annotations
@@ -72,21 +72,21 @@ PAGE_FIRST_ROW: Final = 3
 
 @dataclass(frozen=True)
 class Footer:
-    """A footer's bytes and where in the file they start."""
+    """A footer's bytes, and their offset in the file."""
 
     raw: bytes
     start: int
     known_schema: SchemaNode | None = field(default=None, compare=False, repr=False)
-    """The schema, where it was parsed before: that of a wide file takes a while."""
+    """The schema, if it was parsed before, since parsing that of a wide file is slow."""
 
     @cached_property
     def schema(self) -> SchemaNode:
-        """The schema tree; cheap, since nothing else is parsed."""
+        """The schema tree; cheap, because nothing else is parsed."""
         return self.known_schema or schema_tree(_schema_elements(self.raw)[0])
 
     @cached_property
     def tree(self) -> Struct:
-        """The whole FileMetaData: every row group and column chunk, with the places of their page index."""
+        """The whole FileMetaData: all row groups and column chunks, with offsets of their page indexes."""
         return thrift.read_struct(self.raw)
 
     def row_groups(self) -> list[Struct]:
@@ -124,20 +124,20 @@ def footer_length(tail: bytes, size: int, name: str = "the file") -> int:
         raise InvalidFile(f"{name} is not a Parquet file: it ends in {magic!r}, not {MAGIC!r}")
     length = int.from_bytes(tail[-8:-4], "little")
     if length > size - TAIL - len(MAGIC):
-        raise InvalidFile(f"{name} is cut short: its footer should have {length} bytes, the file has {size}")
+        raise InvalidFile(f"{name} is truncated: its footer has {length} bytes, but the file has {size}")
     return length
 
 
 def footer_bytes(raw: bytes) -> bytes:
-    """A footer as it stands at the end of a file: with its length and the magic number."""
+    """A footer as written at the end of a file, followed by its length and the magic number."""
     return raw + len(raw).to_bytes(4, "little") + MAGIC
 
 
 def annotate(footer: Footer, groups: Iterable[tuple[str, ...]]) -> Footer:
-    """The footer with each of these groups annotated VARIANT(1), everything else byte for byte as it was.
+    """Annotates each of these groups as VARIANT(1); every other byte stays the same.
 
-    A group is named by the names on the way to it, the root left out. Zoneless timestamps also get the old
-    converted type, which the format asks for and pyarrow leaves out.
+    A group is given by the names on its path, without the root. Timestamps without a zone also get the old
+    converted type, which the format requires and pyarrow omits.
     """
     raw = footer.raw
     elements, start, end = _schema_elements(raw)
@@ -155,7 +155,7 @@ def annotate(footer: Footer, groups: Iterable[tuple[str, ...]]) -> Footer:
 
 
 def without_variants(footer: Footer) -> Footer:
-    """The footer with no group annotated VARIANT, everything else byte for byte as it was."""
+    """Removes all VARIANT annotations; every other byte stays the same."""
     elements, start, end = _schema_elements(footer.raw)
     for element in elements:
         remove_variant(element)
@@ -165,14 +165,14 @@ def without_variants(footer: Footer) -> Footer:
 
 
 def remove_variant(element: Struct) -> None:
-    """Makes an annotated element of a schema a plain group."""
+    """Turns an annotated schema element into a plain group."""
     logical = element.struct(ELEMENT_LOGICAL_TYPE)
     if logical is not None and LOGICAL_VARIANT in logical:
         element.remove(ELEMENT_LOGICAL_TYPE)
 
 
 CONVERTED_TIMESTAMP: Final = {1: 9, 2: 10}
-"""TimeUnit (millis, micros) to the converted type TIMESTAMP_MILLIS, TIMESTAMP_MICROS. Nanos have none."""
+"""TimeUnit (millis, micros) to the converted type. Nanos do not have one."""
 
 
 def _add_converted_timestamp(element: Struct) -> None:
@@ -187,7 +187,7 @@ def _add_converted_timestamp(element: Struct) -> None:
 
 
 def _schema_elements(raw: bytes) -> tuple[list[Struct], int, int]:
-    """The schema's elements, and where their list starts and ends. What follows stays unread."""
+    """The schema elements, and the start and end of their list. The bytes after it are not parsed."""
     reader = Reader(raw)
     for number, kind in reader.field_headers():
         start = reader.position

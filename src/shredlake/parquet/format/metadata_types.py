@@ -1,7 +1,7 @@
 """The wire type of every footer field, as the format's Thrift definition declares it.
 
-Thrift readers skip a field whose wire type is not the declared one. A reader that accepts it anyway sees a
-different file: an optional column here, a required one there. `check_types` refuses such a footer.
+Thrift readers skip a field whose wire type is not the declared one. A reader that accepts it would see a
+different file: an optional column instead of a required one. `check_types` rejects such a footer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shredlake.parquet.format.thrift import BINARY, DOUBLE, I8, I16, I32, I64, T
 
 @dataclass(frozen=True)
 class StructType:
-    """A Thrift struct: the types of the fields that the format declares. Others are ignored."""
+    """A Thrift struct with the declared types of its fields. Unknown fields are ignored."""
 
     fields: Mapping[int, FieldType] = field(default_factory=dict)
 
@@ -103,7 +103,7 @@ FILE_METADATA: Final = StructType(
 
 
 def check_types(tree: Struct, declared: StructType = FILE_METADATA, place: str = "FileMetaData") -> None:
-    """Raises if a declared field has another wire type.
+    """Raises if a field has another wire type than declared.
 
     >>> check_types(thrift.read_struct(bytes.fromhex("15 02 00")))
     >>> check_types(thrift.read_struct(bytes.fromhex("14 02 00")))
@@ -118,7 +118,7 @@ def check_types(tree: Struct, declared: StructType = FILE_METADATA, place: str =
 
 def _check(wire: int, value: object, declared: FieldType, place: str, number: int) -> None:
     expected = wire_type(declared)
-    # A boolean field has its value in its wire type.
+    # A boolean field stores its value in its wire type.
     if (thrift.TRUE if wire == thrift.FALSE else wire) != expected:
         raise InvalidFile(f"{place}.{number} has the Thrift type {wire}, not {expected}")
     if isinstance(declared, StructType) and isinstance(value, Struct):

@@ -1,7 +1,7 @@
 """Sets of rows of a row group: ranges, with an optional mask over them.
 
-Statistics choose ranges. A predicate, evaluated over the rows of those ranges, makes the mask. Both then
-decide which pages of the other columns are worth reading.
+Statistics select ranges. A predicate that is evaluated over these ranges gives the mask. Both together decide
+which pages of the other columns to read.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Range: TypeAlias = tuple[int, int]
-"""First row and the row after the last."""
+"""The first row, and the row after the last."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one row group, in order: those of `ranges` where `mask`, laid over all of them, is true."""
+    """Rows of one row group in order: the rows of `ranges` where `mask` is true."""
 
     ranges: tuple[Range, ...]
     mask: pa.BooleanArray | None = None
@@ -31,7 +31,7 @@ class Rows:
 
     @cached_property
     def span(self) -> int:
-        """Rows in the ranges, masked or not."""
+        """The number of rows in the ranges, masked or not."""
         return sum(stop - start for start, stop in self.ranges)
 
     @cached_property
@@ -47,11 +47,11 @@ class Rows:
         return Rows(self.ranges, mask)
 
     def within(self, span: Range) -> tuple[Range, ...]:
-        """The parts of the ranges that lie in `span`."""
+        """The intersections of the ranges with `span`."""
         return tuple((low, high) for _, _, low, high in _overlaps(self.ranges, [span]))
 
     def touch(self, start: int, stop: int) -> bool:
-        """Whether any of the rows lies in `start` to `stop`."""
+        """Whether any of the rows is between `start` and `stop`."""
         position = 0
         for first, last in self.ranges:
             low, high = max(first, start), min(last, stop)
@@ -63,7 +63,7 @@ class Rows:
         return False
 
     def pick(self, array: pa.Array, coverage: Sequence[Range]) -> pa.Array:
-        """These rows of an array that holds the rows of `coverage`, back to back.
+        """Selects these rows from an array that holds the concatenated rows of `coverage`.
 
         >>> rows = Rows(((2, 5), (8, 9)), pa.array([True, False, True, True]))
         >>> rows.pick(pa.array([0, 1, 2, 3, 4, 8]), [(0, 5), (8, 9)]).to_pylist()
@@ -79,7 +79,7 @@ class Rows:
 
 
 def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Sorted ranges with those that touch or overlap joined.
+    """Sorts ranges and joins those that touch or overlap.
 
     >>> merge_ranges([(0, 5), (5, 7), (9, 9), (10, 12)])
     ((0, 7), (10, 12))
@@ -96,7 +96,7 @@ def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def _overlaps(mine: Sequence[Range], theirs: Sequence[Range]) -> Iterable[tuple[int, int, int, int]]:
-    """Where two sorted lists of ranges meet: position in the rows of each, and the rows from and to."""
+    """The intersections of two sorted lists of ranges: the offset in each, and the first and last row."""
     own = other = 0  # rows in the ranges passed so far
     i = j = 0
     while i < len(mine) and j < len(theirs):

@@ -22,7 +22,7 @@ from shredlake.errors import InvalidFile
 from shredlake.parquet.format.thrift import Struct
 
 MAX_SCHEMA_DEPTH: Final = 256
-"""Levels of a schema: a Variant of 100 nested objects takes twice as many, and pyarrow says stop at 100."""
+"""The maximum depth of a schema: a Variant of 100 nested objects has twice as many levels."""
 
 # Field numbers of SchemaElement, and of the union LogicalType.
 ELEMENT_TYPE: Final = 1
@@ -68,7 +68,7 @@ PLAIN_LOGICAL_TYPES: Final = {
     17: "GEOMETRY",
     18: "GEOGRAPHY",
 }
-"""Logical types without parameters (or whose parameters we do not print)."""
+"""Logical types without parameters, or whose parameters are not printed."""
 
 CONVERTED_TYPES: Final = (
     "STRING",
@@ -94,7 +94,7 @@ CONVERTED_TYPES: Final = (
     "BSON",
     "INTERVAL",
 )
-"""What an old file's converted type says, in the words of the logical types."""
+"""Converted types of old files, named as the equivalent logical types."""
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ class SchemaNode:
     """The logical type as text, such as `STRING`, `LIST`, `TIMESTAMP(true, MICROS)` or `VARIANT(1)`."""
     children: tuple[SchemaNode, ...]
     path: tuple[str, ...]
-    """The names from the root, which is left out, to this node."""
+    """The names from below the root to this node."""
     index: int
     """Position among the footer's schema elements."""
     column: int | None
-    """Position among the leaves: the column of each row group. None for a group."""
+    """Position among the leaves, which is the column's position in each row group. None for a group."""
     length: int | None = None
     """Bytes of a fixed_len_byte_array."""
 
     @property
     def dotted(self) -> str:
-        """The column's name as pyarrow spells it."""
+        """The column's name in pyarrow's notation."""
         return ".".join(self.path)
 
     @property
@@ -132,7 +132,7 @@ class SchemaNode:
 
     @cached_property
     def by_name(self) -> dict[str, list[SchemaNode]]:
-        """The children by name. Only malformed files have several of one name."""
+        """The children by name. Only malformed files have several children with the same name."""
         found: dict[str, list[SchemaNode]] = {}
         for child in self.children:
             found.setdefault(child.name, []).append(child)
@@ -148,7 +148,7 @@ class SchemaNode:
         return node
 
     def walk(self) -> Iterator[SchemaNode]:
-        """This node and all below it, parents first."""
+        """Yields this node and all nodes below it, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -223,7 +223,9 @@ def _name(element: Struct) -> str:
 
 def _one_of(words: Sequence[str], number: int, name: str) -> str:
     if not 0 <= number < len(words):
-        raise InvalidFile(f"the Parquet schema gives {name!r} the unknown number {number}: {words} are known")
+        raise InvalidFile(
+            f"the Parquet schema gives {name!r} the unknown number {number}, expected one of {words}"
+        )
     return words[number]
 
 

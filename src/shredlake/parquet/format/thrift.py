@@ -1,7 +1,7 @@
 """Thrift's compact protocol: a lossless parser and writer.
 
-Parquet's footer and page index are Thrift structs. This module knows no schema: it keeps every field with
-its number and wire type, so what it does not understand comes out again as it went in.
+Parquet's footer and page index are Thrift structs. This module does not use a schema: it keeps every field
+with its number and wire type, so unknown fields are written back unchanged.
 
 ```
 struct   field*  00
@@ -36,8 +36,8 @@ MAP: Final = 11
 STRUCT: Final = 12
 UUID: Final = 13
 
-MAX_DEPTH: Final = 64  # a footer nests about ten levels; more is an attack on the stack
-MAX_FIELD: Final = (1 << 15) - 1  # field numbers are 16-bit; other readers cut off what exceeds that
+MAX_DEPTH: Final = 64  # a footer nests about ten levels; a deeper one could overflow the stack
+MAX_FIELD: Final = (1 << 15) - 1  # field numbers have 16 bits; other readers truncate larger ones
 BITS: Final = {I16: 16, I32: 32, I64: 64}
 
 
@@ -146,7 +146,7 @@ class Reader:
         start, end = self.position, self.position + count
         if end > len(self.data):
             raise InvalidFile(
-                f"Thrift data wants {count} bytes at byte {start}, {len(self.data) - start} are left"
+                f"Thrift data needs {count} bytes at byte {start}, but {len(self.data) - start} are left"
             )
         self.position = end
         return self.data[start:end]
@@ -157,13 +157,13 @@ class Reader:
     def struct(self, depth: int = 0) -> Struct:
         fields: dict[int, tuple[int, object]] = {}
         for number, kind in self.field_headers():
-            if number in fields:  # readers differ in which of the two they keep
+            if number in fields:  # readers differ in which of them they keep
                 raise InvalidFile(f"Thrift data has the field {number} twice at byte {self.position}")
             fields[number] = (kind, self.field_value(kind, depth))
         return Struct(fields)
 
     def field_headers(self) -> Iterator[tuple[int, int]]:
-        """Number and wire type of each field; the caller reads or skips the value in between."""
+        """Yields the number and wire type of each field; the caller reads or skips the value in between."""
         number = 0
         while header := self.byte():
             kind = header & 0x0F
@@ -175,7 +175,7 @@ class Reader:
 
     def field_value(self, kind: int, depth: int = 0) -> object:
         if kind in (TRUE, FALSE):
-            return kind == TRUE  # a boolean field lives in its header
+            return kind == TRUE  # a boolean field is stored in its header
         return self.value(kind, depth)
 
     def value(self, kind: int, depth: int = 0) -> object:
@@ -203,7 +203,7 @@ class Reader:
 
     def _integer(self, bits: int) -> int:
         number = self.varint()
-        if number >> bits:  # other readers cut the rest off
+        if number >> bits:  # other readers truncate the number
             raise InvalidFile(f"Thrift number of more than {bits} bits before byte {self.position}")
         return (number >> 1) ^ -(number & 1)
 
@@ -214,7 +214,7 @@ class Reader:
         count, kind = header >> 4, header & 0x0F
         if count == 15:
             count = self.varint()
-        if count > len(self.data) - self.position:  # an element takes a byte at least
+        if count > len(self.data) - self.position:  # an element takes at least one byte
             raise InvalidFile(
                 f"Thrift list of {count} elements at byte {self.position} is longer than the data"
             )
@@ -319,7 +319,7 @@ def read_struct(data: bytes | memoryview, position: int = 0) -> Struct:
 
 
 def write_struct(tree: Struct) -> bytes:
-    """The bytes of a struct; the inverse of `read_struct`.
+    """Serialises a struct; the inverse of `read_struct`.
 
     >>> write_struct(read_struct(bytes.fromhex("15 06 18 01 61 00"))).hex(" ")
     '15 06 18 01 61 00'

@@ -1,6 +1,6 @@
-"""`check`: every violation of the specification in a file's Variants, with row, path and rule.
+"""`check`: finds every violation of the specification in a file's Variants, with row, path and rule.
 
-A file is read a few thousand rows at a time, so one larger than memory can be checked too.
+A file is read a few thousand rows at a time, so it may be larger than memory.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from shredlake.parquet.read.stream import BATCH_ROWS, batches, parquet_file
 from shredlake.parquet.variant_columns import VariantColumn, variant_column, variant_groups
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the rows done and the rows in all."""
+"""Called with the number of rows done and the total."""
 
 
 def check(
     path: Any, *, store: Any = None, limit: int | None = None, progress: Progress | None = None
 ) -> list[Violation]:
-    """The violations in a file, at most `limit` of them; an empty list means that the file conforms.
+    """Returns the violations in a file, at most `limit`; an empty list means that the file conforms.
 
-    Columns in the older draft layout are checked against that. `progress` is called with the rows done and
-    the rows in all.
+    Columns in the older draft layout are checked against its own rules. `progress` is called with the number
+    of rows done and the total.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> from shredlake.kernels.arrow.types import shredded_type
@@ -47,14 +47,14 @@ def check(
 
 
 def violations(path: Any, *, store: Any = None, progress: Progress | None = None) -> Iterator[Violation]:
-    """The violations of a file one by one, as they are found: the footer's first, then those of the rows."""
+    """Yields the violations of a file as they are found: those of the footer first, then of the rows."""
     with open_input(path, store) as source:
         columns = []
         for group in variant_groups(source.footer().schema):
             yield from check_structure(group)
             try:
                 columns.append(variant_column(group))
-            except InvalidSchema:  # reported above; its rows can't be read
+            except InvalidSchema:  # reported above; the rows of the column can't be read
                 continue
         if columns:
             yield from _rows(source, columns, progress)

@@ -28,7 +28,7 @@ from shredlake.shredding.schema import ARRAY_ELEMENT, Object, ShreddingSchema, S
 def draft_violations(
     source: Source, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Violation]:
-    """The violations of the draft layout in a file, as they are found; none if no column has that layout."""
+    """Yields the violations of the draft layout in a file; nothing if no column has that layout."""
     with parquet_file(source) as file:
         sound: dict[Names, DraftNode] = {}
         for names, type_ in draft_types(file.schema_arrow).items():
@@ -91,7 +91,7 @@ class _Check:
     def residual(
         self, level: Level, parts: dict[str, pa.Array], has: dict[str, pa.Array], there: pa.Array
     ) -> Iterator[Violation]:
-        """What can be wrong with the `untyped_value`s of a level."""
+        """Violations in the `untyped_value`s of a level."""
         residuals = parts[level.node.untyped or ""]
         indices, pieces = [], []
         for index in pc.indices_nonzero(there).to_pylist():
@@ -118,7 +118,7 @@ class _Check:
     def beside(
         self, is_object: pa.Array, is_array: pa.Array, has: dict[str, pa.Array]
     ) -> Iterator[tuple[str, pa.Array]]:
-        """Which residuals contradict the parts beside them."""
+        """Finds residuals that contradict the other parts."""
         for part, there in has.items():
             if part == "object":
                 yield "draft-residual", pc.and_not(there, is_object)

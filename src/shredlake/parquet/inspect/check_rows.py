@@ -1,7 +1,7 @@
 """Finds violations of the specification in the rows, one batch at a time.
 
-Each level of a Variant is checked as a whole column; only entries that fail a
-columnwise test are looked at one by one, to describe them.
+Each level of a Variant is checked as a whole column. Only the entries that fail a columnar test are examined
+one by one, to describe them.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Residual:
     indices: pa.Array
     """Their positions among the entries."""
     column: pa.StructArray
-    """Metadata and value."""
+    """The metadata and value of each entry."""
     typed: pa.Array
-    """Whether there is a `typed_value` too."""
+    """Whether there is also a `typed_value`."""
     is_object: pa.Array
     is_array: pa.Array
 
 
 class DataCheck:
-    """Checks one Variant column in one batch: `variants` are its groups, `place` says where they are."""
+    """Checks one Variant column in one batch: `variants` are its groups, `place` locates them."""
 
     def __init__(self, column: VariantColumn, variants: pa.StructArray, place: Place) -> None:
         self.column = column
@@ -62,7 +62,7 @@ class DataCheck:
         self.dictionaries = self.metadata.dictionary_encode()
 
     def run(self) -> Iterator[Violation]:
-        """The breaches, those of the dictionaries first, then level by level."""
+        """Yields the violations: those of the dictionaries first, then level by level."""
         active = pc.is_valid(self.variants)
         broken = {}
         for index, metadata in enumerate(self.dictionaries.dictionary.to_pylist()):
@@ -91,7 +91,7 @@ class DataCheck:
             yield from self.scalars(entries, typed, has_typed)
 
     def presence(self, entries: Entries, present: pa.Array) -> Iterator[Violation]:
-        """A value must be there, except for a field; a field's name must be in the metadata."""
+        """A value must be present, except for a field; a field's name must be in the metadata."""
         steps = entries.level.steps
         if steps and steps[-1] is not ARRAY_ELEMENT:
             without = self.without_name(str(steps[-1]), entries)
@@ -104,7 +104,7 @@ class DataCheck:
         yield from self.breaches(rule, entries, absent, lambda _: "value and typed_value are both null")
 
     def without_name(self, name: str, entries: Entries) -> pa.Array | None:
-        """Which entries have a dictionary without the name; None if all have it, as they should."""
+        """The entries whose dictionary lacks the name; None if there are none, as expected."""
         without = self.lacking.get(name)
         if without is None:
             return None
@@ -114,7 +114,7 @@ class DataCheck:
 
     @cached_property
     def lacking(self) -> dict[str, list[int]]:
-        """The shredded names that some dictionaries lack, each with the numbers of those."""
+        """The shredded names that some dictionaries lack, each with the numbers of those dictionaries."""
         wanted = {step for level in self.column.levels() for step in level.steps if isinstance(step, str)}
         found: dict[str, list[int]] = {}
         for number, metadata in enumerate(self.dictionaries.dictionary.to_pylist()):
@@ -138,7 +138,7 @@ class DataCheck:
         )
 
     def residual(self, residual: Residual) -> Iterator[Violation]:
-        """What can be wrong with the `value`s of a level, by themselves and beside `typed_value`."""
+        """Violations in the `value`s of a level, on their own and in combination with `typed_value`."""
         broken = malformed_rows(residual.column)
         for position, error in broken.items():
             index = residual.indices[position].as_py()
@@ -161,9 +161,9 @@ class DataCheck:
     def shredded_too(
         self, residual: Residual, names: list[str], broken: Mapping[int, MalformedVariant]
     ) -> Iterator[Violation]:
-        """Objects in `value` with fields that have columns of their own.
+        """Finds objects in `value` with fields that have columns of their own.
 
-        Shredding the objects by these names alone shows them, in one compiled pass.
+        Shredding the objects by these names alone finds them in one compiled pass.
         """
         sound = residual.is_object
         if broken:
@@ -181,7 +181,7 @@ class DataCheck:
                 yield self.breach("field-in-value", residual.entries, index, found, node_path((name,)))
 
     def scalars(self, entries: Entries, typed: pa.Array, has_typed: pa.Array) -> Iterator[Violation]:
-        """Values that their own column's type does not allow."""
+        """Finds values outside the range of their column's type."""
         if pa.types.is_time64(typed.type):
             micros = typed.view(pa.int64())
             wrong = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, MICROS_PER_DAY))
@@ -223,7 +223,7 @@ class DataCheck:
 
 @lru_cache(maxsize=4096)
 def names_in(metadata: bytes) -> frozenset[str]:
-    """The names of a dictionary; none if it is broken, which another rule reports."""
+    """The names in a dictionary; empty if it is malformed, which another rule reports."""
     try:
         return frozenset(Dictionary(metadata).names())
     except MalformedVariant:

@@ -24,7 +24,7 @@ DECIMAL_PHYSICAL_TYPES = {
 
 
 def check_structure(group: SchemaNode) -> Iterator[Violation]:
-    """The breaches in the layout of one Variant group, whether or not it can be read.
+    """Yields the violations in the layout of one Variant group, even if it cannot be read.
 
     >>> from shredlake.parquet.format.schema import SchemaNode
     >>> leaf = SchemaNode("value", "optional", "binary", None, (), ("v", "value"), 1, 0)
@@ -36,9 +36,9 @@ def check_structure(group: SchemaNode) -> Iterator[Violation]:
 
 
 def value_repetitions(steps: Steps, *, shredded: bool) -> tuple[str, ...]:
-    """How a level's `value` may repeat: it is null where `typed_value` is not, or where a field is missing.
+    """The allowed repetitions of a level's `value`, which is null if `typed_value` is set or a field missing.
 
-    An element is never missing, so that without `typed_value` its `value` is there: Spark says so.
+    An element is never missing, so without `typed_value` its `value` is required, as in Spark.
     """
     if shredded:
         return ("optional",)

@@ -1,8 +1,8 @@
-"""`inspect`: what a file holds, path by path: types, fill, bytes, bounds.
+"""`inspect`: describes a file path by path, with types, fill, bytes and bounds.
 
-The footer answers nearly everything: null counts, and the histograms of levels that today's writers keep (a
-list or an object has no column of its own that could be counted). Rows are read only where it can't: to tell
-Variant nulls from other residuals, to see which objects are partly shredded, and in files without histograms.
+Nearly everything comes from the footer: null counts, and the level histograms that current writers keep (a
+list or an object has no column of its own to count). Rows are read only to tell Variant nulls from other
+residuals, to find partly shredded objects, and in files without histograms.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class PathReport:
     path: str
     """Normalised; `[*]` for the elements of an array."""
     type: str
-    """What `typed_value` is: a type of the DDL, `object`, `array`, or `variant` where there is none."""
+    """The type of `typed_value`: a DDL type, `object` or `array`; `variant` if there is no `typed_value`."""
     places: int
-    """Where a value can be: Variants for the root, objects for a field, elements for an array's element."""
+    """The number of places for a value: Variants for the root, objects for a field, or array elements."""
     typed: int
     """Places with a `typed_value`."""
     residual: int
@@ -44,19 +44,19 @@ class PathReport:
     """Places that hold Variant null."""
     missing: int
     partial: int
-    """Of the typed ones, objects with further fields in `value`."""
+    """The number of typed objects with further fields in `value`."""
     compressed_size: int
-    """Bytes in the file of the level's own columns, `value` and a scalar `typed_value`."""
+    """The size in the file of the level's own columns, `value` and a scalar `typed_value`."""
     file_share: float
     minimum: pa.Scalar | None
     maximum: pa.Scalar | None
-    """Bounds of a scalar `typed_value`, where the file has them."""
+    """Bounds of a scalar `typed_value`, if the file has them."""
     children: tuple[PathReport, ...]
     files: int = 1
     """Number of files that have the path, where the reports of several are added up."""
 
     def walk(self) -> Iterator[PathReport]:
-        """This level and all below it, parents first."""
+        """Yields this level and all levels below it, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -69,12 +69,12 @@ class ColumnReport:
     name: str
     annotated: bool
     shredding: str | None
-    """The DDL of its shredding; None where it is not shredded."""
+    """The DDL of its shredding; None if it is not shredded."""
     variants: int
     nulls: int
     metadata_size: int
     compressed_size: int
-    """Bytes of all its columns together."""
+    """The size of all its columns together."""
     file_share: float
     root: PathReport
 
@@ -111,7 +111,7 @@ class FileReport:
         return html_text(str(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dicts, lists, numbers and text, ready for JSON."""
+        """Converts the report to dicts, lists, numbers and strings, ready for JSON."""
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain
@@ -124,7 +124,7 @@ class FileReport:
 
 
 def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -> FileReport:
-    """What a file holds of Variants: layout, fill and bytes per path.
+    """Describes the Variants of a file: layout, fill and bytes per path.
 
     >>> import pyarrow as pa, shredlake as sl, tempfile
     >>> rows = ['{"a": 1}', '{"a": "x"}', '{"a": null}', '{"b": 5}', None]
@@ -161,7 +161,7 @@ def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -
 
 
 class _Column:
-    """Puts the report of one column together."""
+    """Builds the report of one column."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class _Column:
         )
 
     def statistics(self, *nodes: SchemaNode | None) -> list[LeafStatistics]:
-        """Those of the nodes that are leaves."""
+        """The statistics of those nodes that are leaves."""
         return [self.leaves[node.column] for node in nodes if node is not None and node.column is not None]
 
 

@@ -13,7 +13,7 @@ class Rule:
     id: str
     text: str
     where: str
-    """`structure`: seen in the footer. `data`: seen in the rows."""
+    """`structure`: found in the footer. `data`: found in the rows."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Violation:
     column: str
     """The Variant column's dotted name."""
     path: str
-    """The normalised path within the Variant; in the data with the real positions in arrays."""
+    """The normalised path within the Variant; for data, with the actual array positions."""
     found: str
     row: int | None = None
-    """The row in the file, counted from 0; None for a breach of structure."""
+    """The row in the file, counted from 0; None for a violation in the structure."""
     position: tuple[int, ...] = ()
-    """Where in the lists around the Variant, if it lies in lists."""
+    """The positions in the lists around the Variant, if there are any."""
 
     def __str__(self) -> str:
         place = "" if self.row is None else f", row {self.row}"

@@ -1,4 +1,4 @@
-"""Where a file's bytes come from and go to.
+"""Reads and writes a file's bytes.
 
 In reading order:
 

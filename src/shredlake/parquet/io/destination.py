@@ -1,7 +1,7 @@
 """Destinations of a written file, which appears complete or not at all.
 
-A file is first written under another name: beside the final one on a local disk, in the temporary directory
-for object stores. Only a finished file gets its name, by one rename, or one put.
+A file is first written under a temporary name: in the same folder on a local disk, in the temporary directory
+for object stores. It gets its final name once it is complete, by one rename or one put.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shredlake.errors import InvalidFile
 
 
 class Destination(Protocol):
-    """A place for one file. `draft` is the local file to fill before `commit()`."""
+    """The destination of one file. `draft` is the local file to write before `commit()`."""
 
     name: str
     draft: Path
@@ -35,7 +35,7 @@ class Destination(Protocol):
 
 
 def destination(where: str | os.PathLike[str], store: Any = None) -> Destination:
-    """The destination for a path or URL; `store` is an obstore store or a pyarrow filesystem.
+    """Returns the destination for a path or URL; `store` is an obstore store or a pyarrow filesystem.
 
     >>> destination("/tmp/f.parquet").name
     '/tmp/f.parquet'
@@ -57,14 +57,14 @@ def destination(where: str | os.PathLike[str], store: Any = None) -> Destination
 
 
 class LocalDestination:
-    """A file on this machine: a hidden neighbour, synced, then renamed."""
+    """A local file: written under a hidden name in the same folder, synced, then renamed."""
 
     def __init__(self, path: str) -> None:
         self.name = path
         final = Path(path)
         if not final.parent.is_dir():
-            raise InvalidFile(f"{path}: there is no directory {final.parent}; create it first")
-        # Hidden from Spark and Hive, which pass over names that start with a dot.
+            raise InvalidFile(f"{path}: the directory {final.parent} does not exist. Create it first")
+        # Spark and Hive ignore names that start with a dot.
         self.draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
 
     def commit(self) -> None:
@@ -77,7 +77,7 @@ class LocalDestination:
 
 
 class StoreDestination:
-    """An object in an obstore store: one put (in parts where it is large), which shows all or nothing."""
+    """An object in an obstore store, written by one atomic put (multipart if it is large)."""
 
     def __init__(self, path: str, store: Any, name: str | None = None) -> None:
         self.name = name or path

@@ -1,7 +1,7 @@
 """Sources of a file's bytes: local paths, object stores, pyarrow file systems, open files.
 
-A `Source` reads ranges and counts what it really read, so that a scan can say what it cost. Ranges that lie
-close together are fetched as one request where requests are expensive.
+A `Source` reads byte ranges and counts the bytes read, so that a scan can report its cost. Ranges that are
+close together are fetched in one request if requests are expensive.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Location: TypeAlias = Any
 """A path or URL, or an open binary file."""
 
 REMOTE_GAP: Final = 64 * 1024
-"""Bytes between two ranges that are cheaper to fetch than another request to an object store."""
+"""Gaps up to this size are fetched, since that is cheaper than another request to an object store."""
 
 REMOTE_TAIL: Final = 64 * 1024
-"""What the first request to an object store fetches from the end of a file: most footers fit."""
+"""Bytes that the first request to an object store fetches from the end of a file; most footers fit."""
 
 
 class Source(ABC):
-    """A file of known size, read by ranges. `bytes_read` and `requests` count what was fetched."""
+    """A file of known size, read by ranges. `bytes_read` and `requests` count the bytes and requests."""
 
     gap: int = 0
     tail: int = TAIL
@@ -47,14 +47,14 @@ class Source(ABC):
         self._counting = threading.Lock()
 
     def read(self, extents: Sequence[Extent]) -> list[memoryview]:
-        """The bytes of each range, in the order given."""
+        """Reads each range, in the order given."""
         if not extents:
             return []
         for offset, length in extents:
             if offset < 0 or length < 0 or offset + length > self.size:
                 raise InvalidFile(
-                    f"{self.name} is damaged or cut short: it points to {length} bytes at {offset}, "
-                    f"and has {self.size}"
+                    f"{self.name} is damaged or truncated: it refers to {length} bytes at {offset}, "
+                    f"but has {self.size} bytes"
                 )
         merged, places = coalesce(extents, self.gap)
         fetched = self._fetch(merged)
@@ -83,7 +83,7 @@ class Source(ABC):
     def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]: ...
 
     def close(self) -> None:  # noqa: B027 (most sources have nothing to give back)
-        """Gives back what an open file takes; reading on opens it again."""
+        """Closes the open file; the next read opens it again."""
 
     def __enter__(self) -> Source:
         return self
@@ -93,7 +93,7 @@ class Source(ABC):
 
 
 class LocalSource(Source):
-    """A file on the local disk, read without moving a shared position: threads do not wait for each other."""
+    """A local file, read without a shared position, so that threads do not wait for each other."""
 
     def __init__(self, path: str) -> None:
         self._descriptor: int | None = None
@@ -116,7 +116,7 @@ class LocalSource(Source):
         data = os.pread(descriptor, length, offset)
         if len(data) == length:
             return memoryview(data)
-        parts = [data]  # one call reads 2 GB at most
+        parts = [data]  # one call reads at most 2 GB
         while missing := length - sum(map(len, parts)):
             part = os.pread(descriptor, missing, offset + length - missing)
             if not part:
@@ -181,7 +181,7 @@ class StoreSource(Source):
 
 
 class FileSource(Source):
-    """An open file: Python's or pyarrow's, also one that a pyarrow file system opened."""
+    """An open file, from Python, pyarrow, or a pyarrow file system."""
 
     def __init__(self, file: Any, name: str) -> None:
         self._file = file
@@ -205,9 +205,9 @@ class FileSource(Source):
 
 
 class FileView:
-    """What pyarrow asks of a Python file, over a source. `read_buffer` spares it a copy.
+    """The file interface that pyarrow expects, over a source. `read_buffer` avoids a copy.
 
-    Ranges that were fetched ahead (`hold`) are served from memory until they are released.
+    Ranges that were prefetched with `hold` are served from memory until they are released.
     """
 
     closed = False
@@ -218,7 +218,7 @@ class FileView:
         self._held: list[tuple[Extent, memoryview]] = []
 
     def hold(self, extents: Sequence[Extent]) -> None:
-        """Fetches ranges that will be asked for next: together, so that neighbours make one request."""
+        """Prefetches ranges that will be read next, so that neighbouring ranges share one request."""
         fetched = zip(extents, self._source.read(extents), strict=True)
         self._held = sorted(fetched, key=lambda held: held[0])
 
@@ -292,9 +292,9 @@ def open_input(location: Location, store: Any = None) -> Source:
 
 
 def find_files(where: Location | Iterable[Location], store: Any = None) -> list[Location]:
-    """The files that a path, a glob, a directory or a list of these stands for, sorted.
+    """The sorted files at a path, a glob, a directory or a list of these.
 
-    Inside directories, names that start with `_` or `.` are passed over, as Spark does.
+    In directories, names that start with `_` or `.` are skipped, as in Spark.
     """
     if isinstance(where, list | tuple):
         return [file for part in where for file in find_files(part, store)]
@@ -317,7 +317,7 @@ def find_files(where: Location | Iterable[Location], store: Any = None) -> list[
 def coalesce(extents: Sequence[Extent], gap: int) -> tuple[list[Extent], list[tuple[int, int]]]:
     """Joins ranges that overlap, touch, or lie up to `gap` bytes apart.
 
-    Returns the joined ranges, and for each range given: which of them holds it, and where in it.
+    Returns the joined ranges, and for each given range the index of its joined range and its offset there.
 
     >>> coalesce([(0, 10), (100, 5), (12, 4)], gap=4)
     ([(0, 16), (100, 5)], [(0, 0), (1, 0), (0, 12)])
@@ -379,7 +379,7 @@ def _store_at(url: str) -> Any:
 
 
 def _open_regular(path: str) -> int:
-    """A descriptor of a file. A folder has no bytes, and a pipe or device may never end."""
+    """Opens a regular file. Folders are rejected, and so are pipes and devices, which may never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
@@ -390,13 +390,13 @@ def _open_regular(path: str) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         is_table = os.path.isdir(os.path.join(path, "_delta_log"))
-        hint = "it holds a Delta table, to be opened as one" if is_table else "one Parquet file is wanted"
+        hint = "open it as a Delta table" if is_table else "give the path of one Parquet file"
         raise InvalidFile(f"{path} is a folder, not a file: {hint}")
-    raise InvalidFile(f"{path} is a pipe or device, not a file: a Parquet file is read from its end")
+    raise InvalidFile(f"{path} is a pipe or device, but a Parquet file is read from its end")
 
 
 def _cut_short(name: str, offset: int, length: int, found: int) -> InvalidFile:
-    return InvalidFile(f"{name} is cut short: wanted {length} bytes at {offset}, got {found}")
+    return InvalidFile(f"{name} is truncated: expected {length} bytes at {offset}, found {found}")
 
 
 def _first_line(error: Exception) -> str:

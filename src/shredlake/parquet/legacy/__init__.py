@@ -2,6 +2,6 @@
 
 In reading order:
 
-- `types`: its Arrow types. `columns`: columns between the draft and today's layout.
-- `convert`: whole files.
+- `types`: its Arrow types. `columns`: conversion of columns between the draft and the current layout.
+- `convert`: conversion of whole files.
 """

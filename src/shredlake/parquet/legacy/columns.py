@@ -1,16 +1,16 @@
-"""Converts columns between the draft layout and today's.
+"""Converts columns between the draft layout and the current layout.
 
-Most rows go over column by column: their typed parts are the same in both layouts, and a residual differs
-only in that it carries a dictionary of its own. Today all residuals of a row share one dictionary, so a row
-whose residuals have different ones, and a row that is not quite as the draft wants it, is put together and
-taken apart again by the reference.
+Most rows are converted as columns: their typed parts are the same in both layouts, and a draft residual
+differs only by carrying its own dictionary. In the current layout all residuals of a row share one
+dictionary. So a row whose residuals have different dictionaries, and a row that deviates from the draft, is
+assembled and shredded again by the reference.
 
 ```
-row   residuals' dictionaries        today's dictionary
+row   residuals' dictionaries        current dictionary
 0     none                           the schema's names
 1     {d}                            d, then the schema's names: ids stay as they are
 2     {d}, {}, {d}                   the same: an empty one has no ids
-3     {d}, {e}                       by the reference
+3     {d}, {e}                       converted by the reference
 ```
 """
 
@@ -40,7 +40,7 @@ EMPTY: Final = 0
 
 
 def to_draft(column: pa.StructArray, node: DraftNode) -> pa.StructArray:
-    """A column of Variants in the draft layout.
+    """Converts a column of Variants to the draft layout.
 
     >>> from shredlake.shredding.legacy import draft_node
     >>> column = kernels.from_json(pa.array(['{"a": 1, "b": 2}']))
@@ -54,7 +54,7 @@ def to_draft(column: pa.StructArray, node: DraftNode) -> pa.StructArray:
 def from_draft(
     column: pa.StructArray, *, reject_conflicts: bool = False, first_row: int = 0
 ) -> pa.StructArray:
-    """A draft column in today's layout, shredded as it was; `first_row` is for messages.
+    """Converts a draft column to the current layout, shredded as it was; `first_row` is for messages.
 
     >>> from shredlake.shredding.legacy import draft_node
     >>> column = kernels.from_json(pa.array(['{"a": 1, "b": 2}', '"x"', None]))
@@ -82,7 +82,7 @@ def variants(column: pa.StructArray) -> Iterator[Variant | None]:
 
 
 def variant_array(rows: Sequence[Variant | None]) -> pa.StructArray:
-    """The unshredded column of some Variants."""
+    """Builds an unshredded column from Variants."""
     return pa.array(
         [None if row is None else {"metadata": row.metadata, "value": row.value} for row in rows], variant()
     )
@@ -105,38 +105,38 @@ class _Residual:
     """The residuals of one level."""
 
     value: pa.Array
-    """Their values, null where there is none."""
+    """The values; null for entries without a residual."""
     there: pa.Array
     is_object: pa.Array
     is_array: pa.Array
     objects: pa.StructArray
-    """Those that are objects, as Variants."""
+    """The residuals that are objects, as Variants."""
 
 
 class _Move:
-    """Takes a draft column apart, and puts today's columns together of the same buffers."""
+    """Splits a draft column and assembles the current columns from the same buffers."""
 
     def __init__(self, column: pa.StructArray, node: DraftNode, root: Node) -> None:
         self.column = column
         self.root = root
         self.place = Place(0)
         self.numbers: dict[bytes, int] = {EMPTY_METADATA: EMPTY}
-        """Every dictionary seen so far, and its number."""
+        """Every dictionary found so far, with its number."""
         self.lowest = np.full(len(column), np.iinfo(np.int64).max)
         self.highest = np.full(len(column), EMPTY)
-        """Of each row, the lowest and highest number of its residuals' dictionaries, the empty one apart."""
+        """For each row, the lowest and highest dictionary number of its residuals, without the empty one."""
         self.odd = np.zeros(len(column), bool)
-        """Rows that the reference must do."""
+        """Rows that the reference must convert."""
         self.parts = self.level(column, node, root, self.place, column.is_valid(), may_miss=False)
 
     def odd_rows(self) -> np.ndarray:
-        """The rows that `result` lacks or has wrong."""
+        """The rows that `result` lacks or gets wrong."""
         mixed = (self.highest != EMPTY) & (self.lowest != self.highest)
         odd: np.ndarray = np.logical_or(self.odd, mixed)
         return odd
 
     def result(self) -> pa.StructArray:
-        """Today's column."""
+        """The column in the current layout."""
         type_ = shredded_type(ShreddingSchema(self.root))
         names = sorted(_names(self.root))
         dictionaries = pa.array([_extended(metadata, names) for metadata in self.numbers], pa.binary())
@@ -153,7 +153,7 @@ class _Move:
         active: pa.Array,
         may_miss: bool,
     ) -> list[pa.Array]:
-        """Today's columns of a level; `active` says where its group means something."""
+        """The current columns of a level; `active` marks the entries whose group is meaningful."""
         parts = dict(zip((field.name for field in group.type), group.flatten(), strict=True))
         has = {part: pc.and_(active, parts[part].is_valid()) for part in node.parts}
         nothing = pa.array(np.zeros(len(group), bool))
@@ -162,7 +162,7 @@ class _Move:
         has_typed = has.get(chosen, nothing)
         for part, there in has.items():
             if part not in (chosen, node.untyped):
-                self.leave(there, place)  # an alternative that today's layout has no column for
+                self.leave(there, place)  # the current layout has no column for this alternative
         if not may_miss:
             self.leave(pc.and_not(active, pc.or_(residual.there, has_typed)), place)
         match target:
@@ -215,7 +215,7 @@ class _Move:
     def residual(
         self, parts: Mapping[str, pa.Array], node: DraftNode, has: Mapping[str, pa.Array], place: Place
     ) -> _Residual:
-        """Splits the residuals of a level into dictionary and value, and notes the dictionaries."""
+        """Splits the residuals of a level into dictionary and value, and records the dictionaries."""
         length = len(next(iter(parts.values())))
         there = pa.array(np.zeros(length, bool)) if node.untyped is None else has[node.untyped]
         values: list[bytes | None] = [None] * length
@@ -226,7 +226,7 @@ class _Move:
             try:
                 end = self.dictionary_end(piece)
             except MalformedVariant:
-                odd.append(index)  # the reference says what is wrong with it
+                odd.append(index)  # the reference reports what is wrong with it
                 continue
             metadata[index], values[index] = piece[:end], piece[end:]
         self.note(metadata, place)
@@ -244,11 +244,11 @@ class _Move:
             return len(EMPTY_METADATA)
         dictionary = Dictionary(piece, exact=False)
         if piece[: dictionary.end] not in self.numbers:
-            dictionary.names()  # a broken one is the reference's to report
+            dictionary.names()  # the reference reports a malformed one
         return dictionary.end
 
     def note(self, metadata: list[bytes | None], place: Place) -> None:
-        """Remembers which dictionaries the residuals of each row have."""
+        """Records the dictionaries that the residuals of each row have."""
         indices, numbers = [], []
         for index, dictionary in enumerate(metadata):
             if dictionary is not None and dictionary != EMPTY_METADATA:
@@ -274,7 +274,7 @@ class _Move:
         self.odd[self.rows(indices.filter(pa.array(overlap)), place)] = True
 
     def leave(self, wrong: pa.Array, place: Place) -> None:
-        """Leaves the rows of these entries to the reference."""
+        """Marks the rows of these entries for the reference."""
         self.odd[self.rows(pc.indices_nonzero(wrong), place)] = True
 
     def rows(self, indices: pa.Array, place: Place) -> np.ndarray:
@@ -283,7 +283,7 @@ class _Move:
 
 
 def _part_of(target: Node) -> str:
-    """The part of a draft level that becomes today's `typed_value`."""
+    """The part of a draft level that becomes the current `typed_value`."""
     match target:
         case Object():
             return "object"
@@ -314,7 +314,7 @@ def _names(node: Node) -> set[str]:
 
 
 def _extended(metadata: bytes, names: list[str]) -> bytes:
-    """A dictionary with further names at its end, so that the ids it has stay as they are."""
+    """Appends names to a dictionary, so that its existing ids stay valid."""
     known = Dictionary(metadata).names()
     further = [name for name in names if name not in set(known)]
     return encode_metadata([name.encode() for name in [*known, *further]])

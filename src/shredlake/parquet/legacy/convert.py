@@ -1,6 +1,6 @@
 """Reads, writes and converts files in the older draft layout.
 
-The layout itself is in `shredding/legacy.py`; which columns of a file have it is seen from their shape.
+`shredding/legacy.py` defines the layout. A column in the draft layout is recognised by its shape.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def write_draft(
     spelling: str = "untyped_value",
     store: Any = None,
 ) -> None:
-    """Writes a file in the draft layout, for readers that only know that one.
+    """Writes a file in the draft layout, for readers that support only that layout.
 
-    `shredding` gives each Variant column, by dotted name, a draft level, or a schema of today to shred by.
+    `shredding` maps each Variant column, by dotted name, to a draft level or to a current schema.
 
     >>> import shredlake as sl, tempfile
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"a": 1, "b": 2}']))})
@@ -56,7 +56,7 @@ def write_draft(
     for name, wanted in shredding.items():
         if name not in found:
             known = ", ".join(found) or "none"
-            raise InvalidSchema(f"there is no Variant column {name!r}; there are: {known}")
+            raise InvalidSchema(f"there is no Variant column {name!r}; the Variant columns are: {known}")
         parsed = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
         node = parsed if isinstance(parsed, DraftNode) else draft_node(parsed, spelling)
         replacements[found[name]] = Replacement(draft_type(node), partial(to_draft, node=node))
@@ -76,10 +76,10 @@ def write_draft(
 
 
 def read_draft(path: Any, *, strict: bool = False, store: Any = None) -> pa.Table:
-    """A file in the draft layout as a table of Variant columns; other columns come as they are.
+    """Reads a file in the draft layout as a table of Variant columns; other columns are unchanged.
 
-    Parts that contradict each other are an error; `strict` reading also fails on fields that are shredded
-    and in the residual as well, and on missing array elements.
+    Parts that contradict each other are an error; with `strict`, so are fields that are both shredded and in
+    the residual, and missing array elements.
     """
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
@@ -101,9 +101,9 @@ def convert_draft(
     store: Any = None,
     progress: Progress | None = None,
 ) -> FileFacts:
-    """Rewrites a file of the draft layout in today's layout; every value stays the same.
+    """Rewrites a draft-layout file in the current layout; every value stays the same.
 
-    Columns are shredded as they were, unless `shredding` says otherwise, as for `write_parquet`.
+    Columns are shredded as they were, unless `shredding` specifies otherwise, as for `write_parquet`.
 
     >>> import shredlake as sl, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -142,7 +142,7 @@ def _todays(
     *,
     unshredded: bool = False,
 ) -> dict[Names, Replacement]:
-    """Draft columns as today's, shredded as they were or not at all."""
+    """Converts draft columns to the current layout, shredded as they were or not at all."""
 
     def make(array: pa.Array) -> pa.Array:
         shredded = from_draft(array, reject_conflicts=reject_conflicts, first_row=first_row)

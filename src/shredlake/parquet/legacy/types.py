@@ -1,4 +1,4 @@
-"""Arrow types of the draft layout, and its columns as rows of the reference and back."""
+"""Arrow types of the draft layout, and conversion between its columns and rows of the reference."""
 
 from __future__ import annotations
 
@@ -61,15 +61,14 @@ def is_draft(type_: pa.DataType) -> bool:
             and not {"metadata", "value"} & types.keys()
         )
     try:
-        # Without a residual at the top, only a tree that is sound all the way down counts; a lone
-        # typed_value could be anybody's.
+        # Without a residual at the top, every level below must be valid; a lone typed_value proves nothing.
         return bool(types.keys() & {"object", "array"}) and draft_schema(type_) is not None
     except InvalidSchema:
         return False
 
 
 def draft_types(schema: pa.Schema) -> dict[Names, pa.DataType]:
-    """The columns in the draft layout, wherever they lie, but not inside Variants of today.
+    """The columns in the draft layout at any depth, except inside Variants of the current layout.
 
     >>> level = pa.struct([("variant_value", pa.binary()), ("typed_value", pa.int64())])
     >>> list(draft_types(pa.schema([("v", level), ("id", pa.int64())])))
@@ -80,12 +79,12 @@ def draft_types(schema: pa.Schema) -> dict[Names, pa.DataType]:
 
 
 def draft_schema(type_: pa.DataType, steps: Steps = ()) -> DraftNode:
-    """The draft level behind an Arrow type. Parts that start with `_` are ignored, unknown ones an error.
+    """Derives the draft level from an Arrow type. Parts that start with `_` are ignored, unknown ones raise.
 
     >>> draft_schema(pa.struct([("untyped_value", pa.binary()), ("other", pa.int8())]))
     Traceback (most recent call last):
     ...
-    shredlake.errors.InvalidSchema: $: unknown part 'other' of the draft layout; known are untyped_value, ...
+    shredlake.errors.InvalidSchema: $: unknown part 'other' of the draft layout; expected untyped_value, ...
     """
     where = node_path(steps)
     if not pa.types.is_struct(type_):
@@ -94,7 +93,7 @@ def draft_schema(type_: pa.DataType, steps: Steps = ()) -> DraftNode:
     for part in parts:
         if part not in PARTS:
             raise InvalidSchema(
-                f"unknown part {part!r} of the draft layout; known are {', '.join(PARTS)}", path=where
+                f"unknown part {part!r} of the draft layout; expected {', '.join(PARTS)}", path=where
             )
     if len(parts) != len(set(parts)) or not parts:
         raise InvalidSchema(f"expected parts of the draft layout, each once, found {parts}", path=where)
@@ -138,7 +137,7 @@ def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
 
 
 def draft_rows(array: pa.StructArray, node: DraftNode) -> list[DraftValue | None]:
-    """The rows of a draft column as the reference's values; None where the group is null."""
+    """Converts a draft column to values of the reference; None for a null group."""
     nothing: list[Any] = [None] * len(array)
     untyped = nothing if node.untyped is None else array.field(node.untyped).to_pylist()
     objects = nothing if node.object is None else _object_rows(array.field("object"), node.object)
@@ -171,7 +170,7 @@ def _array_rows(array: pa.Array, element: DraftNode) -> list[Any]:
 
 
 def draft_array(rows: Sequence[DraftValue | None], node: DraftNode) -> pa.StructArray:
-    """The draft column of some rows; the inverse of `draft_rows`."""
+    """Builds a draft column from rows; the inverse of `draft_rows`."""
     parts: dict[str, pa.Array] = {}
     if node.untyped is not None:
         parts[node.untyped] = pa.array([None if row is None else row.untyped for row in rows], pa.binary())

@@ -1,13 +1,13 @@
-"""Which leaf columns a reference needs: `v:a.b::bigint` reads the leaf of `$.a.b` and nothing else.
+"""The leaf columns that a reference needs: `v:a.b::bigint` reads only the leaf of `$.a.b`.
 
-| the path ends | it lives in |
+| the path ends | its values are in |
 |---|---|
 | at a shredded level | that level's `typed_value` and `value`, and all levels below |
 | beyond the last shredded level | the `value` of that level, its deepest shredded ancestor |
 | beyond a level that has no `value` | nowhere: null in every row |
 
-Shredded fields are never in an ancestor's `value`, so ancestors stay unread. A `value` that the footer
-proves all null stays unread too; `metadata` is read where something needs its dictionary of names.
+Shredded fields are never in an ancestor's `value`, so ancestors are not read. Neither is a `value` that is
+all null according to the footer. `metadata` is read only if its dictionary of names is needed.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from shredlake.variant.path import Path
 
 @dataclass(frozen=True)
 class Access:
-    """What one reference reads in one file. Columns are leaves, by their position in the file."""
+    """The leaves that one reference reads in one file. A leaf is given by its position in the file."""
 
     place: Names
     """The names from the root to the column or Variant group."""
     columns: frozenset[int] = frozenset()
-    """Leaves to read in any case."""
+    """Leaves that are always read."""
     residuals: frozenset[int] = frozenset()
-    """`value` leaves: to read where they are not all null."""
+    """`value` leaves, which are read unless they are all null."""
     metadata: int | None = None
-    """The dictionary of names: to read where a residual is read, or with `needs_names`."""
+    """The dictionary of names, which is read with a residual, or if `needs_names`."""
     needs_names: bool = False
     leaf: SchemaNode | None = None
-    """The one leaf whose statistics speak for the reference, as long as the residuals are all null."""
+    """The leaf whose statistics hold for the reference, provided that the residuals are all null."""
 
     def read(self, is_all_null: Callable[[int], bool]) -> frozenset[int]:
-        """The leaves to read in a row group, given which `value` columns are all null there."""
+        """The leaves to read in a row group; `is_all_null` tells which `value` columns are all null there."""
         residuals = frozenset(column for column in self.residuals if not is_all_null(column))
         named = self.metadata is not None and (self.needs_names or bool(residuals))
         names = frozenset({self.metadata} if named and self.metadata is not None else ())
@@ -61,23 +61,25 @@ class Access:
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The columns of a file: where references lead, and which groups are Variants."""
+    """The columns of a file, and which groups are Variants."""
 
     schema: SchemaNode
     elements: tuple[Struct, ...]
-    """The same, flat, as the footer has it."""
+    """The columns as the footer's flat list of leaves."""
     variants: dict[Names, VariantColumn] = field(default_factory=dict)
     drafts: frozenset[Names] = frozenset()
-    """Variants in the older draft layout: read whole, then brought to today's."""
+    """Variants in the older draft layout, which are read whole and then converted."""
 
     @staticmethod
     def of(raw: bytes, arrow: pa.Schema, declared: Iterable[str | Names], exact: bool = False) -> FileColumns:
-        """Finds the Variants: annotated, of a Variant's shape, or declared to be one by the reader.
+        """Finds the Variants: those annotated, those with a Variant's shape, and those that the reader
+        declares.
 
-        With `exact`, those declared are all: a table's schema knows better than a file's shape.
+        With `exact`, only the declared ones count, because a table's schema is more reliable than a file's
+        shape.
 
-        `raw` is the footer's list of schema elements. The files of a table share a few schemas, so what was
-        found for one is kept for the next.
+        `raw` is the footer's list of schema elements. The files of a table share a few schemas, so the result
+        for each schema is cached.
         """
         drafts = draft_columns(raw, arrow)
         names = frozenset(name_parts(one) if isinstance(one, str) else one for one in declared)
@@ -95,7 +97,7 @@ class FileColumns:
 
     @cached_property
     def in_maps(self) -> frozenset[int]:
-        """The leaves inside maps: Arrow has no map without keys or values, so these are read together."""
+        """The leaves inside maps. Arrow has no map without keys or values, so these are read together."""
         maps = (node for node in self.schema.walk() if node.annotation in ("MAP", "MAP_KEY_VALUE"))
         return frozenset(column for node in maps for column in _columns(node))
 
@@ -104,7 +106,7 @@ class FileColumns:
         return self.drafts | self.variants.keys()
 
     def find(self, parts: tuple[str, ...]) -> SchemaNode | None:
-        """A column or a field of structs; None where the file has none of that name."""
+        """Finds a column or a field of structs; None if the file does not have it."""
         node: SchemaNode | None = self.schema
         for part in parts:
             if node is None or node.path in self.all_variants or node.annotation in ("LIST", "MAP"):
@@ -115,7 +117,7 @@ class FileColumns:
         return node
 
     def access(self, reference: Column | Get) -> Access | None:
-        """The leaves that a reference reads; None where the file lacks the column."""
+        """The leaves that a reference reads; None if the file lacks the column."""
         parts = name_parts(reference.name if isinstance(reference, Column) else reference.column)
         node = self.find(parts)
         if node is None:
@@ -133,12 +135,12 @@ class FileColumns:
         return variant_access(variant, reference.path)
 
     def raw(self, parts: tuple[str, ...]) -> Access | None:
-        """Every leaf below a column, as the file has it."""
+        """Every leaf below a column, as stored in the file."""
         node = self.find(parts)
         return None if node is None else Access(node.path, frozenset(_columns(node)))
 
     def presence(self, parts: tuple[str, ...]) -> Access | None:
-        """One leaf of a column: enough to tell which rows are null."""
+        """One leaf of a column, which is enough to tell which rows are null."""
         node = self.find(parts)
         if node is None:
             return None
@@ -168,7 +170,7 @@ def variant_access(variant: VariantColumn, path: Path) -> Access:
         column for below in level.walk() if isinstance(below.node, Scalar) for column in _columns(below.typed)
     }
     residuals = {column for below in level.walk() if below.typed for column in _columns(below.value)}
-    # Without `typed_value`, `value` is a level's only leaf: no other tells whether the objects above exist.
+    # Without `typed_value`, only the level's `value` tells whether the objects above it exist.
     untyped = {column for below in level.walk() if not below.typed for column in _columns(below.value)}
     if isinstance(level.node, Untyped) and path.steps:
         return Access(place, residuals=frozenset(untyped), metadata=metadata)
@@ -180,7 +182,7 @@ def variant_access(variant: VariantColumn, path: Path) -> Access:
 
 
 def descend(level: Level, path: Path) -> tuple[Level, tuple[str | int, ...]]:
-    """The deepest shredded level on a path, and the steps that lead on from there."""
+    """The deepest shredded level on a path, and the remaining steps."""
     steps = path.steps
     for taken, step in enumerate(steps):
         below = level.fields.get(step) if isinstance(step, str) else level.element
@@ -205,7 +207,7 @@ def _file_columns(
 def _groups(node: SchemaNode, declared: frozenset[Names], exact: bool) -> Iterable[SchemaNode]:
     for child in node.children:
         if child.path in declared and not child.is_group:
-            raise InvalidSchema(f"{child.dotted} is said to be a Variant but is {_described(child)}")
+            raise InvalidSchema(f"{child.dotted} is declared as a Variant but is {_described(child)}")
         if not child.is_group:
             continue
         if child.path in declared or (not exact and (is_annotated(child) or has_variant_shape(child))):
@@ -221,7 +223,7 @@ def _columns(node: SchemaNode | None) -> Iterable[int]:
 
 
 def _level_columns(variant: VariantColumn) -> set[int]:
-    """The leaves of a Variant that mean something: fields starting with `_` are passed over."""
+    """The leaves of a Variant, without fields that start with `_`, which the specification ignores."""
     access = variant_access(variant, Path())
     return {*access.columns, *access.residuals, *_columns(variant.metadata)}
 

@@ -1,4 +1,4 @@
-"""Expressions tied to what a scan reads: every reference becomes a slot that the scan fills.
+"""Binds expressions to a scan: every reference becomes a slot that the scan fills.
 
 The same path in the predicate and in two columns is one slot, read and cast once.
 """
@@ -31,12 +31,12 @@ from shredlake.expr.ast import (
 from shredlake.expr.sql import spelled_ref
 
 View: TypeAlias = OneOf["variant", "struct", "json"]
-"""How a Variant column comes out: as a Variant, as the raw struct of the file, as JSON text."""
+"""The output form of a Variant column: a Variant, the file's raw struct, or JSON text."""
 
 
 @dataclass(frozen=True)
 class Viewed:
-    """A whole column, its Variants as `view` says."""
+    """A whole column, with its Variants in the form `view`."""
 
     name: str
     view: View
@@ -44,7 +44,7 @@ class Viewed:
 
 @dataclass(frozen=True)
 class Presence:
-    """Whether a column is there at all: `v IS NULL` needs one leaf of it."""
+    """Whether a column is present: `v IS NULL` reads only one of its leaves."""
 
     name: str
 
@@ -54,7 +54,7 @@ Reference: TypeAlias = Column | Get | Viewed | Presence
 
 @dataclass(frozen=True)
 class Bound:
-    """An expression over slots, and the references that fill them."""
+    """An expression over slots, and the references that fill the slots."""
 
     expr: Expr
     references: frozenset[Reference]
@@ -62,12 +62,12 @@ class Bound:
 
 @dataclass
 class Binder:
-    """Gives each reference its slot."""
+    """Assigns a slot to each reference."""
 
     slots: dict[Reference, str] = field(default_factory=dict)
 
     def slot(self, reference: Reference) -> str:
-        """The slot's name: what people call the reference, since errors show it."""
+        """The slot's name, which is the text of the reference, since errors show it."""
         if reference not in self.slots:
             name = spelled_ref(reference) if isinstance(reference, Column | Get) else reference.name
             taken = set(self.slots.values())
@@ -77,14 +77,14 @@ class Binder:
         return self.slots[reference]
 
     def predicate(self, predicate: Expr | None) -> tuple[Bound, ...]:
-        """The parts that must all be true; those that read the same are judged together."""
+        """Splits a predicate into conjuncts; those that read the same references are evaluated together."""
         together: dict[frozenset[Column | Get], list[Expr]] = {}
         for part in () if predicate is None else conjuncts(predicate):
             together.setdefault(frozenset(references(part)), []).append(part)
         return tuple(self.bound(whole) for parts in together.values() if (whole := all_of(parts)) is not None)
 
     def projection(self, projection: Projection, view: View) -> Bound:
-        """An output column; a whole one is seen as `view` says."""
+        """An output column; a whole Variant column takes the form `view`."""
         if isinstance(projection.expr, Column):
             reference = Viewed(projection.expr.name, view)
             return Bound(self._slot_column(reference), frozenset({reference}))
@@ -127,5 +127,5 @@ def column_of(reference: Reference) -> str:
 
 
 def prunable(exprs: Iterable[Expr]) -> frozenset[Column | Get]:
-    """The references that statistics may speak about."""
+    """The references that statistics can prune by."""
     return frozenset(reference for expr in exprs for reference in references(expr))

@@ -1,4 +1,4 @@
-"""How many values each level of a Variant column has: from the footer where it can say, else from the rows.
+"""Counts the values of each level of a Variant column, from the footer if possible, otherwise from rows.
 
 ```
 count                        in the footer
@@ -49,16 +49,16 @@ class LevelCounts:
     places: int
     typed: int
     residual: int
-    """All with a `value`: Variant nulls and partly shredded objects included."""
+    """The number of entries with a `value`, including Variant nulls and partly shredded objects."""
     null: int
     partial: int
 
 
 Key: TypeAlias = tuple[str, str]
-"""A column's name and a level's path."""
+"""A column's name, and the path of a level."""
 
 Known: TypeAlias = dict[Key, dict[str, int]]
-"""What is known so far of each level."""
+"""The counts known so far, by level."""
 
 
 def count_levels(
@@ -81,7 +81,7 @@ def count_levels(
 
 
 def _derive(columns: Sequence[VariantColumn], known: Known) -> None:
-    """Fills in what follows from other counts: a field has as many places as there are objects around it."""
+    """Derives counts from others: a field has as many places as there are objects around it."""
     for column in columns:
         root = known[column.name, column.root.path]
         if "partial" not in root and {"places", "typed", "residual"} <= root.keys():
@@ -100,7 +100,7 @@ def _count_rows(
     known: Known,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Reads as few columns as tell what the footer does not, and counts."""
+    """Reads as few columns as needed for the counts that the footer lacks."""
     wanted: Known = {}
     leaves = set()
     for column in columns:
@@ -108,7 +108,7 @@ def _count_rows(
             key = column.name, level.path
             unknown = ROW_COUNTS.keys() - known[key].keys()
             if _is_field(level):
-                unknown -= {"places"}  # they follow from the objects around it
+                unknown -= {"places"}  # derived from the number of objects around it
             if unknown:
                 wanted[key] = dict.fromkeys(unknown, 0)
                 leaves |= {leaf.dotted for leaf in _leaves_for(column, level, unknown, file)}
@@ -143,7 +143,7 @@ ROW_COUNTS: Final[dict[str, Callable[[Entries], pa.Array]]] = {
     "null": _variant_nulls,
     "partial": lambda entries: pc.and_(entries.has("value"), entries.has("typed_value")),
 }
-"""Each count, and which entries it counts."""
+"""For each count, a function that marks the entries it counts."""
 
 
 def _is_field(level: Level) -> bool:
@@ -153,7 +153,7 @@ def _is_field(level: Level) -> bool:
 def _leaves_for(
     column: VariantColumn, level: Level, unknown: Set[str], file: pq.ParquetFile
 ) -> Iterator[SchemaNode]:
-    """The columns to read for these counts of a level; of those below a group, the smallest."""
+    """The columns to read for these counts of a level; below a group, the smallest one is enough."""
     if level.value is not None and unknown & {"residual", "null", "partial"}:
         yield level.value
     if level.typed is not None and unknown & {"typed", "partial"}:
@@ -174,7 +174,7 @@ def _smallest(node: SchemaNode, file: pq.ParquetFile) -> SchemaNode:
 
 
 class FooterCounts:
-    """What the footer says of one column."""
+    """The counts that the footer gives for one column."""
 
     def __init__(self, schema: SchemaNode, chunks: Chunks, column: VariantColumn) -> None:
         self.schema = schema
@@ -182,7 +182,7 @@ class FooterCounts:
         self.column = column
 
     def level(self, level: Level) -> dict[str, int]:
-        """The counts of a level that the footer tells."""
+        """The counts of a level that the footer gives."""
         residual = 0 if level.value is None else self.values(level.value)
         whole = level.typed is None or not isinstance(level.node, Object) or residual == 0
         counts = {
@@ -212,7 +212,7 @@ class FooterCounts:
         return self.groups(level.typed) if level.typed.is_group else self.values(level.typed)
 
     def groups(self, group: SchemaNode) -> int | None:
-        """How often an optional group is there."""
+        """The number of rows in which an optional group is present."""
         definition, repetition = self.depth(group)
 
         def objects(chunk: Chunk) -> int | None:
@@ -228,7 +228,7 @@ class FooterCounts:
         return self.total(self.leaf_within(group, repeated=1), lists)
 
     def objects_in_every_row(self) -> frozenset[str]:
-        """The paths of the objects that no row lacks, nor has as anything else."""
+        """The paths of the objects that are present, as objects, in every row."""
         rows = sum(self.chunks.row_counts)
         return frozenset(
             level.path
@@ -247,7 +247,7 @@ class FooterCounts:
         return self.total(leaf, present)
 
     def nulls(self, value: SchemaNode | None) -> int | None:
-        """The Variant nulls in a `value` column, where the bounds tell."""
+        """The number of Variant nulls in a `value` column, if the bounds determine it."""
 
         def nulls(chunk: Chunk) -> int | None:
             found = chunk.statistics
@@ -276,12 +276,12 @@ class FooterCounts:
         return total
 
     def leaf_within(self, group: SchemaNode, repeated: int) -> SchemaNode | None:
-        """A leaf below the group with so many lists in between."""
+        """A leaf below the group with `repeated` lists in between."""
         wanted = self.depth(group)[1] + repeated
         return next((leaf for leaf in group.leaves() if self.depth(leaf)[1] == wanted), None)
 
     def depth(self, node: SchemaNode) -> tuple[int, int]:
-        """Definition and repetition level of a node: how many optional or repeated, and how many repeated."""
+        """The definition and repetition level of a node."""
         return self._depths[node.path]
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Columns in the older draft layout: the only door from reading to `legacy`.
+"""Columns in the older draft layout; the only module of `read` that uses `legacy`.
 
-Everything above this module sees today's layout.
+All modules above this one see only the current layout.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from shredlake.parquet.legacy.types import is_draft
 from shredlake.parquet.nested import Names, find_types
 
 DRAFT_NAMES: Final = (b"untyped_value", b"variant_value", b"object", b"array")
-"""Without one of these, a file holds nothing in the draft layout."""
+"""Every file with a column in the draft layout contains one of these names."""
 
 
 def draft_columns(schema_elements: bytes, arrow: pa.Schema) -> frozenset[Names]:
-    """The columns of a file that have the draft layout, found without a walk where no name occurs.
+    """The columns of a file in the draft layout; the schema is searched only if one of the names occurs.
 
     >>> level = pa.struct([("untyped_value", pa.binary()), ("typed_value", pa.int64())])
     >>> draft_columns(b"untyped_value", pa.schema([("v", level)]))
@@ -30,7 +30,7 @@ def draft_columns(schema_elements: bytes, arrow: pa.Schema) -> frozenset[Names]:
 
 
 def to_current_layout(column: pa.StructArray, *, reject_conflicts: bool) -> pa.StructArray:
-    """A draft column in today's layout, shredded as it was.
+    """Converts a draft column to the current layout, shredded as it was.
 
     >>> level = pa.struct([("untyped_value", pa.binary()), ("typed_value", pa.int64())])
     >>> to_current_layout(pa.array([{"typed_value": 5}], level), reject_conflicts=False).type.names

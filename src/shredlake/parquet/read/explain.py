@@ -1,4 +1,4 @@
-"""What a scan read, of how much."""
+"""The cost of a scan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Explain:
     pages_read: int
     pages_total: int
     columns: tuple[str, ...]
-    """The leaf columns that were read, as pyarrow spells them."""
+    """The leaf columns that were read, in pyarrow's notation."""
     bytes_read: int
     bytes_total: int
     rows: int

@@ -1,8 +1,8 @@
-"""An open Parquet file, read by leaves and rows.
+"""An open Parquet file, from which leaves and rows are read.
 
-Where every row of a column is wanted, pyarrow reads the column chunk itself. Where rows are chosen and the
-file has a page index, only their pages are fetched and decoded (`pages.py`). Columns read apart are put
-together again.
+If every row of a column is needed, pyarrow reads the whole column chunk. If rows are selected and the file
+has a page index, only their pages are fetched and decoded (`pages.py`). Columns that are read separately are
+merged again.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from shredlake.parquet.read.pages import (
 )
 
 READ_BUFFER: Final = 1 << 20
-"""Bytes of each column that streaming keeps at hand."""
+"""The buffer size per column when streaming."""
 
 FEW_COLUMNS: Final = 16
-"""Up to so many columns, each is looked at whether it is best read as indexes into its dictionary."""
+"""Up to this many columns, each is tested whether to read it dictionary-encoded."""
 
 
 class OpenFile:
-    """A file's footer, parsed once, and the ways to read its columns. Threads may share it."""
+    """A file's footer, parsed once, and methods to read its columns. Threads may share it."""
 
     def __init__(
         self,
@@ -53,9 +53,10 @@ class OpenFile:
         exact: bool = False,
         checksums: bool = True,
     ) -> None:
-        """`variants` are columns that are Variants whatever the file says; with `exact`, no others are.
+        """`variants` are columns that are Variants even if the file does not say so; with `exact`, the only
+        ones.
 
-        With `checksums`, pages that have one are compared with it when they are read.
+        With `checksums`, pages that have a checksum are verified when they are read.
         """
         self.checksums = checksums
         self.source: Source = open_input(location, store)
@@ -88,7 +89,7 @@ class OpenFile:
         return leaf_types(self.arrow_schema)
 
     def pages(self, groups: Iterable[int], columns: Iterable[int]) -> Mapping[tuple[int, int], Pages | None]:
-        """The page index of some columns of some row groups; None where the file has none."""
+        """The page index of some columns of some row groups; None for a column without a page index."""
         keys = [(group, column) for group in groups for column in columns]
         missing = [key for key in keys if key not in self._indexes]
         if missing:
@@ -97,10 +98,10 @@ class OpenFile:
         return {key: self._indexes[key] for key in keys}
 
     def read(self, group: int, columns: frozenset[int], rows: Rows) -> dict[str, pa.Array]:
-        """Leaves of a row group, for some rows: by the name of the top-level column they belong to.
+        """Reads leaves of a row group for some rows, keyed by their top-level column.
 
-        A nested column holds only the leaves asked for; texts may come as indexes (`plain` makes texts of
-        them).
+        A nested column holds only the leaves that were requested; strings may be dictionary-encoded (`plain`
+        decodes them).
         """
         return self.merged(
             [
@@ -113,9 +114,9 @@ class OpenFile:
         )
 
     def read_leaves(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, pa.Array]:
-        """Leaves that lie in structs alone, without these: null where one around them is.
+        """Reads leaves that are nested only in structs, without the structs: null if a parent struct is null.
 
-        Sooner done than `read`, for a struct's rows are picked level by level.
+        Faster than `read`, which selects the rows of a struct level by level.
         """
         found: dict[int, pa.Array] = {}
         for table, held, coverage in self._tables(group, columns, rows):
@@ -130,7 +131,7 @@ class OpenFile:
     def _tables(
         self, group: int, columns: frozenset[int], rows: Rows
     ) -> Iterator[tuple[pa.Table, Sequence[int], tuple[Range, ...]]]:
-        """Tables of some of the columns, and the rows that they hold: whole chunks, or pages of them."""
+        """Tables of some of the columns, with the rows that they hold: whole chunks, or some pages."""
         chosen = self._choose(group, columns, rows)
         whole = sorted(columns - chosen.keys())
         if whole:
@@ -154,11 +155,13 @@ class OpenFile:
     def _checked(self, table: pa.Table, coverage: tuple[Range, ...]) -> pa.Table:
         expected = sum(stop - start for start, stop in coverage)
         if table.num_rows != expected:
-            raise InvalidFile(f"{self.name} is damaged: pages of {expected} rows hold {table.num_rows}")
+            raise InvalidFile(
+                f"{self.name} is damaged: its pages hold {table.num_rows} rows instead of {expected}"
+            )
         return table
 
     def plain(self, name: str, column: pa.Array) -> pa.Array:
-        """A column as `read` gave it, with texts in place of indexes into dictionaries."""
+        """Decodes the dictionary-encoded strings of a column that `read` returned."""
         table = pa.table({name: column})
         decoded = {
             names: Replacement(kind.value_type, lambda array: array.dictionary_decode())
@@ -169,11 +172,11 @@ class OpenFile:
 
     @cached_property
     def _declared_dictionaries(self) -> frozenset[Names]:
-        """Columns that the writer wants to be seen as indexes."""
+        """Columns that the writer declared as dictionary-encoded."""
         return frozenset(find_types(self.arrow_schema, pa.types.is_dictionary))
 
     def merged(self, parts: list[dict[str, pa.Array]]) -> dict[str, pa.Array]:
-        """Columns of which several parts hold different leaves, whole again as far as they were read."""
+        """Merges parts of columns that hold different leaves."""
         if len(parts) == 1:
             return parts[0]
         names = dict.fromkeys(name for part in parts for name in part)
@@ -185,7 +188,7 @@ class OpenFile:
     def stream(
         self, group: int, columns: frozenset[int], batch_size: int
     ) -> Iterator[tuple[Range, dict[str, pa.Array]]]:
-        """Leaves of a row group too large to hold: batch by batch, with the rows of each batch."""
+        """Yields leaves of a row group too large for memory in batches, with the rows of each batch."""
         reader = PooledReader(self, buffer_size=READ_BUFFER).reader
         self.tally.add(group, columns, self.page_count(group, columns))
         start = 0
@@ -199,12 +202,12 @@ class OpenFile:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
 
     def close(self) -> None:
-        """Gives up what is held open; reading opens it again."""
+        """Closes the open files; the next read opens them again."""
         self.source.close()
         self._readers.clear()
 
     def _read_whole(self, group: int, columns: Sequence[int]) -> pa.Table:
-        """Column chunks as pyarrow reads them. Its reader is not made for threads: each takes its own."""
+        """Reads column chunks with pyarrow. Its reader is not thread-safe, so each thread uses its own."""
         dictionaries = self._dictionaries(group, columns)
         readers = self._readers.setdefault(frozenset(dictionaries), [])
         try:
@@ -219,9 +222,9 @@ class OpenFile:
             readers.append(pooled)
 
     def _dictionaries(self, group: int, columns: Sequence[int]) -> list[int]:
-        """The columns that pyarrow reads in half the time as indexes.
+        """The columns that pyarrow reads in half the time as dictionary-encoded.
 
-        They are texts and bytes that lie in structs alone, all of their pages in terms of a dictionary.
+        These are strings and binaries nested only in structs whose pages are all dictionary-encoded.
         """
         if len(columns) > FEW_COLUMNS:
             return []
@@ -233,7 +236,7 @@ class OpenFile:
         ]
 
     def _choose(self, group: int, columns: frozenset[int], rows: Rows) -> dict[int, ChosenPages]:
-        """The pages to read of each column of which not all are wanted."""
+        """The pages to read of each column that is not read whole."""
         if rows.count == self.chunks.row_counts[group]:
             return {}
         chosen = {}
@@ -244,7 +247,7 @@ class OpenFile:
         return chosen
 
     def page_count(self, group: int, columns: Iterable[int]) -> int:
-        """All data pages of some columns of a row group; one each where the footer does not count."""
+        """The number of data pages of some columns of a row group; 1 per column if it is unknown."""
         return sum(self.chunks.chunk(group, column).data_pages or 1 for column in columns)
 
     def _page_schema(self, columns: frozenset[int]) -> PageSchema:
@@ -264,26 +267,26 @@ class OpenFile:
         dictionaries: Sequence[int] = (),
     ) -> pa.Table:
         try:
-            # One column is sooner read than handed to another thread and back.
+            # Reading one column takes less time than handing it to another thread.
             table = reader.read_row_groups([group], list(columns), use_threads=len(columns) > 1)
-            table.validate()  # costs next to nothing, and the kernels trust what they get
+            table.validate()  # cheap, and the kernels trust their input
         except (pa.ArrowException, OSError) as error:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
         for column in dictionaries:
             path = self.leaves[column].path
             if not all(_is_inside(chunk, path[1:]) for chunk in table.column(path[0]).chunks):
-                raise InvalidFile(f"{self.name}, row group {group}: an index leads beyond its dictionary")
+                raise InvalidFile(f"{self.name}, row group {group}: a dictionary index is out of range")
         return table
 
 
 class PooledReader:
     """A pyarrow reader of a file, and the view it reads through.
 
-    Fetching ahead is ours (`FileView.hold`): pyarrow keeps what it fetched until the file is closed.
+    Prefetching is done by `FileView.hold`, because pyarrow keeps fetched data until the file is closed.
     """
 
     def __init__(self, file: OpenFile, buffer_size: int = 0, dictionaries: Iterable[int] = ()) -> None:
-        """`dictionaries` are columns that come as indexes into a dictionary."""
+        """`dictionaries` are columns that are read dictionary-encoded."""
         self.view = FileView(file.source)
         self.reader = open_reader(
             self.view,
@@ -295,7 +298,7 @@ class PooledReader:
 
 
 class Tally:
-    """What was read of a file since the last `reset`; the footer, read once, always counts."""
+    """Counts what was read of a file since the last `reset`; the footer, read once, always counts."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -328,7 +331,7 @@ def _by_coverage(chosen: Mapping[int, ChosenPages]) -> dict[tuple[Range, ...], l
 
 
 def _is_text(schema: pa.Schema, path: Sequence[str]) -> bool:
-    """Whether a way through structs, and through nothing else, leads to plain texts or bytes.
+    """Whether a path leads only through structs to plain strings or binaries.
 
     >>> schema = pa.schema([("s", pa.struct([("t", pa.string())])), ("l", pa.list_(pa.string()))])
     >>> _is_text(schema, ("s", "t")), _is_text(schema, ("l", "list", "element"))
@@ -344,14 +347,14 @@ def _is_text(schema: pa.Schema, path: Sequence[str]) -> bool:
 
 
 def _is_inside(array: pa.Array, path: Sequence[str]) -> bool:
-    """Whether all indexes at the end of a path lie in their dictionary: pyarrow does not look."""
+    """Whether all dictionary indexes at the end of a path are in range, which pyarrow does not check."""
     leaf, way = array, []
     for name in path:
         way.append(leaf.type.get_field_index(name))
         leaf = leaf.field(way[-1])
     if _bounded(leaf):
         return True
-    for place in way:  # what lies under a null counts for nothing; looking at that takes longer
+    for place in way:  # values under a null do not matter, but checking them takes longer
         array = array.flatten()[place]
     return _bounded(array)
 

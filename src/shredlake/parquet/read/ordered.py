@@ -1,6 +1,6 @@
-"""Runs jobs on threads and yields their results in order, only a few ahead of the reader.
+"""Runs jobs on threads and yields their results in order, with only a few jobs ahead of the reader.
 
-The bound on what is under way bounds a scan's memory. A reader that stops early cancels the rest.
+The number of jobs in flight bounds a scan's memory. A reader that stops early cancels the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class OrderedRunner:
     """
 
     def __init__(self, threads: int) -> None:
-        """With one thread or less, jobs run where their results are taken."""
+        """With at most one thread, jobs run in the thread that takes their results."""
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="shredlake-scan") if threads > 1 else None
 

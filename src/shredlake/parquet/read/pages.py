@@ -1,13 +1,13 @@
-"""Reads single pages. pyarrow can't, so it gets a small file in memory that holds only these.
+"""Reads single pages, by giving pyarrow a small file in memory that holds only these pages.
 
-The page index says where each page of a column lies and which rows it holds. The pages wanted are fetched
-and laid back to back behind the column's dictionary page, under a footer of our own making, and pyarrow's
-reader decodes that file as it would any other.
+The page index gives the offset and the rows of each page of a column. The wanted pages are fetched and placed
+after the column's dictionary page, with a new footer, and pyarrow's reader decodes the result like any other
+file.
 
 ```
 the file       PAR1 │ d │ p0 │ p1 │ p2 │ p3 │ other columns ... │ page index │ footer
 wanted               d             p2   p3
-the page file  PAR1 │ d │ p2 │ p3 │ footer: one row group, its columns are those asked for
+the page file  PAR1 │ d │ p2 │ p3 │ footer: one row group, with the requested columns
 ```
 """
 
@@ -51,14 +51,14 @@ DEPTH_LIMIT: Final = (
     if "schema_depth_limit" in inspect.signature(pq.ParquetFile).parameters
     else {}
 )
-"""What lets pyarrow open schemas of more than 100 levels; older releases refuse them."""
+"""The options that let pyarrow open schemas of more than 100 levels, which older releases reject."""
 
 K = TypeVar("K")
 
 
 @dataclass(frozen=True)
 class PageBounds:
-    """A ColumnIndex: statistics of each page, as bytes. None stands for unknown."""
+    """A ColumnIndex: statistics of each page, as bytes. None means unknown."""
 
     null_pages: Sequence[bool]
     minimums: Sequence[bytes]
@@ -74,14 +74,14 @@ class Pages:
     extents: Sequence[Extent]
     first_rows: Sequence[int]
     row_count: int
-    """Rows of the row group, all pages together."""
+    """The number of rows of the row group."""
     bounds: PageBounds | None = None
 
     def __len__(self) -> int:
         return len(self.extents)
 
     def rows(self, page: int) -> Range:
-        """The rows that a page holds."""
+        """The rows of a page."""
         last = page + 1 == len(self.first_rows)
         return self.first_rows[page], self.row_count if last else self.first_rows[page + 1]
 
@@ -90,7 +90,7 @@ class Pages:
         return bisect_right(self.first_rows, row) - 1
 
     def touched(self, rows: Rows) -> list[int]:
-        """The pages that hold any of the rows."""
+        """The pages that contain any of the rows."""
         return [page for page in range(len(self)) if rows.touch(*self.rows(page))]
 
     def coverage(self, pages: Sequence[int]) -> tuple[Range, ...]:
@@ -99,9 +99,9 @@ class Pages:
 
 
 def read_page_indexes(source: Source, chunks: Mapping[K, tuple[Chunk, int]]) -> dict[K, Pages | None]:
-    """The page index of some column chunks, each given with its row group's rows; None where there is none.
+    """The page index of some column chunks, each given with its row group's rows; None if it has none.
 
-    An index is a few hundred bytes and writers put them side by side: all are fetched together.
+    An index has a few hundred bytes and writers place them together, so all are fetched together.
     """
     wanted = [
         (key, extent)
@@ -113,7 +113,7 @@ def read_page_indexes(source: Source, chunks: Mapping[K, tuple[Chunk, int]]) -> 
     try:
         trees = {place: read_struct(data) for place, data in zip(wanted, parts, strict=True)}
     except InvalidFile as error:
-        raise InvalidFile(f"{source.name}: its page index is damaged: {error}") from error
+        raise InvalidFile(f"{source.name}: the page index is damaged. {error}") from error
     found: dict[K, Pages | None] = {}
     for key, (chunk, row_count) in chunks.items():
         offsets = None if chunk.offset_index is None else trees[key, chunk.offset_index]
@@ -123,7 +123,7 @@ def read_page_indexes(source: Source, chunks: Mapping[K, tuple[Chunk, int]]) -> 
 
 
 def _pages(chunk: Chunk, offsets: Struct, bounds: Struct | None, row_count: int) -> Pages | None:
-    """The pages of a chunk; None where the index contradicts the chunk and can't be trusted."""
+    """The pages of a chunk; None if the index contradicts the chunk and cannot be trusted."""
     locations = offsets.structs(numbers.OFFSET_INDEX_PAGES)
     extents = [
         (place.integer(numbers.PAGE_OFFSET) or 0, place.integer(numbers.PAGE_COMPRESSED_SIZE) or 0)
@@ -160,13 +160,13 @@ def _binaries(tree: Struct, number: int) -> list[bytes]:
 
 @dataclass(frozen=True)
 class PageSchema:
-    """The part of a file's schema that a page file carries: some leaves and the groups above them."""
+    """The part of a file's schema that a page file contains: some leaves and the groups above them."""
 
     columns: tuple[int, ...]
     """The leaves, by their position in the whole file, in order."""
     elements: tuple[Struct, ...]
     arrow: pa.Schema | None
-    """The Arrow schema that the writer left in the file, cut down; None where it left none."""
+    """The Arrow schema that the writer stored in the file, pruned; None if there is none."""
 
     @staticmethod
     def of(
@@ -187,7 +187,7 @@ class PageSchema:
 
 
 def _keep(node: SchemaNode, elements: Sequence[Struct], wanted: frozenset[int], kept: list[Struct]) -> bool:
-    """Appends the elements of a node and of what is wanted below it; whether there was anything."""
+    """Appends the elements of a node and of the wanted leaves below it; returns whether there were any."""
     if not node.is_group:
         if node.column in wanted:
             kept.append(elements[node.index])
@@ -213,7 +213,7 @@ class ChosenPages:
 
     @property
     def extents(self) -> list[Extent]:
-        """What to fetch; pages that lie side by side are one range."""
+        """The byte ranges to fetch; adjacent pages are one range."""
         joined: list[Extent] = [self.pages.dictionary] if self.pages.dictionary else []
         for page in self.chosen:
             offset, length = self.pages.extents[page]
@@ -238,9 +238,9 @@ def open_pages(
 ) -> pq.ParquetReader:
     """Fetches the chosen pages and opens them as a Parquet file of one row group.
 
-    Columns cover different rows, for pages end where they end: read only those together that cover the same.
-    `repeated` are the columns inside lists, where a page holds more values than rows. With `checksums`,
-    pages that have one are compared with it.
+    Pages of different columns hold different rows, so only columns with the same coverage are read together.
+    `repeated` are the columns inside lists, where a page holds more values than rows. With `checksums`, pages
+    that have a checksum are verified.
     """
     parts: list[bytes | memoryview] = [MAGIC]
     position = len(MAGIC)
@@ -252,14 +252,14 @@ def open_pages(
         parts.extend(next(data) for _ in ranges)
         chunks.append(_chunk(columns[column], position, size, column in repeated))
         position += size
-    # The rows of the whole row group, an upper bound: reading ends with a column's last page.
+    # The row count of the whole row group is an upper bound: reading ends with a column's last page.
     row_count = max(choice.pages.row_count for choice in columns.values())
     parts.append(footer_bytes(thrift.write_struct(_footer(schema, chunks, row_count))))
     try:
         return open_reader(pa.py_buffer(b"".join(parts)), checksums=checksums)
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(
-            f"{source.name}: its page index leads to pages that can't be read: {error}"
+            f"{source.name}: the page index refers to pages that can't be read: {error}"
         ) from error
 
 
@@ -271,7 +271,7 @@ def open_reader(
     dictionaries: Iterable[int] = (),
     checksums: bool = True,
 ) -> pq.ParquetReader:
-    """pyarrow's reader without `ParquetFile` around it, which lists all column names at every opening."""
+    """Opens pyarrow's reader without `ParquetFile`, which lists all column names whenever it is opened."""
     reader = pq.ParquetReader()
     reader.open(
         source,
@@ -279,7 +279,7 @@ def open_reader(
         buffer_size=buffer_size,
         pre_buffer=False,
         arrow_extensions_enabled=True,
-        coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262, and 9999-12-31 is a favourite
+        coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262, but 9999-12-31 is common
         read_dictionary=sorted(dictionaries),
         page_checksum_verification=checksums,
         **DEPTH_LIMIT,
@@ -288,20 +288,20 @@ def open_reader(
 
 
 def open_footer(footer: Footer) -> pq.ParquetReader:
-    """pyarrow's view of a footer, in which Variants are structs.
+    """Opens a footer with pyarrow, with Variants as structs.
 
-    Where a program has registered an extension type for them, pyarrow takes annotated groups for it and then
-    refuses to read some of their leaves; so it does not see the annotations.
+    If a program has registered an extension type for Variants, pyarrow converts annotated groups to it and
+    then refuses to read some of their leaves. So the annotations are hidden from pyarrow.
     """
     seen = without_variants(footer) if _is_extension_registered() else footer
     return open_reader(pa.BufferReader(MAGIC + footer_bytes(seen.raw)))
 
 
 def _is_extension_registered() -> bool:
-    """Whether pyarrow makes an extension type of a field that is marked as a Variant."""
+    """Whether pyarrow converts a field marked as a Variant to an extension type."""
     try:
         return isinstance(pa.ipc.read_schema(_marked_schema()).field(0).type, pa.BaseExtensionType)
-    except Exception:  # of the registered type, which wants something else
+    except Exception:  # raised by the registered type, which expects something else
         return True
 
 
@@ -314,7 +314,7 @@ def _marked_schema() -> pa.Buffer:
 def _chunk(choice: ChosenPages, position: int, size: int, repeated: bool) -> Struct:
     meta = choice.chunk.meta
     dictionary = choice.pages.dictionary
-    # Inside lists a page must be opened to count its values; the chunk's number is an upper bound.
+    # Counting the values of a page inside lists requires decoding it; the chunk's count is an upper bound.
     values = choice.chunk.values if repeated else sum(b - a for a, b in choice.coverage)
     fields: dict[int, tuple[int, object]] = {
         number: meta.fields[number] for number in (META_TYPE, META_ENCODINGS, META_PATH, META_CODEC)

@@ -20,7 +20,7 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.window import Live, Task
 
 INSTANT = pa.timestamp("us", "UTC")
-"""What INT96 is to those who write it; Arrow, which does not know the zone, takes it for a local time."""
+"""The meaning of INT96 to its writers; Arrow does not know the zone and reads it as a local time."""
 
 VIEW_TYPES: Mapping[View, pa.DataType] = {"variant": variant(), "json": pa.string()}
 
@@ -47,16 +47,16 @@ def make_plan(
     check: bool = False,
     output_types: Sequence[pa.DataType | None] | None = None,
 ) -> Plan:
-    """Plans a query over files; `live` tells which rows of some files are not deleted.
+    """Plans a query over files; `live` marks the rows of some files that are not deleted.
 
-    With `indexes`, texts may come out as indexes into a dictionary. With `check`, the predicate must be
-    boolean; the caller has not checked it. `output_types` are the types of the projections, None where a
-    type is not known: it is then found by evaluating the projection over no rows.
+    With `indexes`, strings may be returned dictionary-encoded. With `check`, the predicate is checked to be
+    boolean, which the caller has not done. `output_types` are the types of the projections; None means
+    unknown, and the type is then found by evaluating the projection over no rows.
     """
     if projections is None:
         projections = [Projection(name, Column(join_name((name,)))) for name in _top_level(files)]
     binder = Binder()
-    lenient = options.overridden_by(False)  # types are found without rows, where nothing fails
+    lenient = options.overridden_by(False)  # types are found by evaluating no rows, where no cast fails
     conditions = binder.predicate(predicate)
     outputs = [binder.projection(each, _view(views, each.expr)) for each in projections]
     types = {reference: _type(reference, files) for reference in binder.slots}
@@ -114,7 +114,9 @@ def _type(reference: Reference, files: Sequence[OpenFile]) -> pa.DataType:
             found.append((file, type_))
     if not found:
         name = column_of(reference)
-        raise InvalidExpression(f"there is no column {name!r}; there are: {', '.join(_top_level(files))}")
+        raise InvalidExpression(
+            f"there is no column {name!r}; the columns are: {', '.join(_top_level(files))}"
+        )
     first, unified = found[0]
     for file, type_ in found[1:]:
         try:
@@ -122,8 +124,8 @@ def _type(reference: Reference, files: Sequence[OpenFile]) -> pa.DataType:
             unified = pa.unify_schemas(both, promote_options="permissive").field(0).type
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InvalidSchema(
-                f"{column_of(reference)} is {unified} in {first.name} and {type_} in {file.name}: "
-                "read the files apart, or the column as a Variant where it is one"
+                f"{column_of(reference)} is {unified} in {first.name} and {type_} in {file.name}. "
+                "Read the files separately"
             ) from error
     return unified
 
@@ -165,7 +167,7 @@ def _output_type(
 
 
 def _empty(bound: Bound, slots: Mapping[Reference, str], types: Mapping[Reference, pa.DataType]) -> pa.Table:
-    """No rows of what an expression reads."""
+    """An empty table of the columns that an expression reads."""
     slot_types = {slots[reference]: pa.nulls(0, types[reference]) for reference in bound.references}
     return pa.table(slot_types or {"rows": pa.nulls(0)})
 

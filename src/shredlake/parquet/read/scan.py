@@ -32,15 +32,15 @@ from shredlake.parquet.read.skipping import matching_row_groups, matching_rows, 
 from shredlake.parquet.read.window import Task, Window
 
 WINDOW_BYTES: Final = 64 << 20
-"""How much of the columns wanted, decoded, one window may hold."""
+"""The maximum decoded size of one window."""
 
 WINDOW_GROWTH: Final = 4
-"""How much larger each window is than the one before, where the first one was small."""
+"""The growth factor of windows after a small first one."""
 STREAMED_ROWS: Final = 16 << 10
-"""The smallest window of a row group without page indexes: it is read from its start to its end."""
+"""The smallest window of a row group without page indexes, which is read sequentially."""
 
 OPENING_THREADS: Final = 8
-"""Threads that read footers, at least: they mostly wait."""
+"""The least number of threads that read footers, which mostly wait."""
 
 SHOWN_FILES: Final = 3
 """How many files a `repr` names."""
@@ -52,10 +52,10 @@ T = TypeVar("T")
 
 
 class Scan(ArrowStream):
-    """A query over Parquet files: nothing but footers is read until rows are asked for.
+    """A query over Parquet files; only footers are read until rows are requested.
 
-    Made by `scan_parquet`. `schema` is that of the result. With `first_rows`, the first batch has about
-    that many rows, and later ones grow. It is an Arrow stream: `pa.table(scan)` reads it.
+    Returned by `scan_parquet`. `schema` is the schema of the result. With `first_rows`, the first batch has
+    about that many rows, and later batches grow. It is an Arrow stream: `pa.table(scan)` reads it.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Scan(ArrowStream):
         first_rows: int | None = None,
         runner: OrderedRunner | None = None,
     ) -> None:
-        """`runner` has the threads of a larger scan; without it, the scan has `threads` of its own."""
+        """`runner` provides the threads of a larger scan; without it, the scan starts `threads` threads."""
         self._plan = plan
         self._runner = runner
         self._batch_size = batch_size
@@ -80,7 +80,7 @@ class Scan(ArrowStream):
         return self._plan.schema
 
     def plan(self) -> dict[str, str]:
-        """The files, columns and condition of the scan, and the row groups that can match."""
+        """The files, columns and condition of the scan, and the row groups that may match."""
         tasks, predicate = self._plan.tasks, self._plan.predicate
         names = [task.file.name for task in tasks]
         groups = sum(len(task.file.chunks) for task in tasks)
@@ -94,7 +94,7 @@ class Scan(ArrowStream):
         }
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in the order of the files; a few windows are in memory at a time."""
+        """Yields the rows in the order of the files; a few windows are in memory at a time."""
         rows = 0
         self._reset()
         try:
@@ -107,7 +107,7 @@ class Scan(ArrowStream):
             self._explain = self._report(rows if self._limit is None else min(rows, self._limit))
 
     def count(self) -> int:
-        """How many rows match; without a condition, the footers know."""
+        """Counts the matching rows; without a condition, from the footers alone."""
         if self._limit is not None:
             return sum(batch.num_rows for batch in self.to_batches())
         if self._plan.predicate is None and all(task.live is None for task in self._plan.tasks):
@@ -122,7 +122,7 @@ class Scan(ArrowStream):
         return rows
 
     def explain(self) -> Explain:
-        """What the last run read, and of how much. Runs the scan if it has not run yet."""
+        """The cost of the last run. Runs the scan if it has not run yet."""
         if self._explain is None:
             for _ in self.to_batches():
                 pass
@@ -130,7 +130,7 @@ class Scan(ArrowStream):
         return self._explain
 
     def _run(self, finish: Callable[[Window], T]) -> Iterator[T]:
-        """The result of every window, in order. A file is closed when the next one's first result is in."""
+        """Yields the result of every window in order. A file is closed once the next file has a result."""
         previous: OpenFile | None = None
         jobs = self._jobs(finish)
         gradual = self._limit is not None  # the first window may have enough rows
@@ -155,7 +155,7 @@ class Scan(ArrowStream):
         file, predicate = task.file, self._plan.predicate
         groups = self._groups(task)
         sizes = _growing(self._first_rows or self._limit)
-        if predicate is not None and groups:  # all page indexes at once: on an object store, one request
+        if predicate is not None and groups:  # all page indexes at once, in one request on an object store
             file.pages(groups, page_columns(file, groups[0], task.statistics))
         for group in groups:
             rows = Rows.all(file.chunks.row_counts[group])
@@ -247,7 +247,7 @@ def scan_parquet(
         opening = (partial(open_, location) for location in locations)
         files = list(in_order(opening, max(threads or pa.cpu_count(), OPENING_THREADS)))
         for file in files:
-            file.close()  # many files may be many descriptors; each opens again when its turn comes
+            file.close()  # many files may need many descriptors; each file is reopened when it is read
     plan = make_plan(files, projections, predicate, views=variants, options=options, check=True)
     return Scan(plan, batch_size=batch_size, threads=threads)
 
@@ -266,7 +266,7 @@ def _growing(first_rows: int | None) -> Iterator[int]:
 
 
 def _cut(task: Task, group: int, rows: Rows, sizes: Iterator[int]) -> Iterator[Window]:
-    """Windows small enough to hold: of single pages where a page index allows it, else of a stream."""
+    """Cuts rows into windows that fit into memory: of pages if there is a page index, else of a stream."""
     file = task.file
     bounds = (*task.conditions, *task.outputs)
     columns = task.columns(group, {reference for bound in bounds for reference in bound.references})
@@ -298,7 +298,7 @@ def _living(task: Task, group: int, rows: Rows) -> Rows:
 
 
 def _split(ranges: Sequence[Range], sizes: Iterator[int]) -> Iterator[tuple[Range, ...]]:
-    """Ranges in portions of at most as many rows as `sizes` says.
+    """Splits ranges into portions of at most as many rows as `sizes` yields.
 
     >>> list(_split([(0, 5), (7, 9)], iter([3] * 4)))
     [((0, 3),), ((3, 5), (7, 8)), ((8, 9),)]

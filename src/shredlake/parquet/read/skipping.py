@@ -24,7 +24,7 @@ Accesses = Mapping[Column | Get, Access | None]
 def matching_row_groups(
     file: OpenFile, predicate: Expr, accesses: Accesses, options: CastOptions
 ) -> list[int]:
-    """The row groups that can hold a match, by the footer."""
+    """The row groups that may match, according to the footer."""
     statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
     keep = may_match(predicate, statistics, options)
     return [group for group, kept in enumerate(keep.to_pylist()) if kept]
@@ -33,7 +33,7 @@ def matching_row_groups(
 def matching_rows(
     file: OpenFile, group: int, predicate: Expr, accesses: Accesses, options: CastOptions
 ) -> Rows:
-    """The rows of a row group that can hold a match, by the page index; all where there is none."""
+    """The rows of a row group that may match, according to the page index; all rows if there is none."""
     row_count = file.chunks.row_counts[group]
     columns = page_columns(file, group, accesses)
     pages = {column: pages for (_, column), pages in file.pages([group], columns).items()}
@@ -51,7 +51,7 @@ def matching_rows(
 
 
 def page_columns(file: OpenFile, group: int, accesses: Accesses) -> list[int]:
-    """The columns whose page index can rule out rows."""
+    """The columns whose page index may exclude rows."""
     columns = set()
     for access in accesses.values():
         if access is not None and access.leaf is not None and access.leaf.column is not None:
@@ -63,7 +63,7 @@ def page_columns(file: OpenFile, group: int, accesses: Accesses) -> list[int]:
 
 
 def _whole(file: OpenFile, group: int, accesses: Accesses) -> dict[int, Facts]:
-    """Facts of the whole row group, for columns without a page index."""
+    """The statistics of the whole row group, for columns without a page index."""
     columns = {
         column
         for access in accesses.values()

@@ -1,16 +1,16 @@
-"""Statistics for pruning: of row groups, from the footer; of pages, from the page index.
+"""Statistics for pruning: of row groups from the footer, of pages from the page index.
 
-A bound that can't be trusted is null, which means unknown. A path's bounds are those of its typed leaf, and
-only where the leaf's own `value` is all null: a string "123" there may well match `= 123`.
+A bound that cannot be trusted is null, which means unknown. A path's bounds are those of its typed leaf,
+provided that the leaf's own `value` is all null: a string "123" in it may match `= 123`.
 
 | found | taken as |
 |---|---|
-| `min_value`, `max_value` in the order of the type | bounds, cut short or not: writers round outward |
+| `min_value`, `max_value` in the order of the type | bounds, even if truncated: writers round outward |
 | the same, order not declared or unknown; INT96 | unknown |
 | old `min`, `max` | bounds for signed integers, dates and times; unknown for bytes and floats |
-| a float bound that is NaN | unknown; any page of floats may hold NaN beside its bounds |
+| a float bound that is NaN | unknown; any page of floats may also hold NaN |
 | a float bound of 0.0 | fine either way: -0.0 = 0.0 |
-| text cut inside a character | shortened to whole characters as a minimum, unknown as a maximum |
+| a string truncated inside a character | shortened to whole characters as a minimum, unknown as a maximum |
 | a page of nulls only | no bounds, null count = rows |
 | null count missing | unknown, and the residual may hold anything |
 """
@@ -44,7 +44,7 @@ MIN_VALUE: Final = 6
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one column in one container; None stands for unknown."""
+    """Statistics of one column in one container; None means unknown."""
 
     minimum: bytes | None = None
     maximum: bytes | None = None
@@ -80,7 +80,7 @@ def page_facts(pages: Pages, page: int, ordered: bool) -> Facts:
         return Facts(None, None, rows, rows)
     nulls = bounds.null_counts[page] if bounds.null_counts else None
     if nulls is not None and nulls >= rows:
-        nulls = None  # inside lists a page has more values than rows: some of these are not null
+        nulls = None  # inside lists a page has more values than rows, so some values may not be null
     if not ordered:
         return Facts(None, None, nulls, rows)
     return Facts(bounds.minimums[page], bounds.maximums[page], nulls, rows)
@@ -88,11 +88,11 @@ def page_facts(pages: Pages, page: int, ordered: bool) -> Facts:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics over N containers, by leaf column: the `StatsSource` of row groups and of pages alike."""
+    """Statistics over N containers, by leaf column: the `StatsSource` of row groups and pages."""
 
     length: int
     facts: Callable[[int], Sequence[Facts] | None]
-    """The facts of a column in each container; None where nothing is known."""
+    """The facts of a column in each container; None if nothing is known."""
     accesses: Mapping[Column | Get, Access | None]
     types: Sequence[pa.DataType]
     """The Arrow type of each leaf."""
@@ -111,14 +111,14 @@ class Statistics:
             return to_bounds(known, access.leaf, self.types[access.leaf.column])
         if access.columns:
             return None
-        # The path lives in residuals only: where those are empty, it is null.
+        # The path is only in residuals: if they are empty, it is null.
         nulls = [rows if sure else None for rows, sure in zip(self.row_counts, clean, strict=True)]
         counts = pa.array(nulls, pa.int64())
         unknown = pa.nulls(self.length)
         return Bounds(unknown, unknown, counts, counts)
 
     def _clean(self, access: Access) -> list[bool]:
-        """Where all the residuals of a reference are empty."""
+        """Where all residuals of a reference are empty."""
         clean = [True] * self.length
         for column in access.residuals:
             facts = self.facts(column) or [Facts()] * self.length
@@ -151,9 +151,9 @@ def page_statistics(
     types: Sequence[pa.DataType],
     accesses: Mapping[Column | Get, Access | None],
 ) -> Statistics:
-    """Statistics of segments, ranges of rows that no page break of any column asked for cuts.
+    """Statistics of segments, which are ranges of rows that no page boundary of any requested column cuts.
 
-    Where a column has no page index, its row group (`whole`) speaks for each segment.
+    For a column without a page index, the statistics of its row group (`whole`) hold for each segment.
     """
 
     def facts(column: int) -> list[Facts] | None:
@@ -168,13 +168,13 @@ def page_statistics(
 
 
 def segments_of(pages: Sequence[Pages], row_count: int) -> list[Range]:
-    """The rows between all page breaks of some columns."""
+    """The ranges between all page boundaries of some columns."""
     breaks = sorted({0, row_count}.union(*(index.first_rows for index in pages)))
     return list(pairwise(breaks))
 
 
 def _share(fact: Facts, rows: int) -> Facts:
-    """What holds for part of a container: the bounds, and the null count if it is none or all."""
+    """The facts that hold for part of a container: the bounds, and the null count if it is 0 or all rows."""
     if fact.row_count == rows:
         return fact
     nulls = rows if fact.all_null else 0 if fact.null_count == 0 else None
@@ -185,7 +185,7 @@ def _share(fact: Facts, rows: int) -> Facts:
 
 
 def to_bounds(facts: Sequence[Facts], leaf: SchemaNode, type_: pa.DataType) -> Bounds:
-    """Facts of one leaf over N containers, in the leaf's Arrow type."""
+    """Converts facts of one leaf over N containers to the leaf's Arrow type."""
     floats = leaf.physical in ("float", "double")
     return Bounds(
         decode([fact.minimum for fact in facts], leaf, type_, upper=False),
@@ -197,7 +197,7 @@ def to_bounds(facts: Sequence[Facts], leaf: SchemaNode, type_: pa.DataType) -> B
 
 
 def decode(values: Sequence[bytes | None], leaf: SchemaNode, type_: pa.DataType, *, upper: bool) -> pa.Array:
-    """Bounds as a file stores them (PLAIN), as an Arrow array; null where one can't be trusted."""
+    """Decodes bounds as stored in a file (PLAIN) to an Arrow array; null if a bound cannot be trusted."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
     annotation = leaf.annotation or ""
@@ -217,7 +217,7 @@ def decode(values: Sequence[bytes | None], leaf: SchemaNode, type_: pa.DataType,
     if annotation == "UUID":
         fixed = [value if value is not None and len(value) == 16 else None for value in values]
         return pa.ExtensionArray.from_storage(pa.uuid(), pa.array(fixed, pa.binary(16)))
-    return pa.nulls(len(values), type_)  # INT96, FLOAT16, intervals: no order that we rely on
+    return pa.nulls(len(values), type_)  # INT96, FLOAT16 and intervals have no reliable order
 
 
 _NUMBERS: Final = {"int32": "i", "int64": "q", "float": "f", "double": "d"}
@@ -238,7 +238,7 @@ def _from_numbers(numbers: list[int | float | None], leaf: SchemaNode, type_: pa
         return pa.array(numbers, pa.float32() if leaf.physical == "float" else pa.float64())
     if pa.types.is_integer(type_):
         low, high = _limits(type_)
-        # A narrow type's bounds come as int32; one outside it would be a broken statistic.
+        # Bounds of a narrow type are stored as int32; one outside its range is an invalid statistic.
         return pa.array([n if n is not None and low <= n <= high else None for n in numbers], type_)
     annotation = leaf.annotation or ""
     is_moment = pa.types.is_timestamp(type_) or pa.types.is_time(type_)
@@ -273,12 +273,12 @@ def _text(value: bytes | None, upper: bool) -> str | None:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        # A minimum cut inside a character is still bounded by its whole characters; a maximum is not.
+        # A minimum truncated inside a character is still bounded by its whole characters; a maximum is not.
         return None if upper else value[: error.start].decode()
 
 
 def _signed(leaf: SchemaNode) -> bool:
-    """Whether the old statistics, which compared as signed numbers, are in the order of the type."""
+    """Whether the old statistics, which compare as signed numbers, follow the order of the type."""
     annotation = leaf.annotation or ""
     unsigned = annotation.startswith("INT(") and annotation.endswith("false)")
     return leaf.physical in ("int32", "int64") and not unsigned

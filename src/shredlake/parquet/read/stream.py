@@ -1,4 +1,4 @@
-"""Reads a file in batches of a few thousand rows, as pyarrow sees it, in memory independent of its size."""
+"""Reads a file in batches of a few thousand rows with pyarrow, in memory independent of its size."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from shredlake.parquet.io.source import Source
 from shredlake.parquet.read.pages import DEPTH_LIMIT, open_footer
 
 BATCH_ROWS: Final = 8192
-"""Rows at a time that keep any sensible file within bounds."""
+"""Rows per batch, which bounds the memory for any usual file."""
 READ_BUFFER: Final = 1 << 20
-"""What is read of a column at a time; a whole column chunk can be far larger."""
+"""Bytes read of a column at a time; a whole column chunk may be far larger."""
 
 
 class _SourceFile(io.RawIOBase):
@@ -55,7 +55,7 @@ class _SourceFile(io.RawIOBase):
 
 @contextmanager
 def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
-    """The source as a pyarrow file that reads its columns piece by piece."""
+    """Opens the source as a pyarrow file that reads its columns piece by piece."""
     footer = source.footer()
     check_footer(footer, source.name)
     try:
@@ -76,7 +76,7 @@ def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
 def batches(
     source: Source, file: pq.ParquetFile, columns: Sequence[str], rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The columns, by dotted name, in batches, each with the number of its first row."""
+    """Yields the columns, by dotted name, in batches, each with the number of its first row."""
     first_row = 0
     reader = file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
     while True:

@@ -32,11 +32,10 @@ def read_parquet(
     AS id`); only the leaf columns that they need are read. A value that does not cast is null, or an error
     with `strict`, which also refuses a Variant whose `value` and `typed_value` contradict each other.
 
-    `variants` says how whole Variant columns come out: "variant", "struct" (as the file has them) or
-    "json". A mapping says it by column, and tells that those columns are Variants where the file does not.
+    `variants` is the output form of whole Variant columns: "variant", "struct" (as stored in the file) or
+    "json". A mapping sets it per column, and declares those columns as Variants if the file does not.
 
-    Pages that carry a checksum, as those of `write_parquet` do, are compared with it; `checksums=False`
-    spares that.
+    Pages that carry a checksum, such as those of `write_parquet`, are verified; `checksums=False` skips that.
 
     >>> import io, pyarrow as pa, pyarrow.parquet as pq
     >>> file = io.BytesIO()

@@ -1,7 +1,7 @@
-"""One window of rows of one file, from the first leaf read to the finished batch.
+"""One window of rows of one file, from the first leaf to the finished batch.
 
-The conditions come first, one after the other, the cheapest leading: each reads its leaves for the rows
-still in play and drops those that fail. What is to come out is read last, for the rows that passed.
+Conditions are evaluated one after the other, the cheapest first: each reads its leaves for the remaining rows
+and drops the rows that fail. The output columns are read last, for the rows that passed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.variant.metadata import EMPTY_METADATA
 
 WORTH_DROPPING = 0.5
-"""As long as more than this share of the rows is left, copying them takes longer than judging all again."""
+"""While more than this share of the rows is left, copying them costs more than evaluating them again."""
 
 Read = Callable[[frozenset[int], Rows], dict[str, pa.Array]]
-"""Leaves, and the rows to read of them; gives columns by their top-level names."""
+"""Reads leaves for some rows; returns columns by their top-level names."""
 
 ReadLeaves = Callable[[frozenset[int], Rows], dict[int, pa.Array]]
-"""The same, each leaf without the structs around it."""
+"""As `Read`, but each leaf without the structs around it."""
 
 Live = Callable[[int, int], pa.BooleanArray]
-"""For rows of a file, from and to, counted from its start: true where the row was not deleted."""
+"""Takes a range of the file's rows; the result is true for rows that are not deleted."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Task:
     file: OpenFile
     slots: Mapping[Reference, str]
     accesses: Mapping[Reference, Access | None]
-    """What each reference reads."""
+    """The leaves of each reference."""
     statistics: Mapping[Column | Get, Access | None]
-    """The same for the references of the condition as it was written."""
+    """The leaves of each reference in the condition as it was written."""
     types: Mapping[Reference, pa.DataType]
     """The type of each reference in the whole data set."""
     conditions: Sequence[Bound]
@@ -57,9 +57,9 @@ class Task:
     schema: pa.Schema
     options: CastOptions = DEFAULT
     live: Live | None = None
-    """Which rows of the file still count; None for all."""
+    """The rows of the file that are not deleted; None for all."""
     indexes: bool = False
-    """Whether texts may come out as indexes into a dictionary, where the file has them so."""
+    """Whether strings may be returned dictionary-encoded, if the file stores them so."""
 
     @property
     def reject_conflicts(self) -> bool:
@@ -89,7 +89,7 @@ class Window:
         read_leaves: ReadLeaves | None = None,
         together: frozenset[int] = frozenset(),
     ) -> None:
-        """`together` are leaves that `read` gives all at once, whichever of them it is asked for."""
+        """`together` are leaves that `read` always returns together."""
         self.task = task
         self.group = group
         self.rows = rows
@@ -117,7 +117,7 @@ class Window:
         return self.rows
 
     def _can_wait(self, later: Sequence[Bound]) -> bool:
-        """Whether the rows that failed may take part in later conditions: these must not raise errors."""
+        """Whether failed rows may take part in later conditions, which must then not raise errors."""
         nodes = [node for bound in later for node in (*bound.references, *walk(bound.expr))]
         may_raise = self.task.options.raises or any(
             isinstance(node, Get | Cast) and node.strict for node in nodes
@@ -125,7 +125,7 @@ class Window:
         return bool(later) and not may_raise
 
     def batch(self) -> pa.RecordBatch:
-        """The outputs, for the rows that are left."""
+        """The output columns for the remaining rows."""
         self._load(reference for output in self.task.outputs for reference in output.references)
         arrays = [self._output(*one) for one in zip(self.task.outputs, self.task.schema, strict=True)]
         if not arrays:
@@ -169,7 +169,7 @@ class Window:
         return self._values[reference]
 
     def _load(self, references: Iterable[Reference]) -> None:
-        """Reads the leaves that are not read yet."""
+        """Reads the leaves that have not been read yet."""
         wanted = [reference for reference in references if reference not in self._values]
         direct = {reference: self._leaf(reference) for reference in wanted}
         leaves = frozenset(column for column in direct.values() if column is not None)
@@ -186,7 +186,7 @@ class Window:
         self._loaded |= missing
 
     def _leaf(self, reference: Reference) -> int | None:
-        """The one leaf that is the reference, neither cast nor completed by others; not inside lists."""
+        """The leaf that holds the reference's values without cast or residuals, outside lists; else None."""
         access = self.task.accesses[reference]
         leaf = access.leaf if isinstance(reference, Get) and access is not None else None
         if leaf is None or leaf.column is None or leaf.repetition == "required":
@@ -197,7 +197,7 @@ class Window:
         return column if only and as_it_is and column not in file.columns.repeated else None
 
     def _keep(self, mask: pa.BooleanArray, wanted: frozenset[Reference]) -> None:
-        """Drops the rows that fail, and columns that nothing later needs."""
+        """Drops the rows that fail, and columns that are not needed later."""
         self.rows = self.rows.masked(mask)
         self._values = {
             reference: value.filter(mask) for reference, value in self._values.items() if reference in wanted
@@ -215,7 +215,7 @@ class Window:
             return null_rows(self.rows.count, type_)
         if isinstance(reference, Get):
             return self._got(reference, access, type_)
-        if access.place[0] not in self._columns:  # a group without columns: nothing tells its rows apart
+        if access.place[0] not in self._columns:  # a group without columns does not tell its rows apart
             return pa.nulls(self.rows.count, type_)
         found = self._found(access.place)
         if isinstance(reference, Presence):
@@ -250,18 +250,18 @@ class Window:
         return get_path(narrow, reference.path, target, options)
 
     def _in_current_layout(self, column: pa.Array, place: Names) -> pa.Array:
-        """A Variant column in today's layout, whichever the file has."""
+        """Converts a Variant column of any layout to the current one."""
         draft = place in self.task.file.columns.drafts
         return to_current_layout(column, reject_conflicts=self.task.reject_conflicts) if draft else column
 
     def _found(self, place: Names) -> pa.Array:
-        """A column, or a field of structs; null where a struct around it is."""
+        """A column or a field of structs; null if a parent struct is null."""
         top = self._columns[place[0]] = self.task.file.plain(place[0], self._columns[place[0]])
         return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
 
 
 def _with_metadata(column: pa.StructArray) -> pa.StructArray:
-    """A Variant column of which only some leaves were read, with a placeholder for `metadata`."""
+    """Adds a placeholder for `metadata` to a Variant column of which only some leaves were read."""
     if column.type.get_field_index("metadata") >= 0:
         return column
     metadata = pa.repeat(pa.scalar(EMPTY_METADATA, pa.binary()), len(column))
@@ -280,7 +280,7 @@ def rows_without_columns(count: int) -> pa.RecordBatch:
 
 
 def are_indexes(type_: pa.DataType, texts: pa.DataType) -> bool:
-    """Whether a type is that of indexes into a dictionary of such texts."""
+    """Whether a type is a dictionary encoding of the given string type."""
     return bool(pa.types.is_dictionary(type_) and type_.value_type == texts)
 
 
@@ -289,7 +289,7 @@ def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _cast(array: pa.Array, type_: pa.DataType, place: str = "") -> pa.Array:
-    """The array in the type of the scan; `place` leads the error where `value` does not add one."""
+    """Casts the array to the type of the scan; `place` begins the error message."""
     if array.type == type_:
         return array
     try:

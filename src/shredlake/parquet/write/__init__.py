@@ -3,6 +3,6 @@
 In reading order:
 
 - `writer`: `write_parquet` and `ParquetWriter`.
-- `infer`, `arrange`: which Variants are shredded, and how.
-- `encodings`: the encoding of each leaf. `bounds`: statistics that are left out.
+- `infer`, `arrange`: choose the shredding of Variants, and apply it.
+- `encodings`: the encoding of each leaf. `bounds`: removes useless statistics.
 """

@@ -1,4 +1,4 @@
-"""Brings every Variant of a table, however deep, to the layout in which it is written."""
+"""Converts every Variant of a table, at any depth, to the layout in which it is written."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from shredlake.parquet.nested import Names, Replacement, find_types, replace_col
 from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
 
 Plan: TypeAlias = Mapping[Names, ShreddingSchema | None]
-"""How each Variant column is to be shredded; None for not at all."""
+"""The shredding of each Variant column; None for unshredded."""
 
 _LEVELS = 99
-"""How deep pyarrow takes a Parquet schema to be, the root apart."""
+"""The maximum depth of a Parquet schema in pyarrow, without the root."""
 
 
 def stored_variant() -> pa.StructType:
-    """The type an unshredded Variant is written as: here, unlike in memory, `value` is required."""
+    """The type of an unshredded Variant in a file: unlike in memory, `value` is required."""
     return pa.struct(
         [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
     )
 
 
 def arrange(table: pa.Table, plan: Plan) -> pa.Table:
-    """Brings each Variant of the table to the layout that `plan` gives it."""
+    """Converts each Variant of the table to the layout in `plan`."""
     return replace_columns(
         table,
         {
@@ -45,7 +45,7 @@ def arrange(table: pa.Table, plan: Plan) -> pa.Table:
 
 
 def arrange_variant(array: pa.Array, schema: ShreddingSchema | None, name: str) -> pa.Array:
-    """One Variant column in its layout: unshredded where `schema` is None."""
+    """Converts one Variant column to its layout; unshredded if `schema` is None."""
     if schema is None:
         return _unshredded(array, name)
     if shredding_schema(array.type) != schema or _has_null_groups(array):
@@ -66,21 +66,21 @@ def _unshredded(array: pa.Array, name: str) -> pa.Array:
     if pc.any(lacking).as_py():
         row = pc.index(lacking, True).as_py()
         raise MalformedVariant(
-            f"{name}, row {row}: neither NULL nor a Variant, its metadata or value is null; "
-            "a Variant null is the value 00"
+            f"{name}, row {row}: its metadata or value is null, but the Variant is not; "
+            "write a Variant null as the value 00"
         )
     return pa.StructArray.from_arrays([_filled(part) for part in parts], fields=list(type_), mask=mask)
 
 
 def _filled(array: pa.Array) -> pa.Array:
-    """A required column without nulls: pyarrow refuses them even where the parent is null."""
+    """A required column without nulls, which pyarrow rejects even under a null parent."""
     return array.fill_null(b"") if array.null_count else array
 
 
 def _has_null_groups(array: pa.StructArray) -> bool:
-    """Whether fields or elements of a shredded column are null as groups, as others may write them.
+    """Whether fields or elements of a shredded column are null groups, as other writers may produce.
 
-    In our files these groups are required, and pyarrow would write what lies under the null.
+    In our files these groups are required, and pyarrow would write the values under the null.
     """
     at = array.type.get_field_index("typed_value")
     if at < 0 or not pa.types.is_nested(array.type.field(at).type):
@@ -92,7 +92,7 @@ def _has_null_groups(array: pa.StructArray) -> bool:
 
 
 def _conform(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The same data in another spelling: fields in the order wanted, absent ones null, plain layouts."""
+    """Converts data to a type: reorders fields, adds missing ones as null, and uses plain layouts."""
     if array.type == type_:
         return array
     if pa.types.is_dictionary(array.type):
@@ -117,13 +117,13 @@ def _conform(array: pa.Array, type_: pa.DataType) -> pa.Array:
 def _check_depth(name: str, levels: int) -> None:
     if levels > _LEVELS:
         raise InvalidSchema(
-            f"the schema for {name} takes {levels} levels of a Parquet schema; pyarrow takes "
-            f"{_LEVELS}. Shred less deep: an object takes 2 levels, an array 3"
+            f"the schema for {name} needs {levels} levels of a Parquet schema; pyarrow supports "
+            f"{_LEVELS}. Shred less deeply: an object needs 2 levels, an array 3"
         )
 
 
 def _levels(node: Node) -> int:
-    """Levels of a Parquet schema below a group: of objects typed_value and field, of arrays one more."""
+    """Levels of a Parquet schema below a group: two per object (typed_value and field), three per array."""
     match node:
         case Object(fields):
             return 2 + max((_levels(child) for _, child in fields), default=0)
@@ -137,9 +137,9 @@ def plan_shredding(
     shredding: Mapping[str, ShreddingSchema | str | None] | None,
     variants: Collection[Names] | None = None,
 ) -> dict[Names, ShreddingSchema | None]:
-    """How each Variant column is to be shredded. One that `shredding` does not name stays as it comes.
+    """The shredding of each Variant column. A column that `shredding` does not name keeps its layout.
 
-    `variants` says which columns are Variants; without it, every column of a Variant's shape is one.
+    `variants` names the Variant columns; by default, every column with a Variant's shape is one.
 
     >>> from shredlake.kernels.arrow.types import variant
     >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
@@ -153,12 +153,13 @@ def plan_shredding(
     for name, wanted in (shredding or {}).items():
         if name not in known:
             raise InvalidSchema(
-                f"there is no Variant column {name!r} to shred; there are: {', '.join(known) or 'none'}"
+                f"there is no Variant column {name!r} to shred; the Variant columns are: "
+                f"{', '.join(known) or 'none'}"
             )
         parsed = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
         if parsed is not None and not isinstance(parsed.root, Untyped):
             _check_depth(name, len(known[name]) + _levels(parsed.root))
             plan[known[name]] = parsed
         elif plan[known[name]] is not None:
-            raise InvalidSchema(f"{name} is shredded already: unshred it first to write it unshredded")
+            raise InvalidSchema(f"{name} is already shredded. Unshred it first to write it unshredded")
     return plan

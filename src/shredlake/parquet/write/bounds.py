@@ -1,7 +1,7 @@
 """Drops min/max statistics of binary Variant columns, which readers cannot use.
 
-The format defines no order of Variants, so readers may skip nothing by the bounds of `metadata` and `value`;
-their count of nulls stays, which says whether anything is in `value` at all.
+The format does not define an order of Variants, so readers cannot skip by the bounds of `metadata` and
+`value`. Their null counts stay, which tell whether `value` holds anything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def binary_leaves(columns: Iterable[VariantColumn]) -> Iterator[int]:
 
 
 def without_bounds(footer: Footer, leaves: Iterable[int], name: str = "the file") -> Footer:
-    """The footer with no bounds of these leaf columns, everything else byte for byte as it was."""
+    """Removes the bounds of these leaf columns; every other byte of the footer stays the same."""
     chunks, wanted = Chunks(footer, name), sorted(leaves)
     parts: list[bytes] = []
     copied = 0
@@ -35,7 +35,7 @@ def without_bounds(footer: Footer, leaves: Iterable[int], name: str = "the file"
         for leaf in wanted:
             chunk = chunks.chunk(group, leaf)
             if chunk.is_all_null:
-                continue  # and so without bounds
+                continue  # has no statistics, and so no bounds
             reader = Reader(footer.raw, chunk.place)
             tree = reader.struct()
             meta = tree.struct(CHUNK_META)

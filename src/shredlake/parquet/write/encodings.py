@@ -1,7 +1,7 @@
 """Chooses the encoding of each leaf column by trying candidates on a sample of the first row group.
 
-A dictionary where values repeat; else the smallest of the type's candidates. All of them are read by Spark's
-vectorised reader, by DuckDB and by Arrow. Measured on 131,072 rows, zstd 3, kB (dictionary, plain, best):
+Repeated values get a dictionary; others the smallest of the type's candidates. Spark's vectorised reader,
+DuckDB and Arrow read all of them. Measured on 131,072 rows, zstd 3, kB (dictionary, plain, best):
 
 | column | dictionary | plain | best |
 |---|---|---|---|
@@ -12,8 +12,8 @@ vectorised reader, by DuckDB and by Arrow. Measured on 131,072 rows, zstd 3, kB 
 | price with cents, double | 804 | 566 | 566, PLAIN |
 | ship mode, seven names | 46 | 138 | 46, dictionary |
 
-BYTE_STREAM_SPLIT, which is smaller for random doubles, can't be among them: the vectorised reader of Spark
-4.2, and so delta-spark, refuses it.
+BYTE_STREAM_SPLIT is smaller for random doubles but is excluded: the vectorised reader of Spark 4.2, and so
+delta-spark, does not support it.
 """
 
 from __future__ import annotations
@@ -30,37 +30,42 @@ from shredlake.parquet.leaves import leaf_arrays, leaves
 
 SAMPLE_FOR_DISTINCT: Final = 1 << 16
 SAMPLE_BYTES: Final = 4 << 20
-"""Counting distinct values copies them: a few thousand long texts tell as much as all of them."""
+"""Distinct values are counted on a sample, since counting copies them and a few thousand are enough."""
 SAMPLE_FOR_TRIAL: Final = 1 << 12
 PAGE_ROWS: Final = 12_288
 PAGE_BYTES: Final = 320 << 10
-"""For the level of zstd, what a page may hold; with less than 256 kB before it, zstd works in another way."""
+"""The page size to sample for the zstd level; with less than 256 kB, zstd uses other parameters."""
 REPEATING: Final = 0.3
-"""Distinct values per value up to which a dictionary is taken; more, and it costs more than it saves. One for
-the users of Bluesky's events, most of whom come once, would make files 2.2% smaller; but to read one page one
-would have to read it too, and on Spark the benchmark's top n took 1.44x the relational time, not 1.21x."""
+"""The largest share of distinct values for a dictionary; above it, a dictionary costs more than it saves. A
+dictionary of the users in Bluesky's events, most of whom appear once, would make files 2.2% smaller. But
+reading one page would require the whole dictionary, and in Spark the benchmark's top-n query took 1.44x the
+relational time instead of 1.21x.
+"""
 REPEATING_INTEGERS: Final = 0.02
-"""The same for integers, which DELTA_BINARY_PACKED packs nearly as tight and decodes faster."""
+"""The same share for integers, which DELTA_BINARY_PACKED packs nearly as well and decodes faster."""
 FEW: Final = 1 << 10
 BLOCKS: Final = 4
-"""A few values are taken in so many runs, spread over the sample: neighbours stay together, and the beginning
-of a sorted column does not speak for all of it."""
+"""The number of runs, spread over the sample, from which a few values are taken: neighbours stay together,
+and the start of a sorted column does not represent all of it.
+"""
 UNIQUE: Final = 0.98
-"""With this share of different values among a few, there are too many among all of them as well."""
+"""If a few values have this share of distinct values, the whole column has too many as well."""
 WORTHWHILE: Final = 0.98
-"""A candidate must be this much smaller than the one before it in its list, which decodes faster."""
+"""A candidate must be this much smaller than the previous one in its list, which decodes faster."""
 SMALL: Final = 1 << 16
-"""Bytes of a sample below which a column is too small for a trial to pay."""
+"""Samples below this size in bytes are too small for a trial."""
 LEVELS: Final = (1, 2, 3, 9)
-"""Levels of zstd, from the fastest. Hashes and keys come out 2% to 3% smaller at 1 than at 3 or 9, and in
-half the time; prose 8% larger. What a dictionary or DELTA_BINARY_PACKED has packed is 0.1% larger at 1. At 9
-Bluesky's events are 1.2% smaller and GitHub's 3.7%; 9 for all columns would gain Bluesky nothing. Six
-in its place gives half of that."""
+"""Levels of zstd, the fastest first. At level 1, hashes and keys are 2% to 3% smaller than at 3 or 9 and take
+half the time; prose is 8% larger. Data encoded by a dictionary or DELTA_BINARY_PACKED is 0.1% larger at level
+1. At level 9, Bluesky's events are 1.2% smaller and GitHub's 3.7%; level 9 for all columns gains nothing for
+Bluesky. Level 6 instead of 9 gives half of that.
+"""
 QUICK_LEVELS: Final = (1, 2, 3)
-"""Without the one that takes up to twice the time of writing."""
+"""The levels without the one that takes up to twice the time to write."""
 CLOSE: Final = 1.01
-"""The fastest level is taken whose size is within this factor of the smallest. With 1.02 GitHub's events are
-1.1% larger and written in the same time."""
+"""The fastest level within this factor of the smallest size is chosen. With 1.02, GitHub's events are 1.1%
+larger and take the same time to write.
+"""
 
 INTEGERS: Final = ("DELTA_BINARY_PACKED",)
 FLOATS: Final = ("PLAIN",)
@@ -70,8 +75,7 @@ FIXED_BYTES: Final = ("PLAIN",)
 
 @dataclass(frozen=True)
 class Encodings:
-    """What pyarrow's writer takes: the columns with a dictionary, the encodings of the others, and at which
-    level zstd compresses each."""
+    """The writer's settings for pyarrow: columns with a dictionary, encodings of the others, zstd levels."""
 
     dictionary: list[str]
     others: dict[str, str]
@@ -81,8 +85,9 @@ class Encodings:
 def choose_encodings(
     table: pa.Table, chosen: Mapping[str, str], among: tuple[int, ...] = LEVELS
 ) -> Encodings:
-    """Encodings for the leaf columns of a file, from its first row group; `chosen` ones are kept. Levels
-    of zstd are taken from `among`, the fastest first.
+    """Chooses encodings of a file's leaf columns from its first row group; `chosen` ones are kept.
+
+    zstd levels are chosen from `among`, the fastest first.
 
     >>> table = pa.table({"n": range(1000), "s": ["a", "b"] * 500})
     >>> choose_encodings(table, {})
@@ -100,7 +105,7 @@ def choose_encodings(
         else:
             others[name] = candidates[0]
             if candidates != INTEGERS:
-                # A copy: a slice would keep the whole column in memory.
+                # A copy, because a slice would keep the whole column in memory.
                 values = pa.concat_arrays([_first(leaf.drop_null()[:PAGE_ROWS], PAGE_BYTES)])
                 levels[name] = _level(values, among)
                 if len(candidates) > 1 and values.nbytes >= SMALL:
@@ -110,7 +115,7 @@ def choose_encodings(
 
 
 def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Each leaf column's name and first places, nulls among them; the first chunk speaks for a column."""
+    """The name and first values of each leaf column, with nulls; the first chunk represents the column."""
     names = (name for name, _ in leaves(table.schema))
     for column in table.columns:
         first = column.chunk(0) if column.num_chunks else pa.nulls(0, column.type)
@@ -119,7 +124,7 @@ def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _first(array: pa.Array, size: int) -> pa.Array:
-    """The first rows of an array, about that many bytes."""
+    """The first rows of an array, of about `size` bytes."""
     return array[: max(1, len(array) * size // max(array.nbytes, 1))]
 
 
@@ -130,7 +135,7 @@ def _storage(array: pa.Array) -> pa.Array:
 
 
 def _candidates(type_: pa.DataType) -> tuple[str, ...]:
-    """Encodings for values of a type that do not repeat, those that decode fastest first."""
+    """Encodings for values of a type that do not repeat, the fastest to decode first."""
     if pa.types.is_decimal(type_):
         return INTEGERS if type_.precision <= 18 else FIXED_BYTES
     if pa.types.is_integer(type_) or pa.types.is_temporal(type_):
@@ -150,7 +155,7 @@ def _repeats(leaf: pa.Array) -> bool:
         return True
     share = REPEATING_INTEGERS if _candidates(leaf.type) == INTEGERS else REPEATING
     limit = max(1, share * values)
-    # Most columns show it at once, and counting them all is expensive.
+    # A few values decide most columns, and counting all is expensive.
     length = max(1, FEW // BLOCKS * len(leaf) // values)
     starts = range(0, len(leaf), max(length, -(-len(leaf) // BLOCKS)))
     few = pa.concat_arrays([leaf[start : start + length] for start in starts])
@@ -165,7 +170,7 @@ def _distinct(array: pa.Array) -> int:
 
 
 def _level(values: pa.Array, among: tuple[int, ...]) -> int:
-    """The fastest level of zstd that comes close to the smallest, for values that do not repeat."""
+    """The fastest zstd level that comes close to the smallest size, for values that do not repeat."""
     data = values.buffers()[-1]
     if data is None or data.size < SMALL or len(among) == 1:
         return among[-1]
@@ -174,7 +179,7 @@ def _level(values: pa.Array, among: tuple[int, ...]) -> int:
 
 
 def _try(columns: Mapping[str, pa.Array]) -> dict[str, str]:
-    """Writes a sample of each column in each of its candidates, and takes the smallest."""
+    """Writes a sample of each column in each of its candidate encodings, and chooses the smallest."""
     best: dict[str, tuple[float, str]] = {}
     for rank in range(max((len(_candidates(array.type)) for array in columns.values()), default=0)):
         trial = {name: _candidates(array.type)[rank] for name, array in columns.items()}
@@ -186,7 +191,7 @@ def _try(columns: Mapping[str, pa.Array]) -> dict[str, str]:
 
 
 def _encoded_sizes(columns: Mapping[str, pa.Array], encodings: Mapping[str, str]) -> dict[str, int]:
-    """Compressed bytes of each column's sample in the encoding given."""
+    """The compressed size of each column's sample in the given encoding."""
     length = max((len(array) for array in columns.values()), default=0)
     table = pa.table({str(i): _padded(array, length) for i, array in enumerate(columns.values())})
     sink = pa.BufferOutputStream()

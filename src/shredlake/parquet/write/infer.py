@@ -12,7 +12,7 @@ from shredlake.shredding.schema import ShreddingSchema, Untyped
 
 
 def infer_plan(table: pa.Table, plan: Plan) -> dict[Names, ShreddingSchema | None]:
-    """The plan with a schema for each Variant column that comes unshredded.
+    """Adds a schema to the plan for each Variant column that is not shredded yet.
 
     >>> import shredlake as sl
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"id": 1}', '{"id": 2}']))})

@@ -1,4 +1,4 @@
-"""Writes Parquet files of Variants: shredded, annotated, complete or not at all.
+"""Writes Parquet files with Variants: shredded, annotated, and either complete or absent.
 
 ```
 batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─ pyarrow ─▶ draft file
@@ -40,7 +40,7 @@ from shredlake.shredding.schema import ShreddingSchema
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How a file is written. The defaults suit files that are filtered by path and read by Spark.
+    """Options for writing a file. The defaults suit files that are filtered by path and read by Spark.
 
     >>> WriteOptions(compression_level=9).compression
     'zstd'
@@ -48,29 +48,31 @@ class WriteOptions:
 
     compression: str = "zstd"
     compression_level: int | None = None
-    """One for all columns; None lets the data choose for zstd, column by column."""
+    """The compression level of all columns; None chooses a zstd level per column from the data."""
     row_group_rows: int = 122_880
-    """Rows of a row group: the unit that readers without a page index skip. Five pages."""
+    """Rows of a row group, the unit that readers without a page index skip; five pages."""
     row_group_bytes: int = 128 << 20
-    """Arrow bytes of a row group before it is written, however few its rows: bounds the writer's memory."""
+    """Arrow bytes after which a row group is written even with fewer rows; bounds the writer's memory."""
     page_rows: int = 24_576
-    """Rows of a data page: the unit that the page index skips. Smaller ones compress worse: 12,288 rows cost
-    1.2% to 1.6% of a file's size."""
+    """Rows of a data page, the unit that the page index skips. Smaller pages compress worse: 12,288 rows cost
+    1.2% to 1.6% of a file's size.
+    """
     page_bytes: int = 4 << 20
-    """Bytes of a data page, however few its rows: for whole documents in one column. 1 MB costs GitHub's
-    events 3%, 2 MB 1%."""
+    """Bytes after which a data page ends even with fewer rows, for whole documents in one column. 1 MB costs
+    GitHub's events 3%, 2 MB 1%.
+    """
     bloom_filters: tuple[str, ...] = ()
-    """What gets a Bloom filter, for lookups by keys in no order: a path, `v:user.id`, or a leaf column by its
-    dotted name. A path that the file does not hold as a column gets none."""
+    """Paths such as `v:user.id`, or leaf columns by dotted name, that get a Bloom filter, for lookups by
+    unsorted keys. A path that the file does not store as a column is ignored.
+    """
     bloom_filter_fpp: float = 0.05
     encodings: Mapping[str, str] = field(default_factory=dict)
-    """Encodings of leaf columns by dotted name, where the choice made from the data is not wanted."""
+    """Encodings of leaf columns by dotted name, which override the choice made from the data."""
     compression_levels: tuple[int, ...] = ()
-    """Levels of zstd that the data choose among, the fastest first; empty for 1, 2, 3 and 9, and on ingest
-    without 9."""
+    """zstd levels to choose from, the fastest first; empty for 1, 2, 3 and 9, and for ingest without 9."""
 
     def quick(self) -> WriteOptions:
-        """For files that are written while rows wait: without the slowest level, unless levels are given.
+        """The options for ingest: without the slowest level, unless levels are given.
 
         >>> WriteOptions().quick().compression_levels
         (1, 2, 3)
@@ -80,23 +82,23 @@ class WriteOptions:
 
 @dataclass(frozen=True)
 class VariantFacts:
-    """What a written file holds of one Variant column."""
+    """The contents of one Variant column in a written file."""
 
     schema: ShreddingSchema | None
-    """How it is shredded; None for not at all."""
+    """The shredding schema; None for unshredded."""
     residual: frozenset[str]
-    """Normalised paths of the levels whose `value` holds data, `[*]` for array elements."""
+    """Normalised paths of the levels whose `value` holds data, with `[*]` for array elements."""
     objects: frozenset[str]
     """Normalised paths of the objects that every row has, as objects."""
     null_count: int
-    """How many of its Variants are NULL."""
+    """The number of NULL Variants."""
     leaves: Mapping[str, LeafStatistics]
-    """Statistics of `typed_value`, by normalised path, of every scalar level."""
+    """Statistics of the `typed_value` of every scalar level, by normalised path."""
 
 
 @dataclass(frozen=True)
 class FileFacts:
-    """A finished file: where it is, how large, and exact statistics of every leaf."""
+    """A finished file: its location, its size, and exact statistics of every leaf."""
 
     path: str
     size: int
@@ -107,7 +109,7 @@ class FileFacts:
     """Statistics of every leaf column, by dotted name."""
 
     def layout_json(self) -> str:
-        """The layout of the shredded columns, as a table's log keeps it."""
+        """The layout of the shredded columns, as stored in a table's log."""
         return layout_json(
             {
                 name: ColumnLayout(facts.schema, facts.residual, facts.objects)
@@ -118,7 +120,7 @@ class FileFacts:
 
 
 class ParquetWriter:
-    """Writes batches to one file. The file appears under its name when `close()` succeeds, and not before.
+    """Writes batches to one file, which appears under its name only when `close()` succeeds.
 
     >>> import pyarrow as pa, shredlake as sl, tempfile
     >>> batch = pa.record_batch({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))})
@@ -144,7 +146,7 @@ class ParquetWriter:
         metadata: Mapping[str, str] | None = None,
         variants: Collection[Names] | None = None,
     ) -> None:
-        """`variants` says which columns are Variants; without it, those of a Variant's shape are."""
+        """`variants` names the Variant columns; by default, those with a Variant's shape."""
         self.options = options or WriteOptions()
         self._schema = schema = normal_schema(schema)
         self._shredding = shredding
@@ -163,7 +165,7 @@ class ParquetWriter:
         self._closed = False
 
     def write(self, data: pa.Table | pa.RecordBatch) -> None:
-        """Takes a batch or a table with the writer's schema; writes a row group when enough have come."""
+        """Appends a batch or a table with the writer's schema; writes a row group when it is full."""
         if self._closed:
             raise ValueError("the writer is closed")
         try:
@@ -179,7 +181,7 @@ class ParquetWriter:
             return table
         if set(table.column_names) != set(self._schema.names):
             raise InvalidSchema(
-                f"the batch has the columns {table.column_names}, the file {self._schema.names}"
+                f"the batch has the columns {table.column_names}, but the file has {self._schema.names}"
             )
         try:
             return table.select(self._schema.names).cast(self._schema)
@@ -198,8 +200,8 @@ class ParquetWriter:
                 self._flush()
 
     def _flush(self) -> None:
-        """Writes what waits as one row group."""
-        # In one piece: in a wide layout many small ones cost more, leaf by leaf, than a copy does.
+        """Writes the buffered rows as one row group."""
+        # Concatenated, because many small chunks of a wide layout cost more per leaf than a copy.
         table = pa.Table.from_batches(self._waiting, self._schema).combine_chunks()
         self._waiting.clear()
         self._written_bytes += self._waiting_bytes
@@ -207,7 +209,7 @@ class ParquetWriter:
         if self._file is None and self._shredding == "infer":
             self._plan = infer_plan(table, self._plan)
         arranged = arrange(table, self._plan)
-        del table  # shredded columns share nothing with it but the metadata
+        del table  # shredded columns share only the metadata with it
         self._nan |= nan_leaves(arranged)
         if self._file is None:
             self._file = self._open(arranged)
@@ -245,15 +247,15 @@ class ParquetWriter:
 
     @property
     def measured(self) -> tuple[int, int]:
-        """Arrow bytes of the rows that are in the file so far, and the bytes that they take there."""
+        """Arrow bytes of the rows written to the file so far, and their size in the file."""
         size = self._destination.draft.stat().st_size if self._written_bytes else 0
         return self._written_bytes, size
 
     def close(self) -> FileFacts:
-        """Finishes the file, gives it its name, and returns what is in it."""
+        """Finishes the file, gives it its name, and returns its facts."""
         if self._closed:
             if not hasattr(self, "facts"):
-                raise InvalidFile(f"{self._destination.name}: the write was abandoned, so there is no file")
+                raise InvalidFile(f"{self._destination.name}: the write was aborted, so there is no file")
             return self.facts
         try:
             if self._waiting or self._file is None:
@@ -271,7 +273,7 @@ class ParquetWriter:
         return self.facts
 
     def abort(self) -> None:
-        """Abandons the file and removes what was written."""
+        """Aborts the write and removes the draft."""
         if self._closed:
             return
         self._closed = True
@@ -279,7 +281,7 @@ class ParquetWriter:
         try:
             if self._file is not None and self._file.is_open:
                 self._file.close()
-        except Exception:  # the disk may be full: the draft goes all the same
+        except Exception:  # the disk may be full; the draft is removed in any case
             pass
         finally:
             self._destination.abort()
@@ -306,14 +308,15 @@ def write_parquet(
     metadata: Mapping[str, str] | None = None,
     variants: Collection[str] = (),
 ) -> FileFacts:
-    """Writes a table to one Parquet file, its Variant columns annotated and, where asked for, shredded.
+    """Writes a table to one Parquet file, with Variant columns annotated and, if requested, shredded.
 
     `table` is an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, a
     list of dicts or a dict of lists. `variants` names columns to write as Variants; so do the names in
     `shredding`. Texts in such columns are JSON, and other Python objects become Variants.
     `shredding` maps the dotted name of a Variant column (`v`, `s.v`, `l.list.element`) to a schema or its
-    DDL; "infer" chooses for all of them; a column not named stays as it comes. `where` is a path or a URL,
-    or a path within `store`, an obstore store or a pyarrow filesystem. A failed write leaves no file.
+    DDL; "infer" chooses a schema for all of them. A column that is not named keeps its layout. `where` is a
+    path or a URL, or a path within `store`, an obstore store or a pyarrow filesystem. A failed write leaves
+    no file.
 
     >>> import pyarrow as pa, shredlake as sl, tempfile
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": "x"}', None]))})
@@ -340,16 +343,18 @@ def write_parquet(
 
 
 def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[str]:
-    """The leaf columns that get one; names of columns must be there, paths need not."""
+    """The leaf columns that get a Bloom filter; columns must exist, paths need not."""
     there = dict(leaves(schema))
     for name in asked:
         if ":" not in name:
             if name not in there:
                 raise InvalidSchema(
-                    f"no Bloom filter on {name} is possible: the file has no such leaf column"
+                    f"there can be no Bloom filter on {name}: the file has no such leaf column"
                 )
             if pa.types.is_boolean(there[name]):
-                raise InvalidSchema(f"no Bloom filter on {name} is possible: Parquet has none for booleans")
+                raise InvalidSchema(
+                    f"there can be no Bloom filter on {name}: Parquet does not define them for booleans"
+                )
             yield name
             continue
         [projection] = parse_columns([name])
@@ -364,7 +369,7 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
 def _annotate_file(draft: Any, groups: list[Names]) -> list[FooterCounts]:
     """Replaces the footer of a finished file: annotated, and without bounds that readers cannot use.
 
-    Returns what it says of the file's Variants.
+    Returns the counts of the file's Variants.
     """
     with open(draft, "r+b") as file:
         footer = annotate(read_footer(file, str(draft)), groups)

@@ -74,7 +74,7 @@ def test_annotating_a_group_that_is_not_there() -> None:
         (b"PAR1PAR1", "it has 8 bytes"),
         (b"PAR1" + bytes(20), "ends in"),
         (b"PAR1" + bytes(20) + b"\x00\x00\x00\x00PARE", "encrypted"),
-        (b"PAR1" + b"\xff\xff\xff\x7fPAR1", "cut short"),
+        (b"PAR1" + b"\xff\xff\xff\x7fPAR1", "truncated"),
     ],
 )
 def test_no_parquet_file(content: bytes, message: str) -> None:

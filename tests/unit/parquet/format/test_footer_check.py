@@ -58,7 +58,7 @@ ENCRYPTED = Struct({2: (thrift.STRUCT, Struct({1: (thrift.LIST, thrift.List(thri
 
 CONTRADICTIONS: dict[str, Callable[[Struct], object]] = {
     "histogram of 3 levels": lambda tree: sizes(tree).sequence(3).append(0),
-    "counts bytes of texts": lambda tree: sizes(tree).set(1, thrift.I64, 5),
+    "counts the bytes of strings": lambda tree: sizes(tree).set(1, thrift.I64, 5),
     "bound of 3 bytes": lambda tree: meta(tree).struct(12).set(5, thrift.BINARY, b"abc"),
     "is encrypted": lambda tree: chunk(tree).set(8, thrift.STRUCT, ENCRYPTED),
     "type number": lambda tree: meta(tree).set(1, thrift.I32, 6),
@@ -67,7 +67,7 @@ CONTRADICTIONS: dict[str, Callable[[Struct], object]] = {
     "negative size": lambda tree: meta(tree).set(6, thrift.I64, -5),
     "the footer starts": lambda tree: meta(tree).set(7, thrift.I64, 1 << 40),
     "11 values": lambda tree: meta(tree).set(5, thrift.I64, 11),
-    "it counts": lambda tree: tree.set(3, thrift.I64, 21),
+    "the footer counts": lambda tree: tree.set(3, thrift.I64, 21),
     "column chunks": lambda tree: tree.structs(4)[1].sequence(1).pop(),
 }
 

@@ -96,7 +96,7 @@ def test_a_file_cut_short_says_so(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1")
     with pytest.raises(InvalidFile, match="short is not a Parquet file: it has 4 bytes"):
         open_input(path).footer()
-    with pytest.raises(InvalidFile, match="cut short: it points to 10 bytes at 2, and has 4"):
+    with pytest.raises(InvalidFile, match="truncated: it refers to 10 bytes at 2, but has 4 bytes"):
         open_input(path).read([(2, 10)])
     with pytest.raises(InvalidFile, match=r"absent.parquet can't be opened: No such file"):
         open_input(tmp_path / "absent.parquet")
@@ -138,7 +138,7 @@ def test_files_of_a_directory_a_glob_and_a_list(tmp_path: Path) -> None:
 def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f.parquet")
     for read in (sl.read_parquet, sl.inspect, sl.check):
-        with pytest.raises(InvalidFile, match="is a pipe or device, not a file"):
+        with pytest.raises(InvalidFile, match="is a pipe or device, but a Parquet file"):
             read(str(tmp_path / "f.parquet"))
     with pytest.raises(InvalidFile, match="is a pipe or device"):
         sl.inspect("/dev/zero")
@@ -147,9 +147,9 @@ def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path)
 def test_a_folder_in_place_of_a_file_says_what_it_is(tmp_path: Path) -> None:
     sl.Table.create(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
     for read in (sl.inspect, sl.check):
-        with pytest.raises(InvalidFile, match="is a folder, not a file: it holds a Delta table"):
+        with pytest.raises(InvalidFile, match="is a folder, not a file: open it as a Delta table"):
             read(tmp_path / "t")
-        with pytest.raises(InvalidFile, match="is a folder, not a file: one Parquet file is wanted"):
+        with pytest.raises(InvalidFile, match="is a folder, not a file: give the path of one Parquet file"):
             read(tmp_path)
 
 

@@ -72,7 +72,7 @@ def test_rows_of_a_table_without_columns(tmp_path: Path, mode: str) -> None:
 
 
 def test_bloom_filters_on_booleans(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSchema, match="Parquet has none for booleans"):
+    with pytest.raises(InvalidSchema, match="Parquet does not define them for booleans"):
         sl.write_parquet(
             pa.table({"b": [True]}), tmp_path / "b.parquet", options=sl.WriteOptions(bloom_filters=("b",))
         )
