@@ -75,7 +75,7 @@ def test_batches_are_tables_too(table: pa.Table) -> None:
         ("v = v", "is a Variant"),
         ("missing > 1", "column missing does not exist; the columns are v, n, S, odd name, a.b"),
         ("s.x = 1", "column s.x does not exist; the columns are w"),
-        ("v.a = 1", "write v:a, with a colon"),
+        ("v.a = 1", "write it with a colon, v:a"),
         ("n:a = 1", "n is a bigint column, but the path"),
         ("n = true", "compares a bigint with a boolean. Cast one of them"),
         ("n IN (true)", "compares a bigint with a boolean"),

@@ -66,7 +66,7 @@ def test_nothing_has_the_final_name_before_the_end(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match="create it first"):
+    with pytest.raises(InvalidFile, match="Create it first"):
         write_parquet(GOOD, tmp_path / "no" / "f.parquet")
 
 

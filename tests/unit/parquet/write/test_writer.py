@@ -196,7 +196,7 @@ def test_unknown_columns_and_bad_schemas_are_named(tmp_path: Path) -> None:
         write_parquet(table, path, shredding={"v": "uint"})
     with ParquetWriter(path, table.schema) as writer, pytest.raises(InvalidSchema, match="columns"):
         writer.write(pa.table({"v": column_of([1])}))
-    with pytest.raises(InvalidFile, match="abandoned"):
+    with pytest.raises(InvalidFile, match="aborted"):
         writer.close()
     assert list(tmp_path.iterdir()) == []
 
