@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class Cache(Protocol):
-    """What all caches can do."""
+    """The operations of all caches."""
 
     def __len__(self) -> int: ...
 

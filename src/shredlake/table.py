@@ -196,7 +196,7 @@ class Table:
         return list(history_.history(self.snapshot, limit))
 
     def report(self, *, files: int = MEASURED_FILES) -> TableReport:
-        """What is worth knowing about the table: paths, bytes, what queries can skip, growth, suggestions.
+        """Reports on the table: paths, bytes, what queries can skip, growth, suggestions.
 
         Bytes and fill are measured in at most `files` files. `report().html()` is a page to look at.
 

@@ -1,4 +1,4 @@
-"""What Ctrl-C does: it ends the process while modules are imported, and raises KeyboardInterrupt later."""
+"""Handles Ctrl-C: it ends the process while modules are imported, and raises KeyboardInterrupt later."""
 
 from __future__ import annotations
 

@@ -40,5 +40,5 @@ def cards(items: Iterable[Markup]) -> Markup:
 
 
 def nothing(message: str) -> Markup:
-    """What a section says if there is nothing to show."""
+    """The message of a section with nothing to show."""
     return element("p", message, class_="nothing")

@@ -10,7 +10,7 @@ from shredlake.formatting import escaped
 from shredlake.html.markup import Markup, data, element
 
 Cell = tuple[float | str | None, str]
-"""What a cell is sorted by, and its text."""
+"""The sort key of a cell, and its text."""
 
 
 @dataclass(frozen=True)

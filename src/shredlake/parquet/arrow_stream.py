@@ -69,7 +69,7 @@ class ArrowStream(ABC):
         return (connection or duckdb).from_arrow(self)
 
     def limit(self, rows: int) -> Self:
-        """The same scan, cut after some rows. Files and pages behind them are not read."""
+        """This scan, limited to some rows. Files and pages behind them are not read."""
         if not isinstance(rows, int) or rows < 0:
             raise WrongType(f"limit takes a number of rows, 0 or more; found {rows!r}")
         limited = copy.copy(self)

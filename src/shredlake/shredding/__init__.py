@@ -1,7 +1,7 @@
 """Shredding: which parts of a Variant become typed columns, and which stay binary.
 
-Modules in reading order: `schema`, `ddl` (its text form), `null_table` (what `value` and `typed_value`
-mean together), `reference` (one value at a time, the oracle of the kernels), `legacy` (the older draft),
+Modules in reading order: `schema`, `ddl` (its text form), `null_table` (the joint meaning of `value`
+and `typed_value`), `reference` (one value at a time, the oracle of the kernels), `legacy` (the older draft),
 `inference`.
 """
 

@@ -1,4 +1,4 @@
-"""Reads Spark DDL into schema nodes. Errors give the position in the text and the path of the node.
+"""Parses Spark DDL into schema nodes. Errors give the position in the text and the path of the node.
 
 ```
 type   = "struct" "<" field ("," field)* ">" | "array" "<" type ">" | "decimal" ["(" p ["," s] ")"] | word
@@ -33,7 +33,7 @@ from .schema import (
 
 SCALAR_WORDS: Final[dict[str, VariantType]] = {
     **{word: kind for kind, word in DDL_NAMES.items() if kind not in DECIMAL_PRECISION},
-    # Spark's other spellings.
+    # Spark's aliases.
     "byte": VariantType.INT8,
     "short": VariantType.INT16,
     "integer": VariantType.INT32,
@@ -48,7 +48,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)*)`|(?P<mark>[<
 
 
 def parse_node(text: str) -> Node:
-    """The node that a DDL type stands for.
+    """Parses a DDL type.
 
     >>> parse_node("struct<a: int, `b c` array<date>>").fields[1]
     ('b c', Array(element=Scalar(date)))
@@ -110,7 +110,7 @@ class _Parser:
         fields: dict[str, Node] = {}
         self.expect("<", steps)
         if self.at(">"):
-            raise self.error("an object without fields can't be shredded: use variant", steps)
+            raise self.error("an object without fields can't be shredded; use variant", steps)
         while True:
             name, start = self.name(steps), self.start
             self.advance(steps)

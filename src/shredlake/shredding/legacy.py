@@ -1,11 +1,11 @@
 """The older draft of shredding, one value at a time.
 
-Each level is a group of up to four optional parts, at most one of the last three filled:
+Each level is a group of up to four optional parts; at most one of the last three is set:
 
 ```
-untyped_value   (or variant_value) metadata and value of a Variant, concatenated: what the others can't hold
-object          a group of fields, each a level of its own
-array           a three-level list, each element a level of its own
+untyped_value   (or variant_value) metadata and value of a Variant, concatenated: anything else
+object          a group of fields, each of them a level
+array           a three-level list, each element a level
 typed_value     a scalar
 ```
 
@@ -14,9 +14,9 @@ typed_value     a scalar
 | null | null | missing |
 | null | non-null | any value |
 | object | null | the object |
-| object | an object | the object, and these fields besides |
+| object | an object | the object, with these fields in addition |
 | array, typed_value | null | the array, the scalar |
-| all else | | invalid |
+| any other combination | | invalid |
 
 Other parts are ignored if their names start with an underscore, and an error if not. The names
 `_metadata_key_paths` and `_spark...` are reserved for Spark.
@@ -41,7 +41,7 @@ PARTS: Final = (*UNTYPED_SPELLINGS, "object", "array", "typed_value")
 
 @dataclass(frozen=True)
 class DraftNode:
-    """One level of a draft schema: its parts, in the order in which the file has them.
+    """One level of a draft schema: its parts, in the order of the file.
 
     >>> node = DraftNode(untyped="untyped_value", typed=Scalar(VariantType.INT64))
     >>> node.parts
@@ -49,12 +49,12 @@ class DraftNode:
     """
 
     untyped: str | None = None
-    """How the residual's part is spelled; None where there is none."""
+    """The name of the residual's part; None if there is none."""
     object: Mapping[str, DraftNode] | None = None
     array: DraftNode | None = None
     typed: Scalar | None = None
     parts: tuple[str, ...] = ()
-    """The parts' names in the file's order; the residual first where nothing else is said."""
+    """The parts' names in the file's order; by default the residual comes first."""
 
     def __post_init__(self) -> None:
         there = [self.object is not None, self.array is not None, self.typed is not None]
@@ -85,7 +85,7 @@ MISSING: Final = DraftValue()
 
 
 def draft_node(schema: ShreddingSchema | Node, spelling: str = "untyped_value") -> DraftNode:
-    """The draft level that shreds as a schema of today does, with a residual at every level.
+    """The draft level equivalent to a current schema, with a residual at every level.
 
     >>> draft_node(ShreddingSchema.parse("struct<a bigint>")).object["a"].typed
     Scalar(bigint)
@@ -102,7 +102,7 @@ def draft_node(schema: ShreddingSchema | Node, spelling: str = "untyped_value") 
 
 
 def todays_node(node: DraftNode) -> Node:
-    """Today's node for a draft level; of several alternatives the object, then the array.
+    """The current node for a draft level; of several alternatives the object, then the array.
 
     >>> todays_node(draft_node(ShreddingSchema.parse("struct<a array<bigint>>")))
     Object(fields=(('a', Array(element=Scalar(bigint))),))
@@ -115,7 +115,7 @@ def todays_node(node: DraftNode) -> Node:
 
 
 def split_untyped(piece: bytes) -> Variant:
-    """The Variant in an `untyped_value`; its own header says where the metadata ends.
+    """The Variant in an `untyped_value`; its metadata header tells where the metadata ends.
 
     >>> split_untyped(b"\\x01\\x01\\x00\\x02hi" + b"\\x02\\x01\\x00\\x00\\x02\\x0c\\x05")
     Variant({"hi":5})
@@ -125,7 +125,7 @@ def split_untyped(piece: bytes) -> Variant:
 
 
 def join_untyped(variant: Variant) -> bytes:
-    """A Variant as `untyped_value` holds it, with only the names it needs.
+    """Encodes a Variant as an `untyped_value`, with only the names it needs.
 
     >>> join_untyped(Variant.of(5)).hex(" ")
     '01 00 00 0c 05'
@@ -172,7 +172,7 @@ def _shred_object(
         else:
             rest.key(name).append_variant(value)
             left += 1
-    # The fields that the schema does not have stay together, as an object.
+    # The fields that are not in the schema stay together, as an object.
     residual = _residual(rest.end().build(), node, steps) if left else None
     return DraftValue(untyped=residual, object=values)
 
@@ -180,13 +180,13 @@ def _shred_object(
 def _residual(variant: Variant, node: DraftNode, steps: Steps) -> bytes:
     if node.untyped is None:
         raise ShreddingConflict(
-            f"{Path(steps).normalized()}: {variant} fits no part of the schema, and there is no untyped_value"
+            f"{Path(steps).normalized()}: {variant} does not fit the schema, and there is no untyped_value"
         )
     return join_untyped(variant)
 
 
 def _typed(variant: Variant, node: Scalar) -> Any:
-    """Raw content as the column holds it, or None where it can't."""
+    """The raw content in the column's type, or None if it does not fit."""
     buffer = variant.value
     if variant.type in (VariantType.OBJECT, VariantType.ARRAY, VariantType.NULL):
         return None
@@ -199,10 +199,10 @@ def _typed(variant: Variant, node: Scalar) -> Any:
 def reconstruct_draft(
     value: DraftValue | None, node: DraftNode, *, reject_conflicts: bool = False
 ) -> Variant | None:
-    """Puts a value together again; None where it is missing.
+    """Reconstructs a value; None if it is missing.
 
-    Parts that contradict each other are an error. Default reading takes the shredded field where it is in
-    `untyped_value` as well, and a missing element as Variant null; `reject_conflicts` makes both an error.
+    Parts that contradict each other are an error. By default, a field that is also in `untyped_value` is read
+    from its column, and a missing element reads as Variant null; `reject_conflicts` makes both an error.
 
     >>> node = draft_node(ShreddingSchema.parse("struct<a bigint>"))
     >>> reconstruct_draft(shred_draft(Variant.of({"a": 5, "b": 6}), node), node)
@@ -232,7 +232,7 @@ class _Reconstruction:
             assert node.object is not None
             self.object(value.object, rest, node.object, steps)
         elif rest is not None and True in filled:
-            # The draft's own algorithm lets a Variant null pass beside a scalar, its table does not.
+            # The draft's algorithm accepts a Variant null beside a scalar, but its table does not.
             if self.reject_conflicts or value.array is not None or rest.type is not VariantType.NULL:
                 part = "an array" if value.array is not None else "a typed_value"
                 raise self.conflict(f"untyped_value ({rest}) beside {part}", steps)

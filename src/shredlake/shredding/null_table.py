@@ -1,22 +1,22 @@
-"""The null table: what `value` and `typed_value` mean together, as data.
+"""The null table: the joint meaning of `value` and `typed_value`, as data.
 
-Three nulls stay three. SQL NULL is a null row of the column and never gets here; Variant null is a value
-like any other (`00`, in `value`); a missing field is where both parts are null.
+Three kinds of null are distinguished. SQL NULL is a null row of the column and is not handled here; Variant
+null is a value like any other (`00`, in `value`); a field is missing if both parts are null.
 
 | `value`  | `typed_value` | meaning                                                        |
 |----------|---------------|----------------------------------------------------------------|
-| null     | null          | MISSING: only an object field may be                           |
-| non-null | null          | ANY_TYPE: the value as it is, Variant null included            |
+| null     | null          | MISSING: allowed only for an object field                      |
+| non-null | null          | ANY_TYPE: any value, including Variant null                    |
 | null     | non-null      | SHREDDED_TYPE                                                  |
 | non-null | non-null      | PARTIAL_OBJECT: fields in both parts; anything else a conflict |
 
-Where a group stands decides what a reader makes of the two cases that writers must not leave:
+The position of a group decides how a reader treats the two cases that writers must not produce:
 
 | group                       | MISSING            | conflict                                            |
 |-----------------------------|--------------------|-----------------------------------------------------|
 | COLUMN, the Variant itself  | Variant null       | an error                                            |
 | ELEMENT of an array         | Variant null       | an error                                            |
-| FIELD of an object          | the field is absent| `typed_value` counts; in strict reading an error    |
+| FIELD of an object          | the field is absent| `typed_value` is used; in strict mode an error      |
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Final
 
 
 class Meaning(enum.Enum):
-    """What the two parts of a group mean together."""
+    """The joint meaning of the two parts of a group."""
 
     MISSING = enum.auto()
     ANY_TYPE = enum.auto()
@@ -44,7 +44,7 @@ NULL_TABLE: Final[dict[tuple[bool, bool], Meaning]] = {
 
 
 class Group(enum.Enum):
-    """Where a group of `value` and `typed_value` stands."""
+    """The position of a group of `value` and `typed_value`."""
 
     COLUMN = enum.auto()
     ELEMENT = enum.auto()
@@ -56,11 +56,11 @@ MISSING_READS_AS_NULL: Final[dict[Group, bool]] = {
     Group.ELEMENT: True,
     Group.FIELD: False,
 }
-"""A value missing where one is required reads as Variant null."""
+"""A missing value reads as Variant null where a value is required."""
 
 CONFLICT_IS_AN_ERROR: Final[dict[Group, bool]] = {
     Group.COLUMN: True,
     Group.ELEMENT: True,
     Group.FIELD: False,
 }
-"""Only for fields does the specification say which part counts if a reader goes on."""
+"""Only for fields does the specification say which part to use in a conflict."""

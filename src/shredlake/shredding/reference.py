@@ -35,7 +35,7 @@ class Shredded:
 
     @property
     def meaning(self) -> Meaning:
-        """What the two parts mean together."""
+        """The joint meaning of the two parts."""
         return NULL_TABLE[self.value is not None, self.typed_value is not None]
 
 
@@ -45,9 +45,9 @@ MISSING: Final = Shredded()
 
 
 def shred_value(variant: Variant, node: Node, *, exact_types: bool = False) -> Shredded:
-    """Splits a value into what the node's type represents and what stays binary.
+    """Splits a value into the part that the node's type can represent and the binary rest.
 
-    Exact numbers may move between exact types where no digit is lost; `exact_types` forbids that.
+    Exact numbers may be converted between exact types if no digit is lost, unless `exact_types`.
 
     >>> from shredlake.shredding.schema import ShreddingSchema
     >>> node = ShreddingSchema.parse("struct<id bigint, at date>").root
@@ -61,10 +61,10 @@ def shred_value(variant: Variant, node: Node, *, exact_types: bool = False) -> S
 def reconstruct(
     metadata: bytes, shredded: Shredded, node: Node, *, reject_conflicts: bool = False
 ) -> Variant | None:
-    """Puts the parts of a value together again; None where it is missing.
+    """Reconstructs a value from its parts; None if it is missing.
 
-    Default reading fails on contradictions and takes what the specification prefers where it prefers
-    something; `reject_conflicts` makes everything that writers must not produce an error.
+    By default, reading fails on contradictions and otherwise follows the specification's preferences;
+    `reject_conflicts` rejects everything that writers must not produce.
 
     >>> from shredlake.shredding.schema import ShreddingSchema
     >>> node = ShreddingSchema.parse("struct<id bigint>").root
@@ -81,7 +81,7 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 
 class _Shredding:
-    """Walks one value's bytes along a schema."""
+    """Traverses one value's bytes along a schema."""
 
     def __init__(self, dictionary: Dictionary, buffer: bytes, exact_types: bool) -> None:
         self.dictionary = dictionary
@@ -103,7 +103,7 @@ class _Shredding:
                     typed = self.scalar(node, start, end)
                     if typed is not None:
                         return Shredded(None, typed)
-            # Whatever the type can't represent stays in `value`, Variant null as well.
+            # A value that the type can't represent stays in `value`, including Variant null.
             return Shredded(self.buffer[start:end], None)
         except MalformedVariant as error:
             if error.path != "$" or not steps:
@@ -128,7 +128,8 @@ class _Shredding:
                 # A field that is not shredded stays in the object's `value`, under the same field id.
                 rest.append((id_, self.buffer[child : value_end(self.buffer, child, child_limit)]))
             else:
-                # A shredded field is never in `value`: what its type can't hold goes to its own `value`.
+                # A shredded field is never in `value`: a value that its type can't hold goes to its own
+                # `value`.
                 shredded[name] = self.group(field, child, child_limit, (*steps, name))
         # `value` holds an object of the remaining fields, and is null if there are none.
         if len(rest) == container.count:
@@ -145,7 +146,7 @@ class _Shredding:
         return Shredded(None, elements)
 
     def scalar(self, node: Scalar, start: int, end: int) -> Typed | None:
-        """The raw content as the node's type holds it, or None where it can't."""
+        """The raw content in the node's type, or None if it does not fit."""
         if self.buffer[start] & 0b11 == PRIMITIVE and self.buffer[start] >> 2 >= len(PRIMITIVES):
             return None  # a type of a newer specification
         kind, raw = scalar_at(self.buffer, start, end)
@@ -158,9 +159,9 @@ class _Shredding:
 def exact_number(
     kind: VariantType, raw: int | tuple[int, int], node: Scalar, *, exact_types: bool
 ) -> int | None:
-    """An exact number (raw content) as the node's type holds it: an int, or a decimal's unscaled int.
+    """Converts an exact number (raw content) to the node's type: an int, or a decimal's unscaled int.
 
-    123 may go to int64 or to decimal(9,2); 1.23 never to int64.
+    123 may become int64 or decimal(9,2); 1.23 never becomes int64.
 
     >>> from shredlake.shredding.schema import decimal
     >>> exact_number(VariantType.INT8, 123, decimal(9, 2), exact_types=False)
@@ -183,7 +184,7 @@ def exact_number(
 
 
 def encode_object(fields: list[tuple[int, bytes]]) -> bytes:
-    """An object's bytes from (field id, value), already in the order of the names.
+    """Encodes an object from (field id, value) pairs, already sorted by name.
 
     >>> encode_object([]), encode_object([(7, b"\\x00")])
     (b'\\x02\\x00\\x00', b'\\x02\\x01\\x07\\x00\\x01\\x00')
@@ -214,11 +215,11 @@ class _Reconstruction:
         self.names = set(dictionary.names()) if reject_conflicts else set()
 
     def group(self, shredded: Shredded, node: Node, place: Group, steps: Steps) -> bool:
-        """Appends the value of a group; False if it is missing and may be."""
+        """Appends the value of a group; returns False if it is missing and may be."""
         match shredded.meaning:
             case Meaning.MISSING:
-                # Missing where a value is required (an array's element): Variant null. The column itself
-                # reports it, so that its owner can tell a missing field of a projection from a null.
+                # Missing where a value is required (an array's element): becomes Variant null. The column
+                # itself reports it, so that its owner can tell a missing field of a projection from a null.
                 if MISSING_READS_AS_NULL[place] and place is not Group.COLUMN:
                     self.builder.append(None)
                     return True
@@ -235,13 +236,17 @@ class _Reconstruction:
 
     def untyped(self, value: bytes, node: Node, steps: Steps) -> None:
         variant = self.variant(value, steps)
-        # Readers may assume that what `typed_value` can hold is not in `value`: an object where fields are
-        # shredded, an array where elements are. Default reading takes the value as it is.
+        # Readers may assume that `value` does not hold a value that fits `typed_value`: an object if fields
+        # are shredded, an array if elements are. By default the value is accepted.
         kind = value[0] & 0b11
         if self.reject_conflicts and isinstance(node, Object) and kind == OBJECT:
-            raise self.conflict("value holds an object, typed_value is null though it shreds objects", steps)
+            raise self.conflict(
+                "value holds an object and typed_value is null, although it shreds objects", steps
+            )
         if self.reject_conflicts and isinstance(node, Array) and kind == ARRAY:
-            raise self.conflict("value holds an array, typed_value is null though it shreds arrays", steps)
+            raise self.conflict(
+                "value holds an array and typed_value is null, although it shreds arrays", steps
+            )
         self.builder.append_variant(variant)
 
     def both(self, value: bytes, typed: Any, node: Node, place: Group, steps: Steps) -> None:
@@ -250,8 +255,8 @@ class _Reconstruction:
             # A partially shredded object: the union of its parts.
             self.typed(typed, variant, node, steps)
             return
-        # Writers must not fill both parts of anything but an object. Of a field, `typed_value` must be used
-        # if one goes on at all; of the column or an element nothing is said, so it can't be read.
+        # Writers may set both parts only for an object. For a field, a reader that continues must use
+        # `typed_value`; for the column or an element nothing is specified, so it can't be read.
         if self.reject_conflicts or CONFLICT_IS_AN_ERROR[place]:
             problem = "a non-object value" if isinstance(node, Object) else f"a value ({variant})"
             raise self.conflict(f"conflict: {problem} beside a typed_value", steps)
@@ -271,7 +276,7 @@ class _Reconstruction:
                 # A primitive of exactly the shredded type.
                 self.builder.append(python_scalar(node, typed))
             case Untyped():
-                raise self.conflict("typed_value where the schema has none", steps)
+                raise self.conflict("there is a typed_value, but the schema has none", steps)
 
     def object(
         self,
@@ -284,7 +289,7 @@ class _Reconstruction:
         for name, node in fields:
             shredded = typed.get(name)
             if shredded is None:
-                # A field group must be required; where a writer made it optional, null means missing.
+                # A field group must be required; if a writer made it optional, null means missing.
                 if self.reject_conflicts:
                     raise self.conflict("the field's group itself is null", (*steps, name))
                 continue
@@ -297,16 +302,16 @@ class _Reconstruction:
             self.group(shredded, node, Group.FIELD, (*steps, name))
         shredded_names = {name for name, _ in fields}
         for name, field in rest.items() if rest is not None else ():
-            # `value` must never contain a shredded field. If it does, the columns count, even those that
-            # say the field is missing.
+            # `value` must never contain a shredded field. If it does, the columns take precedence, even if
+            # they say that the field is missing.
             if name not in shredded_names:
                 self.builder.key(name).append_variant(field)
             elif self.reject_conflicts:
-                raise self.conflict("the field is shredded and in value as well", (*steps, name))
+                raise self.conflict("the field is both shredded and in value", (*steps, name))
         self.builder.end()
 
     def variant(self, value: bytes, steps: Steps) -> Variant:
-        """A `value` part with the metadata that all parts share; bytes behind its end do not count."""
+        """A `value` part with the metadata that all parts share; bytes after its end are ignored."""
         try:
             return Variant(self.dictionary.metadata, value[: value_end(value, 0, len(value))])
         except MalformedVariant as error:
@@ -319,7 +324,7 @@ class _Reconstruction:
 
 
 def python_scalar(node: Scalar, raw: Any) -> object:
-    """A shredded scalar as the Python object that is written as exactly the node's type.
+    """Converts a shredded scalar to the Python object that is written as exactly the node's type.
 
     >>> from shredlake.shredding.schema import decimal
     >>> python_scalar(decimal(9, 2), 110), python_scalar(Scalar(VariantType.INT8), 5)

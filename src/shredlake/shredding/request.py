@@ -1,4 +1,4 @@
-"""`shredding=`: what callers may ask for, the same in every public call."""
+"""The argument `shredding=`, the same in every public call."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from shredlake.shredding.schema import ShreddingSchema
 
 Shredding: TypeAlias = Mapping[str, ShreddingSchema | str | None] | ShreddingSchema | str | None
 """`"infer"` (choose from the data), a schema or its DDL per Variant column, or None (do not shred). A schema
-or DDL by itself is for the only Variant column. A column that a mapping leaves out is inferred."""
+or DDL by itself applies to the only Variant column. A column that a mapping omits is inferred.
+"""
 
 Request: TypeAlias = ShreddingSchema | Literal["infer"] | None
 
 
 def requests(given: Shredding, columns: Sequence[str], column: str | None = None) -> dict[str, Request]:
-    """What `shredding=` asks for, per Variant column.
+    """Resolves `shredding=` to a request per Variant column.
 
-    `columns` are the names of all Variants, `column` is the one that a schema by itself is for. Names are
-    found as in SQL: an exact match wins over one that differs in case.
+    `columns` are the names of all Variants, `column` is the one that a single schema applies to. Names match
+    as in SQL: an exact match takes precedence over one that differs in case.
 
     >>> {name: str(wanted) for name, wanted in requests({"V": "struct<a int>"}, ["v", "w"]).items()}
     {'v': 'struct<a int>', 'w': 'infer'}
@@ -43,7 +44,7 @@ def by_column(
     columns: Sequence[str],
     column: str | None = None,
 ) -> Mapping[str, ShreddingSchema | str | None]:
-    """A schema by itself under the name of the column that it is for; a mapping as it is."""
+    """A mapping of columns to schemas; a single schema is mapped to the column that it applies to."""
     if isinstance(given, Mapping):
         return given
     if column is None and len(columns) != 1:

@@ -1,4 +1,4 @@
-"""The shredding schema: a tree that says which parts of a Variant are typed and which stay binary.
+"""The shredding schema: a tree that defines which parts of a Variant are typed and which stay binary.
 
 ```
 struct<event_ts bigint, user struct<id bigint, extra variant>, tags array<string>>
@@ -25,7 +25,7 @@ from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.types import VariantType
 
 MAX_DEPTH: Final = 200
-"""Deepest nesting of a schema. Parquet and every engine recurse over it; no data needs more."""
+"""The maximum depth of a schema, since Parquet and every engine recurse over it."""
 
 DDL_NAMES: Final[dict[VariantType, str]] = {
     VariantType.BOOLEAN: "boolean",
@@ -55,7 +55,7 @@ DECIMAL_PRECISION: Final[dict[VariantType, int]] = {
     VariantType.DECIMAL8: 18,
     VariantType.DECIMAL16: 38,
 }
-"""Decimal digits that fit each decimal type, narrowest first."""
+"""Maximum digits of each decimal type, narrowest first."""
 
 
 class ArrayElement(enum.Enum):
@@ -75,7 +75,7 @@ Steps: TypeAlias = tuple[str | ArrayElement, ...]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value of one type. Decimals say precision and scale; no other type does.
+    """A value of one type. Only decimals have precision and scale.
 
     >>> from shredlake.variant.types import VariantType
     >>> Scalar(VariantType.INT64)
@@ -88,10 +88,10 @@ class Scalar:
 
     def __post_init__(self) -> None:
         if self.type not in DDL_NAMES:
-            raise InvalidSchema(f"{self.type.name} is not a type that a scalar can be shredded as")
+            raise InvalidSchema(f"a scalar can't be shredded as {self.type.name}")
         if self.type not in DECIMAL_PRECISION:
             if self.precision is not None or self.scale is not None:
-                raise InvalidSchema(f"{DDL_NAMES[self.type]} takes no precision or scale")
+                raise InvalidSchema(f"{DDL_NAMES[self.type]} does not take a precision or scale")
             return
         if self.precision is None or self.scale is None:
             raise InvalidSchema("a decimal needs a precision and a scale, as in decimal(9,2)")
@@ -107,16 +107,16 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object whose named fields are shredded; other fields stay in its `value`. Order is kept as given."""
+    """An object whose named fields are shredded; other fields stay in its `value`. Keeps field order."""
 
     fields: tuple[tuple[str, Node], ...]
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Schemas are keys of caches; the hash of a deep tree is worth remembering.
+        # Schemas are cache keys, so the hash of a deep tree is cached.
         object.__setattr__(self, "_hash", hash(self.fields))
         if not self.fields:
-            raise InvalidSchema("an object without fields can't be shredded: use variant")
+            raise InvalidSchema("an object without fields can't be shredded; use variant")
         seen: set[str] = set()
         for name, _ in self.fields:
             if name in seen:
@@ -131,10 +131,10 @@ class Object:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Object], tuple[tuple[tuple[str, Node], ...]]]:
-        return Object, (self.fields,)  # the hash of a string differs from process to process
+        return Object, (self.fields,)  # hashes of strings differ between processes
 
     def field(self, name: str) -> Node | None:
-        """The node of a shredded field, or None where the field is not shredded."""
+        """The node of a shredded field, or None if the field is not shredded."""
         return dict(self.fields).get(name)
 
 
@@ -155,7 +155,7 @@ Node: TypeAlias = Scalar | Object | Array | Untyped
 
 @dataclass(frozen=True, slots=True)
 class ShreddingSchema:
-    """How a Variant column is shredded.
+    """The shredding of a Variant column.
 
     >>> schema = ShreddingSchema.parse("struct<id bigint, tags array<string>, `odd key` variant>")
     >>> str(schema)
@@ -172,9 +172,9 @@ class ShreddingSchema:
 
     @classmethod
     def parse(cls, ddl: str) -> ShreddingSchema:
-        """Reads Spark DDL: `struct<a bigint, b struct<c string>, t array<decimal(9,2)>>`.
+        """Parses Spark DDL: `struct<a bigint, b struct<c string>, t array<decimal(9,2)>>`.
 
-        Names that are not plain words stand in backticks; `variant` keeps a field as `value` only.
+        Names that are not plain words are quoted in backticks; `variant` keeps a field as `value` only.
         `timestamp_nanos`, `timestamp_ntz_nanos`, `time` and `uuid` name the types that Spark lacks.
 
         >>> ShreddingSchema.parse("array<decimal(9,2)>").root
@@ -192,7 +192,7 @@ class ShreddingSchema:
         return node_ddl(self.root)
 
     def nodes(self) -> Iterator[tuple[Steps, Node]]:
-        """Every node with the steps that lead to it, parents first, in the schema's order."""
+        """Every node with the steps to it, parents first, in the schema's order."""
         yield from _walk((), self.root)
 
     def leaves(self) -> Iterator[tuple[Steps, Node]]:
@@ -223,7 +223,7 @@ def decimal(precision: int, scale: int) -> Scalar:
 
 
 def depth(node: Node) -> int:
-    """Return the number of levels of a node; a scalar has one. Iterative: the input may be very deep."""
+    """Return the depth of a node; a scalar has depth one. Iterative, since the input may be very deep."""
     deepest, waiting = 0, [(node, 1)]
     while waiting:
         node, level = waiting.pop()

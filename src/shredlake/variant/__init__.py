@@ -1,4 +1,4 @@
-"""One Variant value: two byte strings, read in place, built, compared and validated.
+"""A single Variant value: two byte strings, read in place, built, compared and validated.
 
 Modules in reading order: `types` (types and their bytes), `metadata` (the dictionary of names), `layout`
 (reading a value's bytes), `path`, `walk` (events of a whole value), `scalars` (Python types for exact

@@ -1,8 +1,7 @@
-"""Builds Variants with the smallest sizes; the same calls always give the same bytes.
+"""Builds Variants in the smallest encoding; the same calls always give the same bytes.
 
-The dictionary lists names in the order in which they first occur, not flagged as sorted, and the values of
-an object lie in the order in which they were added: both exactly as Spark's builder has them. Only the list
-of field ids is sorted, by name.
+As in Spark's builder, the dictionary lists names by first occurrence and is not flagged as sorted, and the
+values of an object are in the order in which they were added. Only the list of field ids is sorted, by name.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from shredlake.variant.value import Variant
 
 MAX_BYTES: Final = 0xFFFF_FFFF
-"""No offset is wider than four bytes."""
+"""The largest offset, of four bytes."""
 
 _HEADERS: Final = {type_: bytes([id_ << 2]) for type_, id_ in PRIMITIVE_IDS.items()}
 _NULL: Final = _HEADERS[VariantType.NULL]
@@ -53,18 +52,18 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(slots=True)
 class _Frame:
-    """An open object or array: its header's place among the chunks, and what has been put in so far."""
+    """An open object or array: the position of its header among the chunks, and its contents so far."""
 
     is_object: bool
     header_at: int
     sizes: list[int] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)  # of each field: its first chunk
+    firsts: list[int] = field(default_factory=list)  # the first chunk of each field
     awaiting_value: bool = False
 
 
 class VariantBuilder:
-    """Builds one Variant piece by piece; `append` takes any Python object that `Variant.of` takes.
+    """Builds one Variant piece by piece; `append` accepts any Python object that `Variant.of` accepts.
 
     >>> b = VariantBuilder()
     >>> b.start_object().key("name").append("Ada").key("tags").start_array().append(1).end().end().build()
@@ -122,19 +121,19 @@ class VariantBuilder:
         return self
 
     def build(self) -> Variant:
-        """The finished Variant."""
+        """Returns the finished Variant."""
         if self._frames or self._root_size is None:
-            raise InvalidValue("nothing built yet, or an object or array is still open")
+            raise InvalidValue("nothing has been built yet, or an object or array is still open")
         return _variant_class()(encode_metadata(self._names), b"".join(self._chunks))
 
     @property
     def value_size(self) -> int:
-        """Bytes of the value so far, without the headers of open containers."""
+        """The size of the value so far, without the headers of open containers."""
         return self._size
 
     @property
     def metadata_size(self) -> int:
-        """Bytes of the metadata so far."""
+        """The size of the metadata so far."""
         width = byte_width(max(self._names_size, len(self._names)))
         return 1 + (len(self._names) + 2) * width + self._names_size
 
@@ -153,7 +152,7 @@ class VariantBuilder:
         return self
 
     def append_decimal(self, unscaled: int, scale: int, type_: VariantType | None = None) -> Self:
-        """Adds unscaled / 10**scale as a decimal, in the narrowest width unless one is named.
+        """Adds unscaled / 10**scale as a decimal, in the narrowest width unless `type_` is given.
 
         >>> VariantBuilder().append_decimal(110, 2).build().value.hex()
         '20026e000000'
@@ -185,7 +184,7 @@ class VariantBuilder:
         if type_ is not None:
             return self._put_signed(type_, number)
         if smallest_decimal(number, 0) is None:
-            raise InvalidValue("an integer of more than 38 digits fits no exact type: pass a float")
+            raise InvalidValue("an integer of more than 38 digits does not fit any exact type; pass a float")
         return self.append_decimal(number, 0)
 
     def append_variant(self, variant: Variant) -> Self:
@@ -250,7 +249,7 @@ class VariantBuilder:
 
     def _append_time(self, moment: time) -> None:
         if moment.tzinfo is not None:
-            raise InvalidValue(f"the time {moment} has a zone; a Variant's time of day has none")
+            raise InvalidValue(f"the time {moment} has a zone, but a Variant's time of day does not")
         seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
         self._put_signed(VariantType.TIME, seconds * 1_000_000 + moment.microsecond)
 
@@ -301,7 +300,7 @@ class VariantBuilder:
             raise InvalidValue(f"{error}, at {self._path()}") from None
 
     def _path(self) -> Path:
-        """Where the next value goes; inside an object, under the latest key."""
+        """The path of the next value; inside an object, under the latest key."""
         return Path(
             tuple(
                 frame.keys[-1] if frame.is_object else len(frame.sizes)
@@ -332,13 +331,13 @@ class VariantBuilder:
     def _check_place(self) -> None:
         if not self._frames:
             if self._root_size is not None:
-                raise InvalidValue("a Variant is one value: open an array or an object for more")
+                raise InvalidValue("a Variant is one value; open an array or an object for more")
         elif self._frames[-1].is_object and not self._frames[-1].awaiting_value:
-            raise InvalidValue("inside an object, key() comes before each value")
+            raise InvalidValue("inside an object, call key() before each value")
 
     def _placed(self, size: int) -> None:
         if size > MAX_BYTES:
-            raise InvalidValue(f"a value of {size} bytes; offsets reach to {MAX_BYTES}")
+            raise InvalidValue(f"the value has {size} bytes; offsets are limited to {MAX_BYTES}")
         if self._frames:
             self._frames[-1].sizes.append(size)
             self._frames[-1].awaiting_value = False
@@ -408,7 +407,7 @@ def _array_header(sizes: list[int]) -> bytes:
 
 def _length(encoded: bytes) -> bytes:
     if len(encoded) > MAX_BYTES:
-        raise InvalidValue(f"{len(encoded)} bytes in one value; lengths reach to {MAX_BYTES}")
+        raise InvalidValue(f"the value has {len(encoded)} bytes; lengths are limited to {MAX_BYTES}")
     return len(encoded).to_bytes(4, "little")
 
 

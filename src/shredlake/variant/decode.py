@@ -43,7 +43,7 @@ def python_decimal(raw: tuple[int, int]) -> Decimal:
 
 
 def python_date(days: int) -> date | Date:
-    """Days since 1970-01-01 as a date; a Date where Python has none.
+    """Days since 1970-01-01 as a date; a Date if Python can't represent it.
 
     >>> python_date(0), python_date(1 << 30)
     (datetime.date(1970, 1, 1), Date(since_epoch=1073741824))
@@ -62,7 +62,7 @@ def python_time(micros: int) -> time:
 
 
 def python_timestamp(micros: int) -> datetime | Timestamp:
-    """Microseconds since 1970-01-01 UTC as a datetime in UTC; a Timestamp where Python has none.
+    """Microseconds since 1970-01-01 UTC as a datetime in UTC; a Timestamp if Python can't represent it.
 
     >>> python_timestamp(0)
     datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
@@ -74,7 +74,8 @@ def python_timestamp(micros: int) -> datetime | Timestamp:
 
 
 def python_timestamp_ntz(micros: int) -> datetime | TimestampNtz:
-    """Microseconds since 1970-01-01 of no zone as a datetime; a TimestampNtz where Python has none.
+    """Microseconds since 1970-01-01 without a zone as a datetime; a TimestampNtz if Python can't represent
+    it.
 
     >>> python_timestamp_ntz(0)
     datetime.datetime(1970, 1, 1, 0, 0)
@@ -101,7 +102,7 @@ PLAIN: Final[dict[VariantType, Callable[[Any], Any]]] = {
     VariantType.TIMESTAMP_NTZ_NANOS: TimestampNtzNanos,
     VariantType.UUID: _uuid,
 }
-"""How raw content becomes a Python object; the raw content of other types already is one."""
+"""Converters from raw content to Python objects; raw content of other types is used unchanged."""
 
 EXACT: Final[dict[VariantType, Callable[[Any], Any]]] = PLAIN | {
     VariantType.INT8: Int8,
@@ -113,11 +114,11 @@ EXACT: Final[dict[VariantType, Callable[[Any], Any]]] = PLAIN | {
     VariantType.DECIMAL8: lambda raw: Decimal8(python_decimal(raw)),
     VariantType.DECIMAL16: lambda raw: Decimal16(python_decimal(raw)),
 }
-"""The same, with objects that remember the physical type."""
+"""Converters to objects that keep the physical type."""
 
 
 def python_value(walk: Walk, *, exact: bool = False) -> Any:
-    """The walk's value as Python objects; two fields of one name are a MalformedVariant.
+    """The walk's value as Python objects; raises MalformedVariant if two fields have one name.
 
     >>> from shredlake.variant.value import Variant
     >>> python_value(Variant.of({"a": [1]}).walk())
@@ -132,7 +133,7 @@ def python_value(walk: Walk, *, exact: bool = False) -> Any:
         if event is Event.KEY:
             name = walk.dictionary.name(detail)
             if name in target:
-                raise MalformedVariant(f"two fields named {name!r}", path=walk.path().normalized())
+                raise MalformedVariant(f"there are two fields named {name!r}", path=walk.path().normalized())
             continue
         if event is Event.END:
             target, name = outer.pop()
@@ -153,7 +154,7 @@ def python_value(walk: Walk, *, exact: bool = False) -> Any:
     return root[0]
 
 
-# Classes of equivalence: an int8 is a decimal of scale 0, a microsecond is a thousand nanoseconds.
+# Equivalence classes: an int8 is a decimal of scale 0, a microsecond is a thousand nanoseconds.
 
 
 def _exact_number(raw: int | tuple[int, int]) -> tuple[int, int]:
@@ -186,10 +187,10 @@ _CLASSES: Final[dict[VariantType, tuple[str, Callable[[Any], Any]]]] = {
 
 
 def meaning(walk: Walk, names: dict[str, str]) -> list[object]:
-    """A flat list that two values share exactly when they mean the same; takes a walk by name.
+    """A flat list that is equal for values with the same meaning; takes a walk by name.
 
     NaN equals NaN and -0.0 equals 0.0, as in Spark. Through `names`, both sides of a comparison use the same
-    str object for a name, which makes comparing long names once per dictionary enough.
+    str object for a name, so long names are compared only once per dictionary.
 
     >>> from shredlake.variant.value import Variant
     >>> meaning(Variant.of(1).walk(by_name=True), {})

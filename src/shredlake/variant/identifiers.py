@@ -1,4 +1,4 @@
-"""SQL identifiers: the names of columns and fields, in backticks where they need them."""
+"""SQL identifiers: the names of columns and fields, in backticks if needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def quote(name: str) -> str:
 
 
 def quote_if_needed(name: str) -> str:
-    """A name as SQL and DDL write it: as it is if it is a plain word, otherwise in backticks.
+    """Quotes a name for SQL and DDL: unchanged if it is a plain word, otherwise in backticks.
 
     >>> quote_if_needed("id"), quote_if_needed("user id"), quote_if_needed("tick`")
     ('id', '`user id`', '`tick```')

@@ -51,7 +51,7 @@ _SIGNED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Where the parts of one object or array lie in its buffer."""
+    """The positions of the parts of one object or array in its buffer."""
 
     is_object: bool
     count: int
@@ -68,12 +68,12 @@ class Container:
         return int.from_bytes(buffer[at : at + self.id_size], "little")
 
     def offset(self, buffer: bytes, index: int) -> int:
-        """Where the child at `index` starts, counted from `data_at`."""
+        """The start of the child at `index`, counted from `data_at`."""
         at = self.offsets_at + index * self.offset_size
         return int.from_bytes(buffer[at : at + self.offset_size], "little")
 
     def child_start(self, buffer: bytes, index: int) -> int:
-        """Where the child at `index` starts in the buffer; checked to lie inside the container."""
+        """The start of the child at `index` in the buffer; checked to be inside the container."""
         start = self.data_at + self.offset(buffer, index)
         if start >= self.end:
             raise MalformedVariant(
@@ -83,7 +83,7 @@ class Container:
         return start
 
     def child_limit(self, buffer: bytes, index: int) -> int:
-        """Where the child at `index` must have ended: the start of whichever child lies behind it."""
+        """The end limit of the child at `index`: the start of the child that follows it in the buffer."""
         if not self.is_object:
             return min(self.data_at + self.offset(buffer, index + 1), self.end)
         own = self.offset(buffer, index)
@@ -118,7 +118,7 @@ def basic_type(buffer: bytes, start: int, limit: int) -> int:
 
 
 def container_at(buffer: bytes, start: int, limit: int) -> Container:
-    """Reads the header of the object or array at `start`, and checks that all of it lies below `limit`.
+    """Reads the header of the object or array at `start`, and checks that all of it is below `limit`.
 
     >>> container_at(b"\\x03\\x01\\x00\\x01\\x00", 0, 5).count
     1
@@ -139,13 +139,13 @@ def container_at(buffer: bytes, start: int, limit: int) -> Container:
     end = data_at + int.from_bytes(buffer[data_at - offset_size : data_at], "little")
     if end > limit:
         raise MalformedVariant(
-            f"the values end at byte {end}, their room at byte {limit}", offset=data_at - offset_size
+            f"the values end at byte {end}, but their room at byte {limit}", offset=data_at - offset_size
         )
     return Container(is_object, count, ids_at, id_size, offsets_at, offset_size, data_at, end)
 
 
 def value_end(buffer: bytes, start: int, limit: int) -> int:
-    """Where the value at `start` ends; for an unknown primitive, `limit`.
+    """The end of the value at `start`; for an unknown primitive, `limit`.
 
     >>> value_end(b"\\x0c\\x05\\x00", 0, 3)
     2
@@ -167,12 +167,12 @@ def value_end(buffer: bytes, start: int, limit: int) -> int:
     else:
         return container_at(buffer, start, limit).end
     if end > limit:
-        raise MalformedVariant(f"the value ends at byte {end}, its room at byte {limit}", offset=start)
+        raise MalformedVariant(f"the value ends at byte {end}, but its room at byte {limit}", offset=start)
     return end
 
 
 def value_size(buffer: bytes, start: int = 0) -> int:
-    """Bytes that the value at `start` takes up, for buffers where something follows it.
+    """The size of the value at `start`, for buffers in which something follows it.
 
     >>> value_size(b"\\x0c\\x05\\x00\\x00")
     2
@@ -200,10 +200,10 @@ def type_at(buffer: bytes, start: int, limit: int) -> VariantType:
 
 
 def scalar_at(buffer: bytes, start: int, limit: int) -> tuple[VariantType, Any]:
-    """Type and raw content of the scalar at `start`.
+    """The type and raw content of the scalar at `start`.
 
-    Raw content: int for integers, dates and times (their count of days, micros or nanos),
-    (unscaled, scale) for decimals, float, str, bytes (also for uuid), bool or None.
+    Raw content is an int for integers, dates and times (a count of days, microseconds or nanoseconds),
+    (unscaled, scale) for decimals, or a float, str, bytes (also for uuid), bool or None.
 
     >>> scalar_at(b"\\x20\\x02\\x6e\\x00\\x00\\x00", 0, 6)
     (<VariantType.DECIMAL4: 'decimal4'>, (110, 2))
@@ -250,7 +250,9 @@ def _decimal(type_: VariantType, buffer: bytes, start: int, end: int) -> tuple[i
     scale = buffer[start + 1]
     unscaled = int.from_bytes(buffer[start + 2 : end], "little", signed=True)
     if scale > MAX_DECIMAL_DIGITS:
-        raise MalformedVariant(f"a decimal of scale {scale}, at most 38 is allowed", offset=start + 1)
+        raise MalformedVariant(
+            f"the decimal has the scale {scale}, but at most 38 is allowed", offset=start + 1
+        )
     if decimal_digits(unscaled) > DECIMAL_PRECISION[type_]:
         raise MalformedVariant(
             f"a {type_.value} of {decimal_digits(unscaled)} digits, at most {DECIMAL_PRECISION[type_]} fit",

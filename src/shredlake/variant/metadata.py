@@ -3,11 +3,11 @@
 ```
   7     6   5   4   3   2   1   0
 +-------+---+---+---------------+
-| width | R | S |  version = 1  |   width: bytes per offset, less one; S: names sorted and unique; R: ignored
+| width | R | S |  version = 1  |   width: bytes per offset minus one; S: names sorted and unique; R: ignored
 +-------+---+---+---------------+
 | number of names, n            |   `width` bytes, little-endian, as are the offsets
 | n + 1 offsets into the names  |   the first is 0, the last is the length of all names
-| the names, UTF-8, end to end  |
+| the names, UTF-8, concatenated|
 +-------------------------------+
 ```
 """
@@ -22,7 +22,7 @@ VERSION: Final = 1
 SORTED_FLAG: Final = 0b1_0000
 
 EMPTY_METADATA: Final = b"\x01\x00\x00"
-"""The empty dictionary; it still has one offset."""
+"""The empty dictionary, which still has one offset."""
 
 
 class Dictionary:
@@ -46,7 +46,7 @@ class Dictionary:
     )
 
     def __init__(self, metadata: bytes, start: int = 0, *, exact: bool = True) -> None:
-        """Checks the header and the extents; `exact` also that nothing follows the names."""
+        """Checks the header and the extents; with `exact`, also that nothing follows the names."""
         self.metadata = metadata
         self._start = start
         if len(metadata) <= start:
@@ -65,7 +65,7 @@ class Dictionary:
         self.end = self._text_at + self._offset(self.count)
         if self.end > len(metadata) or (exact and self.end < len(metadata)):
             raise self._malformed(
-                f"the names end at byte {self.end}, the metadata at byte {len(metadata)}",
+                f"the names end at byte {self.end}, but the metadata at byte {len(metadata)}",
                 self._text_at - self._width,
             )
         self._names: list[str | None] | None = None
@@ -76,7 +76,7 @@ class Dictionary:
 
     @property
     def is_sorted(self) -> bool:
-        """Whether the writer promised sorted and unique names."""
+        """Whether the writer flagged the names as sorted and unique."""
         return bool(self.metadata[self._start] & SORTED_FLAG)
 
     def name_bytes(self, id_: int) -> bytes:
@@ -94,7 +94,7 @@ class Dictionary:
         return self.metadata[self._text_at + first : self._text_at + last]
 
     def check_id(self, id_: int) -> None:
-        """Raises unless the dictionary has a name of this id."""
+        """Raises unless the dictionary has a name with this id."""
         if not 0 <= id_ < self.count:
             raise self._malformed(f"field id {id_} in a dictionary of {self.count} names", self._start + 1)
 
@@ -120,9 +120,9 @@ class Dictionary:
         return [self.name(id_) for id_ in range(self.count)]
 
     def ranks(self) -> list[int]:
-        """For each id, the place of its name in unsigned UTF-8 order; equal names have equal ranks.
+        """For each id, the rank of its name in unsigned UTF-8 order; equal names have equal ranks.
 
-        Comparing ranks instead of names keeps hostile dictionaries (long names that differ at their ends,
+        Comparing ranks instead of names keeps hostile dictionaries (long names that differ only at the end,
         used by a hundred thousand objects) as cheap as others.
 
         >>> Dictionary(b"\\x01\\x03\\x00\\x01\\x02\\x03bab").ranks()
@@ -171,7 +171,7 @@ class Dictionary:
 
 
 def encode_metadata(names: list[bytes]) -> bytes:
-    """The metadata for these names, in this order, with the narrowest offsets; never flagged as sorted.
+    """Encodes the metadata for these names, in this order, with the narrowest offsets; not flagged as sorted.
 
     >>> encode_metadata([]) == EMPTY_METADATA
     True
@@ -190,7 +190,7 @@ def encode_metadata(names: list[bytes]) -> bytes:
 
 
 def metadata_size(buffer: bytes, start: int = 0) -> int:
-    """Bytes that the metadata at `start` takes up, for buffers where something follows it.
+    """The size of the metadata at `start`, for buffers in which something follows it.
 
     >>> metadata_size(b"\\x01\\x00\\x00" + b"\\x0c\\x05")
     3
@@ -199,7 +199,7 @@ def metadata_size(buffer: bytes, start: int = 0) -> int:
 
 
 def byte_width(number: int) -> int:
-    """Bytes, 1 to 4, that hold the number.
+    """The number of bytes, 1 to 4, that hold the number.
 
     >>> byte_width(255), byte_width(256), byte_width(1 << 24)
     (1, 2, 4)

@@ -3,10 +3,10 @@
 ```
 path     = "$" step*  |  [column ":"] first step*        the second form is Spark's
 step     = "." name  |  "[" index "]"  |  "[" quoted "]"
-name     = any characters but  . [    as in Spark; `*` alone is refused, since it looks like a wildcard
+name     = any characters but  . [    as in Spark; `*` alone is rejected, since it looks like a wildcard
 first    = any characters but  . [ ] ' " : *  and control characters
 quoted   = 'text' or "text", with the escapes \\b \\f \\n \\r \\t \\/ \\\\ \\' \\" \\uXXXX
-index    = 0 | 1..9 and up to nine digits more
+index    = 0 | 1..9 and up to nine more digits
 ```
 """
 
@@ -62,7 +62,7 @@ class Path:
         >>> Path.parse("$.a..b")
         Traceback (most recent call last):
         ...
-        shredlake.errors.InvalidPath: expected a name after the point
+        shredlake.errors.InvalidPath: expected a name after the dot
           $.a..b
               ^
         """
@@ -86,7 +86,7 @@ class Path:
         return "$" + "".join(map(_bracketed, self.steps))
 
     def child(self, step: str | int) -> Path:
-        """The path one step further in.
+        """The path extended by one step.
 
         >>> str(Path().child("a").child(0))
         '$.a[0]'
@@ -119,7 +119,7 @@ def _parse(text: str) -> Path:
     step: str | int
     while at < len(text):
         if text[at] == ".":
-            step, at = _name(text, at + 1, _NAME, "expected a name after the point")
+            step, at = _name(text, at + 1, _NAME, "expected a name after the dot")
         elif text[at] == "[":
             step, at = _bracket(text, at + 1)
         else:
@@ -158,9 +158,9 @@ def _name(text: str, at: int, names: re.Pattern[str], problem: str) -> tuple[str
 
 def _hint(text: str, at: int, problem: str) -> str:
     if text.startswith(("*", "[*"), at):
-        return f"{problem}: a path leads to one value, it has no wildcards"
+        return f"{problem}; a path leads to one value and has no wildcards"
     if at < len(text) and text[at] in ":*'\"]":
-        return f"{problem}: quote a key with odd characters, as in $['odd key']"
+        return f"{problem}; quote a key with special characters, as in $['odd key']"
     return problem
 
 

@@ -1,6 +1,6 @@
-"""Python classes for what Python's own types can't express: widths of numbers, nanoseconds, distant dates.
+"""Python classes for values that Python's own types can't express: number widths, nanoseconds, distant dates.
 
-Each is written as exactly the type it names. The numbers are int, float and Decimal underneath, so they
+Each is written as exactly the type it names. The numbers are subclasses of int, float and Decimal, so they
 compute and compare as such. `Variant.to_python()` returns plain Python objects; with `exact=True` it returns
 these, and writing them again gives the same types.
 """
@@ -95,7 +95,7 @@ class Float32(float):
 
 
 class SizedDecimal(Decimal):
-    """A Decimal that is written in one chosen width, its scale kept."""
+    """A Decimal that is written in one chosen width, with its scale."""
 
     type: ClassVar[VariantType]
     __slots__ = ()
@@ -176,7 +176,7 @@ class Timestamp(Count):
 
 
 class TimestampNtz(Count):
-    """Microseconds since 1970-01-01 of no zone, outside the years 1 to 9999 of `datetime.datetime`.
+    """Microseconds since 1970-01-01 without a zone, outside the years 1 to 9999 of `datetime.datetime`.
 
     >>> TimestampNtz(1 << 62)
     TimestampNtz(since_epoch=4611686018427387904)
@@ -198,7 +198,7 @@ class TimestampNanos(Count):
 
 
 class TimestampNtzNanos(Count):
-    """Nanoseconds since 1970-01-01 of no zone.
+    """Nanoseconds since 1970-01-01 without a zone.
 
     >>> TimestampNtzNanos(1)
     TimestampNtzNanos(since_epoch=1)
@@ -209,7 +209,7 @@ class TimestampNtzNanos(Count):
 
 
 def unscaled_and_scale(number: Decimal) -> tuple[int, int]:
-    """A decimal as (unscaled, scale) with the scale it was written with, never below 0.
+    """A decimal as (unscaled, scale) with its original scale, never below 0.
 
     >>> unscaled_and_scale(Decimal("1.10")), unscaled_and_scale(Decimal("2E+3"))
     ((110, 2), (2000, 0))

@@ -30,7 +30,7 @@ FALSE_ID: Final = 2
 class VariantType(enum.Enum):
     """The physical type of one value.
 
-    True and false are one type, short and long strings are one type.
+    True and false are one type; so are short and long strings.
 
     >>> VariantType.DECIMAL4.value
     'decimal4'
@@ -63,23 +63,23 @@ class VariantType(enum.Enum):
 
     @property
     def is_integer(self) -> bool:
-        """One of the four integer widths."""
+        """Whether this is one of the four integer types."""
         return self in INTEGER_WIDTHS
 
     @property
     def is_decimal(self) -> bool:
-        """One of the three decimal widths."""
+        """Whether this is one of the three decimal types."""
         return self in DECIMAL_WIDTHS
 
     @property
     def is_exact_number(self) -> bool:
-        """An integer or a decimal: one class of numbers, compared by amount."""
+        """Whether this is an integer or a decimal: one class of numbers, compared by amount."""
         return self.is_integer or self.is_decimal
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One row of the specification's table: `width` bytes follow the first byte, None if a length does."""
+    """One row of the specification's table: `width` bytes follow the first byte, None if a length follows."""
 
     id: int
     type: VariantType
@@ -135,7 +135,7 @@ DECIMAL_PRECISION: Final[dict[VariantType, int]] = {
     VariantType.DECIMAL8: 18,
     VariantType.DECIMAL16: 38,
 }
-"""Most digits that each decimal may have."""
+"""The maximum number of digits of each decimal type."""
 
 MAX_DECIMAL_DIGITS: Final = 38
 MICROS_PER_DAY: Final = 86_400_000_000
@@ -156,8 +156,8 @@ def smallest_integer(number: int) -> VariantType | None:
 def smallest_decimal(unscaled: int, scale: int) -> VariantType | None:
     """The narrowest decimal that holds the number's digits, or None beyond 38.
 
-    Zeros right after the point count: 0.0000000001 is a decimal(10, 10), so it takes a decimal8, as in
-    Spark and in every SQL engine, where no scale exceeds its precision.
+    Zeros right after the point count: 0.0000000001 is a decimal(10, 10), so it takes a decimal8, as in Spark
+    and other SQL engines, where the scale never exceeds the precision.
 
     >>> smallest_decimal(1, 10)
     <VariantType.DECIMAL8: 'decimal8'>
@@ -167,7 +167,7 @@ def smallest_decimal(unscaled: int, scale: int) -> VariantType | None:
 
 
 def decimal_digits(unscaled: int) -> int:
-    """Digits of a number in base ten; zero has one. Numbers of 40 digits and more all count as 40.
+    """The number of decimal digits; zero has one. Numbers of 40 or more digits count as 40.
 
     >>> decimal_digits(-1024), decimal_digits(0)
     (4, 1)

@@ -8,9 +8,9 @@ from shredlake.variant.walk import Event, Walk
 
 
 def validate(dictionary: Dictionary, walk: Walk) -> None:
-    """Goes through dictionary and value; what it guarantees is listed at `Variant.validate`.
+    """Validates dictionary and value; `Variant.validate` lists the guarantees.
 
-    The walk itself finds what lies outside its bounds, overlaps, or can't be decoded; left to do here is the
+    The walk itself finds parts that are out of bounds, overlap, or can't be decoded. This function checks the
     dictionary as a whole, and the order of names.
 
     >>> from shredlake.variant.value import Variant
@@ -21,7 +21,7 @@ def validate(dictionary: Dictionary, walk: Walk) -> None:
     """
     dictionary.validate()
     ranks = dictionary.ranks()
-    last_ids: list[int | None] = []  # of each open object: the id of its latest key
+    last_ids: list[int | None] = []  # the id of the latest key of each open object
     for event, detail in walk:
         if event is Event.KEY:
             previous = last_ids[-1]
@@ -37,7 +37,7 @@ def validate(dictionary: Dictionary, walk: Walk) -> None:
 def _misplaced(before: str, after: str, walk: Walk) -> MalformedVariant:
     where = walk.parent_path().normalized()
     if before == after:
-        problem = f"two fields named {after!r}"
+        problem = f"there are two fields named {after!r}"
     else:
         problem = f"the keys {before!r} and {after!r} are not in order"
     if before != after and before.encode("utf-16-be") < after.encode("utf-16-be"):

@@ -21,15 +21,15 @@ _REPR_LENGTH = 100
 
 
 class Variant:
-    """One Variant: the dictionary of names and the value, as bytes.
+    """A single Variant: the dictionary of names and the value, as bytes.
 
-    A view: nothing is decoded before it is asked for, and a nested value shares its parent's bytes.
-    Equal by meaning: int8 1 equals decimal 1.00, a short string equals a long one, the order of fields and
-    the dictionary's layout do not matter; float, double and exact numbers stay apart. A Variant is always
-    true: `if v.get(path):` asks whether the path leads anywhere.
+    A view: nothing is decoded before it is needed, and a nested value shares its parent's bytes. Equality is
+    by meaning: int8 1 equals decimal 1.00, a short string equals a long one, and the order of fields and the
+    layout of the dictionary do not matter; float, double and exact numbers differ. A Variant is always true:
+    `if v.get(path):` tests whether the path exists.
 
-    The constructor checks the headers, the version, and that both buffers end where they say
-    (`validate()` checks the rest).
+    The constructor checks the headers, the version, and that both buffers end where they should (`validate()`
+    checks the rest).
 
     >>> v = Variant.of({"a": 1, "b": [True, None]})
     >>> v["b"][0], v.get("$.b[7]")
@@ -55,7 +55,7 @@ class Variant:
 
     @classmethod
     def of(cls, value: object) -> Variant:
-        """A Variant from Python objects: see docs/value.md for which type becomes which.
+        """Builds a Variant from Python objects; docs/value.md lists the types.
 
         >>> from decimal import Decimal
         >>> Variant.of({"price": Decimal("1.10"), "sizes": (1, 2)}).to_json()
@@ -72,7 +72,8 @@ class Variant:
         max_depth: int = 1000,
         max_size: int = 128 << 20,
     ) -> Variant:
-        """A Variant from JSON text, byte for byte as Spark's parse_json makes it; see variant/json/parse.py.
+        """Parses JSON text to a Variant, with the same bytes as Spark's parse_json; see
+        variant/json/parse.py.
 
         >>> Variant.from_json('{"a": 1.10}')["a"].to_python()
         Decimal('1.10')
@@ -104,7 +105,7 @@ class Variant:
 
     @property
     def metadata(self) -> bytes:
-        """The dictionary of names; nested values share it whole."""
+        """The dictionary of names, which nested values share."""
         return self._dictionary.metadata
 
     @property
@@ -131,7 +132,7 @@ class Variant:
     # Navigation
 
     def get(self, path: str | Path) -> Variant | None:
-        """The value at a path, or None where there is none. Variant null is a value.
+        """The value at a path, or None if it does not exist. Variant null is a value.
 
         >>> Variant.of({"a": [{"b": None}]}).get("$.a[0].b")
         Variant(null)
@@ -152,7 +153,7 @@ class Variant:
         return value
 
     def __getitem__(self, step: str | int) -> Variant:
-        """The field named `step` or the element at `step`, which may count from the end.
+        """The field named `step` or the element at `step`; a negative index counts from the end.
 
         >>> Variant.of([1, 2])[-1]
         Variant(2)
@@ -176,7 +177,7 @@ class Variant:
         return True
 
     def __iter__(self) -> Iterator[Any]:
-        """Keys of an object, elements of an array: as Python's own dict and list do.
+        """Iterates over the keys of an object or the elements of an array, like dict and list.
 
         >>> list(Variant.of({"b": 1, "a": 2})), list(Variant.of([3]))
         (['a', 'b'], [Variant(3)])
@@ -187,7 +188,7 @@ class Variant:
         return (self._child(container, index) for index in range(container.count))
 
     def keys(self) -> list[str]:
-        """The names of an object's fields, in the order they are listed: sorted.
+        """The names of an object's fields, in the order in which they are listed, which is sorted.
 
         >>> Variant.of({"b": 1, "a": 2}).keys()
         ['a', 'b']
@@ -209,7 +210,7 @@ class Variant:
             yield name, self._child(container, index)
 
     def walk(self, *, decode: bool = True, by_name: bool = False) -> Walk:
-        """The events of the whole value, for code that goes through all of it (see variant/walk.py)."""
+        """The events of the whole value, for code that processes all of it (see variant/walk.py)."""
         return Walk(self._dictionary, self.buffer, self._start, self._end, decode=decode, by_name=by_name)
 
     # Conversion
@@ -223,7 +224,7 @@ class Variant:
         return python_value(self.walk(), exact=exact)
 
     def to_json(self, *, pretty: bool = False) -> str:
-        """JSON text; see variant/json/render.py for how each type is written.
+        """Renders JSON text; variant/json/render.py lists the format of each type.
 
         >>> Variant.of({"a": b"hi"}).to_json()
         '{"a":"aGk="}'
@@ -231,9 +232,10 @@ class Variant:
         return render(self, pretty=pretty)
 
     def validate(self) -> Variant:
-        """Checks every byte that a reader can reach; returns the Variant itself, so calls can be chained.
+        """Checks every byte that a reader can reach; returns the Variant itself, so that calls can be
+        chained.
 
-        The constructor guarantees the two headers, the version, and that both buffers end where they say.
+        The constructor guarantees the two headers, the version, and that both buffers end where they should.
         After this call, a reader can also rely on:
 
         - the dictionary: offsets in order and in bounds, names in UTF-8, sorted and unique if flagged so;
@@ -242,8 +244,8 @@ class Variant:
         - scalars: known types with all their bytes, strings in UTF-8, decimals within the digits of their
           width and a scale of at most 38, times within a day.
 
-        Anything else is a MalformedVariant with offset and path. Reserved bits are ignored and gaps between
-        values are allowed, as the specification has it.
+        Anything else raises a MalformedVariant with offset and path. Reserved bits are ignored and gaps
+        between values are allowed, as in the specification.
 
         >>> Variant.of([1]).validate()
         Variant([1])
@@ -285,9 +287,9 @@ class Variant:
         return self._child(container, index) if index is not None and 0 <= index < container.count else None
 
     def _find(self, container: Container, name: str) -> int | None:
-        """The field of this name: binary search in UTF-8 order, then a look at all fields.
+        """Finds a field by name: binary search in UTF-8 order, then linear search.
 
-        Spark sorts keys by their UTF-16 units, DuckDB does not sort all of them.
+        Spark sorts keys by their UTF-16 units, and DuckDB does not sort all of them.
         """
         wanted = name.encode(errors="surrogatepass")
         found = self._bisect(container, wanted)
@@ -315,7 +317,7 @@ class Variant:
         start = container.child_start(self.buffer, index)
         limit = container.end
         if self.buffer[start] & 0b11 == PRIMITIVE and self.buffer[start] >> 2 >= len(PRIMITIVES):
-            limit = container.child_limit(self.buffer, index)  # only its neighbours say where it ends
+            limit = container.child_limit(self.buffer, index)  # only its neighbours tell where it ends
         end = value_end(self.buffer, start, limit)
         return Variant._view(self._dictionary, self.buffer, start, end)
 

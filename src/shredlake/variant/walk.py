@@ -1,4 +1,4 @@
-"""Walks a whole value without recursion, so that Python's stack does not limit its depth."""
+"""Traverses a whole value without recursion, so that Python's stack does not limit its depth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Event(enum.Enum):
     """The events of a walk; the comment beside each names its detail."""
 
     SCALAR = "scalar"  # (type, raw content), see layout.scalar_at; (start, limit) if not decoded
-    KEY = "key"  # the field's dictionary id, checked; its value comes next
+    KEY = "key"  # the field's dictionary id, checked; its value follows
     OBJECT = "object"  # the number of fields
     ARRAY = "array"  # the number of elements
     END = "end"  # True if an object ended, False if an array
@@ -31,10 +31,10 @@ class _Frame(NamedTuple):
 
 
 class Walk:
-    """Events of one value, in the order of its fields and elements.
+    """The events of one value, in the order of its fields and elements.
 
-    The parts of a container never overlap, so a walk takes time in proportion to the bytes. Damage is a
-    MalformedVariant that carries the path; `path()` tells a consumer where the walk is.
+    The parts of a container never overlap, so a walk takes time in proportion to the bytes. Damage raises a
+    MalformedVariant with the path; `path()` returns the current position.
 
     >>> from shredlake.variant.value import Variant
     >>> v = Variant.of({"a": [True]})
@@ -58,7 +58,7 @@ class Walk:
         decode: bool = True,
         by_name: bool = False,
     ) -> None:
-        """`by_name` visits fields in the order of their names, whatever order the writer listed them in."""
+        """`by_name` visits fields sorted by name, in whichever order the writer listed them."""
         self.dictionary = dictionary
         self._buffer = buffer
         self._start = start
@@ -79,12 +79,12 @@ class Walk:
         )
 
     def parent_path(self) -> Path:
-        """The container that the walk is in."""
+        """The container that contains the current position."""
         return Path(self.path().steps[:-1])
 
     @property
     def container_start(self) -> int:
-        """Where in the buffer the container starts that the walk is in."""
+        """The start of the current container in the buffer."""
         return self._frames[-1].start
 
     def __iter__(self) -> Iterator[tuple[Event, Any]]:
@@ -109,7 +109,7 @@ class Walk:
                 yield Event.END, frame.is_object
                 continue
             if frame.is_object:
-                self.dictionary.name(frame.ids[index])  # damage there is found here, where the path is known
+                self.dictionary.name(frame.ids[index])  # damage is found here, where the path is known
                 yield Event.KEY, frame.ids[index]
             yield self._value(*frame.children[index])
 
@@ -140,7 +140,7 @@ class Walk:
 
 
 def _readable(dictionary: Dictionary, id_: int) -> str:
-    """A name for a path in an error message, even where the dictionary itself is damaged."""
+    """A name for a path in an error message, even if the dictionary itself is damaged."""
     try:
         return dictionary.name(id_)
     except MalformedVariant:

@@ -127,7 +127,7 @@ def test_the_depth_of_a_schema_is_bounded() -> None:
         (lambda: Scalar(VariantType.OBJECT), "OBJECT"),
         (lambda: Scalar(VariantType.DECIMAL4), "needs a precision and a scale"),
         (lambda: Scalar(VariantType.DECIMAL4, 10, 2), ", not a DECIMAL4"),
-        (lambda: Scalar(VariantType.INT8, 3, 0), "takes no precision"),
+        (lambda: Scalar(VariantType.INT8, 3, 0), "does not take a precision"),
         (lambda: decimal(3, 4), "the scale must be 0 to 3"),
     ],
 )

@@ -43,8 +43,8 @@ def test_parse_and_print(text: str, steps: tuple[str | int, ...], short: str, no
 
 MALFORMED = [
     ("", 0, "expected a path"),
-    ("$.", 2, "expected a name after the point"),
-    ("$..a", 2, "expected a name after the point"),
+    ("$.", 2, "expected a name after the dot"),
+    ("$..a", 2, "expected a name after the dot"),
     ("$a", 1, "expected '.' or '['"),
     ("$[0]]", 4, "expected '.' or '['"),
     ("$[", 2, "expected an index or a quoted key"),
@@ -61,7 +61,7 @@ MALFORMED = [
     (r"$['\ud800']", 3, "surrogate"),
     ("$.*", 2, "no wildcards"),
     ("$[*]", 2, "no wildcards"),
-    ("a:b:c", 3, "quote a key with odd characters"),
+    ("a:b:c", 3, "quote a key with special characters"),
     (".a", 0, "expected a path"),
 ]
 

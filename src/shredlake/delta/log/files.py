@@ -83,7 +83,7 @@ def keys_of(paths: pa.Array | pa.ChunkedArray, vectors: pa.Array | pa.ChunkedArr
 
 
 def key_of(path: str, vector: DeletionVector | None) -> str:
-    """The same for one file."""
+    """As above, for one file."""
     return log_key(path) if vector is None else f"{log_key(path)}\0{vector.unique_id}"
 
 
@@ -102,7 +102,7 @@ class Files:
 
     @cached_property
     def live(self) -> Mask | None:
-        """Which places hold live files; None where all do."""
+        """A mask of the places that hold live files; None if all do."""
         if len(self.superseded) == 0 or not self.parts:
             return None
         masks = []

@@ -156,7 +156,7 @@ class Add:
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """What identifies a logical file: path and deletion vector."""
+        """The identity of a logical file: path and deletion vector."""
         vector = self.deletion_vector
         return log_key(self.path), None if vector is None else vector.unique_id
 
@@ -333,7 +333,7 @@ class DomainMetadata:
 
 @dataclass(frozen=True)
 class CommitInfo:
-    """Who did what: free-form, apart from the few fields that the protocol reads."""
+    """The origin of a commit: free-form, apart from the few fields that the protocol reads."""
 
     fields: Mapping[str, Any]
 

@@ -36,7 +36,7 @@ def layout_text(add: Add) -> str | None:
 
 
 def parse_layout_tag(text: str) -> dict[str, ShreddingSchema]:
-    """The same from the text of the tag; empty for that of a later version.
+    """As above, from the text of the tag; empty for that of a later version.
 
     >>> parse_layout_tag('{"version":2,"groups":[]}')
     {}

@@ -173,7 +173,7 @@ class TableScan(ArrowStream):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Which files must be read."""
+        """The files that must be read."""
         return prune(self.snapshot, self.query.predicate, self.query.options)
 
     def files(self) -> pa.Table:
@@ -274,7 +274,7 @@ class TableScan(ArrowStream):
         )
 
     def _explained(self) -> Iterator[tuple[Explain, int]]:
-        """What was read of every file, with the file's size; with a limit, of as many files as it takes."""
+        """The cost of every file, with the file's size; with a limit, of as many files as it takes."""
         left = self._limit
 
         def explain(file: DataFile, runner: OrderedRunner | None) -> tuple[Explain, int]:

@@ -1,4 +1,4 @@
-"""What is worth knowing about a table, for the terminal and for a page.
+"""A report on a table, for the terminal and for a page.
 
 In reading order:
 

@@ -25,7 +25,7 @@ SAMPLED_FILES, SAMPLED_ROWS = 8, 4096
 
 @dataclass(frozen=True)
 class Measured:
-    """What some files of a table hold, added up."""
+    """The summed contents of some files of a table."""
 
     files: int
     size: int

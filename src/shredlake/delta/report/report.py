@@ -135,7 +135,7 @@ def table_report(snapshot: Snapshot, *, files: int = MEASURED_FILES) -> TableRep
 
 
 def overlaps(found: list[Ranges]) -> tuple[Overlap, ...]:
-    """What queries can skip, the best sorted paths first; paths with one value only come last."""
+    """The files that queries can skip, the best sorted paths first; paths with one value only come last."""
     items = []
     for item in found:
         low, high = item.overall()

@@ -1,4 +1,4 @@
-"""What to do about a table: suggestions with their reasons and the command to run."""
+"""Suggestions for a table, with their reasons and the command to run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _shred(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
 
 
 def _new_paths(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
-    """What the advisor would shred that the newest files do not."""
+    """Paths that the advisor would shred and the newest files do not."""
     if not report.files or not may_shred(snapshot):
         return
     layout = newest_layout(snapshot)

@@ -42,7 +42,7 @@ def log_key(path: str) -> str:
 
 
 def log_keys(paths: Any) -> Any:
-    """The same for a column of paths.
+    """As above, for a column of paths.
 
     >>> log_keys(pa.array(["a", "./b"])).to_pylist()
     ['a', 'b']

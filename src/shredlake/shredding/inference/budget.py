@@ -1,9 +1,9 @@
 """Chooses which leaves get a column if there are more than the budget allows.
 
-Leaves that queries ask for come first. The others are taken object by object: siblings that occur together
-stay together, since queries use them together, and since what two samples say of an object differs less
-than what they say of each of its fields. Objects whose leaves are worth about the same (within a factor of
-two) come in the order of their paths, so that noise does not decide between them.
+Leaves that queries request come first. The others are chosen object by object: siblings that occur together
+stay together, because queries use them together, and because two samples agree more on an object than on each
+of its fields. Objects whose leaves are worth about the same (within a factor of two) are ordered by path, so
+that noise does not decide between them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from shredlake.shredding.schema import Scalar, Steps, Untyped, node_path
 
 TOGETHER: Final = 0.7
-"""Siblings in at least this share of each other's rows, most frequent first, count as occurring together."""
+"""The least ratio of row counts, most frequent first, for siblings to count as occurring together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def within_budget(leaves: Sequence[Leaf], budget: int) -> list[Leaf]:
 
 
 def _groups(leaves: Iterable[Leaf]) -> Iterable[list[Leaf]]:
-    """Siblings that occur in about as many rows, in the order of their paths."""
+    """Siblings that occur in about as many rows, ordered by path."""
     parents = sorted(leaves, key=lambda leaf: (node_path(leaf.steps[:-1]), -leaf.rows, _by_path(leaf)))
     for _, siblings in groupby(parents, key=lambda leaf: leaf.steps[:-1]):
         group: list[Leaf] = []

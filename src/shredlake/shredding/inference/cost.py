@@ -1,12 +1,12 @@
-"""Estimates what a column costs and saves, in bytes per row of the data.
+"""Estimates the cost and the savings of a column, in bytes per row.
 
-A value that is not shredded lies in the binary `value` of its nearest shredded ancestor, between values of
-other fields: its bytes, a field id and an offset, compressed by about half. In a column of its own it lies
-between its like: numbers take the bits they need, repeated values an index into a dictionary, texts no id, no
-offset and no length of their own. What a layout is worth is more than the bytes it saves: a query on a path
-reads one column instead of all that is not shredded.
+A value that is not shredded is stored in the binary `value` of its nearest shredded ancestor, among values of
+other fields: its bytes, a field id and an offset, compressed by about half. In its own column it is stored
+among similar values: numbers take the bits they need, repeated values a dictionary index, strings no id,
+offset or length. A layout is worth more than the bytes it saves: a query on a path reads one column instead
+of everything that is not shredded.
 
-The figures are averages over the generated data sets (`make bench-infer` measures what they lead to).
+The constants are averages over the generated data sets (`make bench-infer` measures their effect).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ ENTRY_BYTES: Final = 3.0
 """Field id and offset of a value inside an object."""
 
 RESIDUAL_RATIO: Final = 0.5
-"""What compression leaves of binary values, each next to values of other fields."""
+"""The compression ratio of binary values, each next to values of other fields."""
 
 VARIANT_RATIO: Final = 0.4
-"""The same, next to values of the same field."""
+"""The compression ratio next to values of the same field."""
 
 TEXT_RATIO: Final = 0.45
-"""What compression leaves of texts that seldom repeat."""
+"""The compression ratio of strings that seldom repeat."""
 
 COLUMN_BYTES: Final = 700.0
-"""Of a leaf (`value` and `typed_value`) in a row group: chunk metadata, page headers, indexes."""
+"""Bytes per leaf (`value` and `typed_value`) in a row group: chunk metadata, page headers, indexes."""
 
 ROW_GROUP_BYTES: Final = 64 << 20
-"""Of encoded Variants in a row group: what the fixed cost of a column is spread over."""
+"""Bytes of encoded Variants in a row group, over which the fixed cost of a column is spread."""
 
 QUERIED: Final = 0.02
-"""The chance that a query which reads the data uses a path that every row has; others in proportion."""
+"""The probability that a query uses a path that every row has; for other paths in proportion."""
 
 _WIDTHS: Final = {
     VariantType.BOOLEAN: 0.125,
@@ -47,21 +47,21 @@ _WIDTHS: Final = {
     VariantType.DATE: 2.0,
     VariantType.UUID: 16.0,
 }
-"""Bytes of a value in a column, compressed, where nothing better is known of it."""
+"""Compressed bytes of a value in a column, if nothing better is known."""
 
 
 def residual_bytes(profile: Profile) -> float:
-    """Of a row that is not shredded at all, compressed."""
+    """Compressed bytes of a row that is not shredded at all."""
     return (profile.root.size + profile.metadata_bytes / 10) / max(profile.rows, 1) * RESIDUAL_RATIO
 
 
 def left_bytes(profile: Profile, path: PathProfile) -> float:
-    """Of a path's values where they are not shredded."""
+    """Bytes of a path's values if they are not shredded."""
     return (path.size + path.count * ENTRY_BYTES) * RESIDUAL_RATIO / max(profile.rows, 1)
 
 
 def column_bytes(profile: Profile, path: PathProfile, node: Scalar | Untyped) -> float:
-    """Of a path's values in columns of their own: those that fit, those that do not, levels, fixed cost."""
+    """Bytes of a path's values in their own columns: fitting values, others, levels, fixed cost."""
     rows = max(profile.rows, 1)
     fits = fitting(path, node) if isinstance(node, Scalar) else 0
     others = path.count - path.nulls - fits
@@ -73,7 +73,7 @@ def column_bytes(profile: Profile, path: PathProfile, node: Scalar | Untyped) ->
 
 
 def typed_width(path: PathProfile, scalar: Scalar) -> float:
-    """Bytes of one value in a typed column, compressed."""
+    """Compressed bytes of one value in a typed column."""
     count = max(path.count - path.nulls, 1)
     distinct = min(max(path.distinct, 1.0), count)
     index = math.log2(distinct + 1) / 8
@@ -87,7 +87,7 @@ def typed_width(path: PathProfile, scalar: Scalar) -> float:
 
 
 def worth(profile: Profile, path: PathProfile, node: Scalar | Untyped, hinted: bool) -> float:
-    """Bytes per row that a leaf saves, stored and read together; below 0 it costs more than it saves."""
+    """Bytes per row that a leaf saves in storage and reads; negative if it costs more than it saves."""
     saved = left_bytes(profile, path) - column_bytes(profile, path, node)
     fits = fitting(path, node) if isinstance(node, Scalar) else path.count
     share = path.rows / max(profile.rows, 1) * fits / max(path.count, 1)
@@ -95,7 +95,7 @@ def worth(profile: Profile, path: PathProfile, node: Scalar | Untyped, hinted: b
 
 
 def _entropy(share: float) -> float:
-    """Return the entropy of a yes-or-no choice, in bits."""
+    """Return the entropy of a binary choice, in bits."""
     if not 0 < share < 1:
         return 0.0
     return -share * math.log2(share) - (1 - share) * math.log2(1 - share)

@@ -1,7 +1,7 @@
 """Chooses the type of a column for the values at a path, and counts the values that fit it.
 
 Values fall into classes that one typed column can hold: ints and decimals are one class (no digit may be
-lost), every other type is its own. A class with at least half of the values that are not null is dominant.
+lost); every other type is its own class. A class with at least half of the non-null values is dominant.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from shredlake.shredding.schema import Scalar, decimal
 from shredlake.variant.types import VariantType
 
 DOMINANT: Final = 0.5
-"""The least share of a path's values, nulls aside, that its type must have."""
+"""The least share of a path's non-null values that its type must have."""
 
 COVERAGE: Final = 0.99
-"""The share of exact numbers whose digits a decimal must have room for; the rest may stay in `value`."""
+"""The share of exact numbers whose digits a decimal must hold; the rest may stay in `value`."""
 
 EXACT: Final = VariantType.INT64
 """Stands for the class of ints and decimals."""
 
 
 def classes(path: PathProfile) -> dict[VariantType, int]:
-    """The values at a path by class, the commonest first; nulls are left out.
+    """Counts the non-null values at a path by class, the most common first.
 
     >>> path = PathProfile("x", types={VariantType.INT8: 2, VariantType.DECIMAL4: 1, VariantType.NULL: 9})
     >>> classes(path)
@@ -39,7 +39,7 @@ def classes(path: PathProfile) -> dict[VariantType, int]:
 
 
 def dominant(path: PathProfile) -> VariantType | None:
-    """The class of most values, or None where they are mixed, null, or not there."""
+    """The class of most values, or None if they are mixed, null, or absent."""
     counts = classes(path)
     for kind, count in counts.items():
         return kind if count >= DOMINANT * sum(counts.values()) else None
@@ -52,10 +52,10 @@ def scalar_of(path: PathProfile, kind: VariantType) -> Scalar:
 
 
 def exact_scalar(path: PathProfile) -> Scalar:
-    """bigint where there are (nearly) only ints; else a decimal with room for more digits than were seen.
+    """bigint if (nearly) all values are ints; else a decimal with room for more digits than were seen.
 
-    Precisions are 9, 18 or 38, what a column takes in 4, 8 or 16 bytes: so there is room at no cost, and a
-    digit more in the next file changes nothing.
+    Precisions are 9, 18 or 38, which a column stores in 4, 8 or 16 bytes. So the room is free, and one more
+    digit in the next file changes nothing.
 
     >>> exact_scalar(PathProfile("x", types={VariantType.INT8: 5}, scales={0: 5}, digits={1: 5}))
     Scalar(bigint)
@@ -75,7 +75,7 @@ def exact_scalar(path: PathProfile) -> Scalar:
 
 
 def fitting(path: PathProfile, scalar: Scalar) -> int:
-    """How many of the values at a path a column of this type takes; an estimate for decimals.
+    """The number of values at a path that fit a column of this type; an estimate for decimals.
 
     >>> path = PathProfile("x", types={VariantType.DECIMAL4: 10}, scales={1: 4, 2: 6}, digits={1: 10})
     >>> fitting(path, decimal(9, 1)), fitting(path, Scalar(VariantType.STRING))
@@ -94,7 +94,7 @@ def fitting(path: PathProfile, scalar: Scalar) -> int:
 
 
 def _covering(counts: Mapping[int, int]) -> int:
-    """The least number that enough of the values do not exceed."""
+    """The smallest number that enough of the values do not exceed."""
     needed, so_far = COVERAGE * sum(counts.values()), 0
     for number in sorted(counts):
         so_far += counts[number]

@@ -1,12 +1,12 @@
 """Estimates the number of distinct values: HyperLogLog with 256 registers, 6.5% standard error.
 
 ```
-hash of a value ─┬─ low 8 bits ──▶ which register
-                 └─ the other 56 ─▶ 1 + number of zeros at the low end; a register keeps the highest
+hash of a value ─┬─ low 8 bits ──▶ index of the register
+                 └─ the other 56 ─▶ 1 + number of trailing zeros; a register keeps the maximum
 ```
 
-Two sets of registers merge by the higher of each pair, so the estimate of a union needs no second look at the
-values. The kernels use the same hash, so that profiles made anywhere merge.
+Two sets of registers are merged by the maximum of each pair, so the estimate of a union does not need the
+values again. The kernels use the same hash, so all profiles can be merged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def hash_bytes(seed: int, data: bytes) -> int:
 
 
 def add(registers: bytearray, hash_: int) -> None:
-    """Notes one value."""
+    """Adds one value."""
     rest = hash_ >> 8 | 1 << 55
     rank = (rest & -rest).bit_length()
     index = hash_ & 255
@@ -47,12 +47,12 @@ def add(registers: bytearray, hash_: int) -> None:
 
 
 def merge(one: bytes, other: bytes) -> bytes:
-    """The registers of both sets together."""
+    """Merges the registers of two sets."""
     return bytes(map(max, one, other))
 
 
 def estimate(registers: bytes) -> float:
-    """About how many different values were added.
+    """The estimated number of distinct values.
 
     >>> registers = bytearray(REGISTERS)
     >>> for number in range(1000):

@@ -6,8 +6,8 @@ profile ── draft ──▶ paths that could be columns ── choose ──�
             └ too rare, null, mixed, map-like: left  └ over the budget: left
 ```
 
-A table's layout stays as it is unless a change is worth it (`previous`), so that its files agree.
-Everything is decided from shares, never from absolute counts: a sample leads to the layout of the whole.
+A table's layout is kept unless a change is worth it (`previous`), so that its files agree. Every decision
+depends on shares, never on absolute counts, so a sample leads to the layout of the whole.
 """
 
 from __future__ import annotations
@@ -39,30 +39,32 @@ from shredlake.variant.path import Path
 from shredlake.variant.types import VariantType
 
 MAX_LEAVES: Final = 300
-"""Columns that hold values, each with a `value` and mostly a `typed_value` of its own."""
+"""The maximum number of columns that hold values, each with a `value` and mostly a `typed_value`."""
 
 MAX_DEPTH: Final = 30
-"""Levels of objects and arrays, at most: an array takes three levels of a Parquet schema, and readers that
-are built on Arrow take 100 of them."""
+"""The maximum depth of objects and arrays: an array takes three levels of a Parquet schema, and readers built
+on Arrow support 100 levels.
+"""
 
 MIN_SHARE: Final = 0.1
-"""A path in fewer of the rows is not worth typed columns. About: see `rare_below`."""
+"""A path in fewer of the rows does not get typed columns. Approximate; see `rare_below`."""
 
 FILLED: Final = 0.1
-"""Of a path's values at least so many must not be null; of its arrays so many not empty."""
+"""The least share of a path's values that must not be null, and of its arrays that must not be empty."""
 
 VARIANT_SHARE: Final = 0.02
-"""A path that can't be typed gets a binary column of its own from this share of the bytes on."""
+"""The least share of bytes for which a path that can't be typed gets its own binary column."""
 
 HEAVY: Final = 0.1
-"""The same for a path that is rare."""
+"""The same share for a rare path."""
 
 MAP_KEYS: Final = 200
 MAP_PRESENCE: Final = 0.02
-"""Objects with so many different keys, each in so few of them, are maps: their keys are data."""
+"""Objects with at least this many different keys, each in few of the objects, are maps: their keys are data.
+"""
 
 GAIN: Final = 0.05
-"""A table's layout changes if the new one saves this share of the size, or types this share more values."""
+"""The least share of the size saved, or of values typed in addition, for which a table's layout changes."""
 
 SORTED: Final = 0.9
 
@@ -91,12 +93,11 @@ def infer_schema(
     min_share: float = MIN_SHARE,
     previous: ShreddingSchema | str | None = None,
 ) -> InferredSchema:
-    """The layout for data like that of the profile.
+    """Chooses a layout for data with this profile.
 
-    `queries` are paths that queries use: they get columns however rare they are. `previous` is the layout
-    that the table has: it is kept unless another one is worth the change. Objects and arrays that lie deeper
-    than `max_depth`, at most 30 levels, stay whole. The root of the result is `variant` where nothing is
-    worth a column.
+    `queries` are paths that queries use: they get columns however rare they are. `previous` is the table's
+    layout, which is kept unless another one is worth the change. Objects and arrays deeper than `max_depth`,
+    at most 30 levels, are not shredded. The root of the result is `variant` if nothing is worth a column.
 
     >>> from shredlake.shredding.inference.profile_reference import profile_values
     >>> from shredlake.variant.value import Variant
@@ -123,13 +124,13 @@ def infer_schema(
 def described(
     profile: Profile, schema: ShreddingSchema, reason: str, max_leaves: int = MAX_LEAVES
 ) -> InferredSchema:
-    """A given layout with the figures of some data, every decision for the same reason."""
+    """Describes a given layout with the figures of some data; every decision has the same reason."""
     reasons = {steps: reason for steps, _ in schema.nodes()}
     return _described(profile, schema, reasons, {}, max_leaves)
 
 
 class _Drafter:
-    """Walks a profile and records which paths could be columns, and why the others could not."""
+    """Traverses a profile and records which paths could be columns, and why the others could not."""
 
     def __init__(self, profile: Profile, hints: frozenset[Steps], max_depth: int, min_share: float) -> None:
         self.profile = profile
@@ -194,14 +195,14 @@ class _Drafter:
             return self.leave(steps, f"{1 - element.rows / path.rows:.1%} of the arrays are empty")
         draft = self.draft(inside, element, depth - 1) if depth else None
         if draft is None or (isinstance(draft, Leaf) and isinstance(draft.node, Untyped)):
-            return self.whole(steps, path, f"array, elements {self.left.pop(inside, 'of no type')}")
+            return self.whole(steps, path, f"array, elements {self.left.pop(inside, 'untyped')}")
         self.reasons[steps] = _rest(path, VariantType.ARRAY)
         return _Elements(steps, draft)
 
     def whole(
         self, steps: Steps, path: PathProfile, reason: str, weight: float = VARIANT_SHARE
     ) -> _Draft | None:
-        """A column that stays binary, if the path is heavy enough: queries on others need not read it."""
+        """A binary column, if the path has enough bytes: queries on other paths then do not read it."""
         in_array = bool(steps) and steps[-1] is ARRAY_ELEMENT
         if steps in self.hints or (self.weight(path) >= weight and not in_array):
             return self.leaf(steps, path, Untyped(), reason)
@@ -209,11 +210,11 @@ class _Drafter:
 
     def leaf(self, steps: Steps, path: PathProfile, node: Scalar | Untyped, reason: str) -> Leaf:
         hinted = steps in self.hints
-        self.reasons[steps] = "; ".join(filter(None, ("asked for by queries" if hinted else "", reason)))
+        self.reasons[steps] = "; ".join(filter(None, ("used by queries" if hinted else "", reason)))
         return Leaf(steps, node, path.rows, worth(self.profile, path, node, hinted), hinted)
 
     def leave(self, steps: Steps, reason: str) -> _Draft | None:
-        """No column for this path."""
+        """Records that this path gets no column."""
         self.left[steps] = reason
         return None
 
@@ -227,8 +228,8 @@ class _Drafter:
 def rare_below(profile: Profile, min_share: float) -> float:
     """The share of rows below which a path is rare: near `min_share`, in the widest gap between paths.
 
-    Two samples of the same data differ a little. A path just at the limit would be shredded after one and not
-    after the other; so the limit keeps away from all of them.
+    Two samples of the same data differ slightly. A path just at the limit would be shredded after one sample
+    and not after the other, so the limit stays away from all paths.
 
     >>> paths = tuple(PathProfile(name, rows=rows) for name, rows in (("a", 100), ("b", 98), ("c", 900)))
     >>> round(rare_below(Profile(1000, 0, 0, 0, PathProfile(None, rows=1000, children=paths)), 0.1), 3)
@@ -260,7 +261,7 @@ def _fields_per_object(path: PathProfile) -> float:
 def _worth_a_change(
     profile: Profile, kept: ShreddingSchema, fresh: ShreddingSchema, hints: frozenset[Steps]
 ) -> bool:
-    """Return whether the new layout is enough better to differ from the files written before."""
+    """Return whether the new layout is enough of an improvement to differ from existing files."""
     before, after = _size(profile, kept), _size(profile, fresh)
     served, now_served = _typed_share(profile, kept), _typed_share(profile, fresh)
     old, new = dict(kept.nodes()), dict(fresh.nodes())
@@ -280,7 +281,7 @@ def _size(profile: Profile, schema: ShreddingSchema) -> float:
 
 
 def _typed_share(profile: Profile, schema: ShreddingSchema) -> float:
-    """Of all scalars, how many lie in typed columns."""
+    """The share of all scalars that are in typed columns."""
     found = dict(profile.paths())
     scalars = sum(sum(classes(path).values()) for path in found.values() if not _is_container(path))
     typed = sum(
@@ -331,7 +332,7 @@ def _described(
     left: Mapping[Steps, str],
     max_leaves: int,
 ) -> InferredSchema:
-    """The schema with a decision for each of its nodes and each path that was left, parents first."""
+    """The schema with a decision for each of its nodes and each path that was not shredded, parents first."""
     nodes, found = dict(schema.nodes()), dict(profile.paths())
     order = {steps: index for index, steps in enumerate(found)}
     nowhere = len(order)
@@ -372,7 +373,7 @@ def _decision(profile: Profile, steps: Steps, path: PathProfile, node: Node | No
 
 
 def _note(path: PathProfile) -> str:
-    """What the values are besides their type; nothing is converted for it."""
+    """A remark about the values besides their type; it does not affect the layout."""
     notes = []
     strings = path.types.get(VariantType.STRING, 0) - path.looks.get(Look.EMPTY, 0)
     for look, plural in _PLURALS.items():
@@ -404,7 +405,7 @@ _CLASS_NAMES: Final = {VariantType.INT64: "number"}
 
 
 def _rest(path: PathProfile, kind: VariantType) -> str:
-    """What stays in `value` beside the values of the dominant class."""
+    """The values that stay in `value`, outside the dominant class."""
     counts = {other: count for other, count in classes(path).items() if other is not kind}
     if path.nulls:
         counts[VariantType.NULL] = path.nulls
@@ -430,7 +431,7 @@ def _is_unicode(name: str) -> bool:
 
 
 def _hints(queries: Iterable[str | Path]) -> frozenset[Steps]:
-    """Paths as steps; any index means the elements of the array."""
+    """Converts paths to steps; any index means the elements of the array."""
     paths = [Path.parse(query) if isinstance(query, str) else query for query in queries]
     return frozenset(
         tuple(ARRAY_ELEMENT if isinstance(step, int) else step for step in path.steps) for path in paths

@@ -1,19 +1,19 @@
 """The profile of a Variant column: a summary per path that can be merged.
 
 ```
-Profile ── root ─┬─ PathProfile "user" ─┬─ PathProfile "id"      in how many rows, how many bytes,
-                 │                      └─ PathProfile "name"    which types, ranges, scales, lengths,
+Profile ── root ─┬─ PathProfile "user" ─┬─ PathProfile "id"      number of rows and bytes,
+                 │                      └─ PathProfile "name"    types, ranges, scales, lengths,
                  └─ PathProfile "tags" ─── PathProfile [*]       distinct values, order in the file
 ```
 
-The profile of a union of rows is the merge of their profiles: counts, bytes, types, ranges, scales and
-lengths exactly, distinct values too (`hyperloglog.py`). Order in the file is sampled, every 64th
-value of a path against the one before, so a merge adds one comparison per seam. Memory is bounded: beyond
+Profiles of parts can be merged into the profile of all rows: counts, bytes, types, ranges, scales, lengths
+and distinct values (`hyperloglog.py`) exactly. The order in the file is sampled by comparing every 64th value
+of a path with the previous sample, so a merge adds one comparison per boundary. Memory is bounded: beyond
 `max_paths` paths, those in the fewest rows are dropped and counted in their parent (`other_count`,
-`other_bytes`, and still in `keys`); `missed` says how many rows a listed path may have lacked, or an unlisted
-one may have been in.
+`other_bytes`, and still in `keys`); `missed` is the number of rows in which a path may have occurred without
+being counted.
 
-`kernels.profile` makes profiles of Arrow columns; the bytes of one are in `profile_codec.py`.
+`kernels.profile` profiles Arrow columns; `profile_codec.py` serialises profiles.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ from shredlake.shredding.schema import ARRAY_ELEMENT, ArrayElement, Steps
 from shredlake.variant.types import VariantType
 
 MAX_PATHS: Final = 10_000
-"""Paths that a profile keeps, unless asked for more."""
+"""The default maximum number of paths in a profile."""
 
 MAX_DEPTH: Final = 100
-"""Deepest level of a profile; deeper values count as a whole."""
+"""The maximum depth of a profile; deeper values are profiled as a whole."""
 
 LONGEST_NAME: Final = 1000
-"""Bytes of a field's name; fields with longer ones are data, and counted in their parent."""
+"""The maximum length of a field's name in bytes; longer names are treated as data and counted in their
+parent.
+"""
 
 STRIDE: Final = 64
-"""Every so many values of a path one is compared with the one before."""
+"""One value of this many at a path is compared with the previous sample."""
 
 PREFIX: Final = 32
-"""Bytes of a text that count in such a comparison."""
+"""The number of bytes of a string used in such a comparison."""
 
 
 class Look(enum.Enum):
-    """What a string looks like. Only its shape counts: 2024-99-99 looks like a date."""
+    """The apparent type of a string. Only its shape counts: 2024-99-99 looks like a date."""
 
     EMPTY = "empty"
     DATE = "date"
@@ -61,7 +63,7 @@ OrderKey = float | bytes
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How values follow each other in the file, from samples: pairs that went up, down, or stayed."""
+    """The order of values in the file, by sampled pairs that increase, decrease, or are equal."""
 
     up: int
     down: int
@@ -82,7 +84,7 @@ class Order:
 
 
 def compare(before: OrderKey, after: OrderKey) -> tuple[int, int, int]:
-    """(1, 0, 0) for a step up, (0, 1, 0) down, (0, 0, 1) neither; nothing where the two don't compare.
+    """(1, 0, 0) for an increase, (0, 1, 0) a decrease, (0, 0, 1) neither; zeros if they are not comparable.
 
     >>> compare(1.0, 2.0), compare(b"b", b"a"), compare(1.0, b"a")
     ((1, 0, 0), (0, 1, 0), (0, 0, 0))
@@ -103,24 +105,24 @@ class PathProfile:
     count: int = 0
     rows: int = 0
     size: int = 0
-    """Bytes of the encoded values, with all that they hold."""
+    """Size of the encoded values, including everything nested in them."""
     missed: int = 0
     types: Mapping[VariantType, int] = field(default_factory=dict)
     ranged: int = 0
     low: float = 0.0
-    """Of numbers; of days and microseconds where the values are dates and timestamps. Valid if `ranged`."""
+    """The range of numbers; in days or microseconds for dates and timestamps. Valid if `ranged`."""
     high: float = 0.0
     scales: Mapping[int, int] = field(default_factory=dict)
-    """Digits behind the point of ints and decimals ─▶ how many have so many."""
+    """Counts of ints and decimals by digits after the decimal point."""
     digits: Mapping[int, int] = field(default_factory=dict)
-    """Digits before the point of ints and decimals ─▶ how many have so many."""
+    """Counts of ints and decimals by digits before the decimal point."""
     text_bytes: int = 0
     longest_text: int = 0
     looks: Mapping[Look, int] = field(default_factory=dict)
     elements: int = 0
     shortest: int = 0
     longest: int = 0
-    """Lengths of arrays, and the sum of them (`elements`)."""
+    """The minimum and maximum length of arrays, and their sum (`elements`)."""
     order: Order | None = None
     values: bytes = distinct.EMPTY
     """Registers of the distinct scalars."""
@@ -139,28 +141,30 @@ class PathProfile:
 
     @property
     def nulls(self) -> int:
-        """Explicit nulls."""
+        """The number of explicit nulls."""
         return self.types.get(VariantType.NULL, 0)
 
     @property
     def distinct(self) -> float:
-        """About how many different scalars."""
+        """The estimated number of distinct scalars."""
         return distinct.estimate(self.values)
 
     @property
     def distinct_keys(self) -> float:
-        """About how many different field names, dropped ones included."""
+        """The estimated number of distinct field names, including dropped ones."""
         return distinct.estimate(self.keys)
 
     @property
     def sortedness(self) -> float | None:
-        """1 where values only go up in the file, -1 where they only go down, 0 for no order; None unknown."""
+        """1 if values only increase in the file, -1 if they only decrease, 0 without an order; None if
+        unknown.
+        """
         if self.order is None or self.order.up + self.order.down < 8:
             return None
         return (self.order.up - self.order.down) / (self.order.up + self.order.down)
 
     def merge(self, later: PathProfile, missed: int = 0, later_missed: int = 0) -> PathProfile:
-        """The values of both. A path that only one side lists may have been dropped by the other."""
+        """Merges the values of both. A path that only one side lists may have been dropped by the other."""
         names = sorted(self.by_name.keys() | later.by_name.keys(), key=_name_order)
         children = []
         for name in names:
@@ -198,7 +202,7 @@ class PathProfile:
         )
 
     def _lacking(self, missed: int) -> PathProfile:
-        """This path, where another profile that may have dropped it joins."""
+        """This path, merged with a profile that may have dropped it."""
         if not missed:
             return self
         children = tuple(child._lacking(missed) for child in self.children)
@@ -226,7 +230,7 @@ class Profile:
     root: PathProfile
 
     def at(self, *steps: str | ArrayElement) -> PathProfile:
-        """The values at a path, given step by step; a KeyError where there are none."""
+        """The values at a path, given step by step; raises KeyError if there are none."""
         node = self.root
         for step in steps:
             node = node.by_name[step]
@@ -243,7 +247,7 @@ class Profile:
             )
 
     def merge(self, *later: Profile) -> Profile:
-        """The profile of these rows followed by later ones."""
+        """Merges this profile with those of later rows."""
         merged = self
         for other in later:
             merged = Profile(
@@ -256,14 +260,14 @@ class Profile:
         return merged
 
     def to_bytes(self) -> bytes:
-        """A compact form, to send between processes."""
+        """Serialises to a compact form, to send between processes."""
         from shredlake.shredding.inference.profile_codec import encode
 
         return encode(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Profile:
-        """What `to_bytes` made; an InvalidValue where the bytes are damaged or something else."""
+        """Parses the result of `to_bytes`; raises InvalidValue if the bytes are damaged or not a profile."""
         from shredlake.shredding.inference.profile_codec import decode
 
         try:

@@ -1,4 +1,4 @@
-"""Profiles made one value at a time: slow and plain, the oracle for the kernel."""
+"""Profiles one value at a time: slow and simple, the oracle for the kernel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOOKS: Final = (
     (Look.UUID, re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")),
     (Look.NUMBER, re.compile(rb"(?=.{1,38}\Z)-?\d+(\.\d+)?")),
 )
-"""What each look must match from end to end; the first that does counts."""
+"""The pattern that each look must match entirely; the first match counts."""
 
 _MOST_DIGITS: Final = 39
 
@@ -48,7 +48,7 @@ _MOST_DIGITS: Final = 39
 def profile_values(
     values: Iterable[Variant | None], *, max_paths: int = MAX_PATHS, max_depth: int = MAX_DEPTH
 ) -> Profile:
-    """The profile of some values; None stands for SQL NULL.
+    """Profiles some values; None is SQL NULL.
 
     >>> profile = profile_values([Variant.of({"a": [1, 2]}), Variant.of({"a": []})])
     >>> profile.at("a").elements, profile.at("a").longest
@@ -71,7 +71,7 @@ def profile_values(
 
 
 class _Tally:
-    """What is known of one path so far."""
+    """The counts of one path so far."""
 
     def __init__(self, missed: int = 0) -> None:
         self.count = self.rows = self.size = 0
@@ -175,7 +175,7 @@ class _Tally:
         return 1 + sum(child.paths() for child in self.children.values())
 
     def prune(self, max_paths: int) -> int:
-        """Keeps the paths in the most rows; returns in how many rows a dropped one was at most."""
+        """Keeps the paths in the most rows; returns the largest number of rows of a dropped path."""
         least = sorted((tally.rows for tally in self.below()), reverse=True)[max_paths - 1]
         for tally in [self, *self.below()]:
             for name, child in list(tally.children.items()):

@@ -15,34 +15,34 @@ class Outcome(enum.Enum):
     """The decision about a path."""
 
     TYPED = "typed"
-    """A column of one type; what does not fit stays in its `value`."""
+    """A column of one type; values that do not fit stay in its `value`."""
     OBJECT = "object"
     ARRAY = "array"
     VARIANT = "variant"
-    """A column of its own, but binary."""
+    """A separate binary column."""
     LEFT = "left"
-    """Not shredded: it stays in the `value` of its parent."""
+    """Not shredded: the path stays in the `value` of its parent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One path: what becomes of it, why, and the figures behind it."""
+    """The decision about one path, its reason, and the figures behind it."""
 
     steps: Steps
     outcome: Outcome
     type: str
-    """The type in DDL, without fields and elements; empty where the path is left."""
+    """The DDL type, without fields and elements; empty if the path is not shredded."""
     reason: str
     share: float
-    """Of the rows, nulls aside, that have the path."""
+    """The share of rows that have the path, nulls excluded."""
     fits: float
-    """Of the path's values that go to the typed column."""
+    """The share of the path's values that go to the typed column."""
     bytes: float
-    """Of the column's bytes, what the path holds: a share."""
+    """The path's share of the column's bytes."""
     saved: float
-    """Estimated bytes per row that the decision saves; negative where it costs some."""
+    """Estimated bytes per row that the decision saves; negative if it costs some."""
     note: str = ""
-    """What else is worth knowing: strings that are all timestamps, values sorted in the file."""
+    """Remarks: strings that are all timestamps, values sorted in the file."""
 
     @property
     def path(self) -> str:
@@ -50,7 +50,7 @@ class Decision:
         return node_path(self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Converts to a dict for JSON."""
         return {
             "path": self.path,
             "outcome": self.outcome.value,
@@ -66,7 +66,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Expected size of the column, compressed, in bytes: as it is, and shredded."""
+    """The expected compressed size of the column in bytes, unshredded and shredded."""
 
     before: float
     after: float
@@ -74,7 +74,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InferredSchema(ShreddingSchema):
-    """A shredding schema with the decisions that led to it. Equal to any schema with the same tree.
+    """A shredding schema with the decisions behind it. Equal to any schema with the same tree.
 
     >>> from shredlake.shredding.inference.profile_reference import profile_values
     >>> from shredlake.shredding.inference.infer import infer_schema

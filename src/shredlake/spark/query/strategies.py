@@ -133,7 +133,7 @@ class Answer:
     facts: QueryFacts
     scans: Mapping[str, SparkScan]
     by_workers: str = ""
-    """What the workers do with the rows, if they do more than read some of them."""
+    """The work of the workers on the rows, if they do more than read some of them."""
     reads_variants: bool = False
     """Whether Spark reads whole Variants."""
     declined: Mapping[str, str] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class ByWorkers:
 
     name: str
     verb: str
-    """What the workers do with the rows, for `explain`."""
+    """The work of the workers on the rows, for `explain`."""
     find: Callable[[TableQuery], Aggregated | TopN | NotApplicable]
 
     def plan(self, question: Question) -> Answer | NotApplicable:

@@ -1,24 +1,24 @@
-"""Prints floats and doubles as Java before 19 did: often with too many digits, at times not the closest.
+"""Prints floats and doubles like Java before 19, with sometimes too many digits or not the closest ones.
 
-Newer Java prints the shortest digits that read back as the same number, and so does `render.py`. Spark prints
-as the Java it runs on, hence this. A number is `b / s` times a power of ten, half the distance to its
-neighbours is `m / s`. Each step multiplies by ten and takes off a digit, until the digits so far, or these
-with one more in the last place, are within that distance:
+Newer Java prints the shortest digits that parse to the same number, and so does `render.py`. Spark prints
+like the Java it runs on. A number is `b / s` times a power of ten; half the distance to its neighbours is `m
+/ s`. Each step multiplies by ten and extracts a digit, until the digits so far, or these with the last digit
+increased by one, are within that distance:
 
 ```
-digit = b / s     b = 10 (b mod s)     low:   b < m           the digits will do
-                  m = 10 m             high:  b + m > 10 s    one more in the last place will do
+digit = b / s     b = 10 (b mod s)     low:   b < m           the digits are close enough
+                  m = 10 m             high:  b + m > 10 s    the last digit plus one is close enough
 ```
 
-In exact arithmetic, needed where words are too short, `high` is true where the two are equal as well.
+In exact arithmetic, which is used if words are too short, `high` also holds if both sides are equal.
 
-The mistakes are part of it. The arithmetic is in words of 32 or 64 bits wherever `b` and `10 s` fit, and then
-`m` and `b + m` may overflow. Of whole numbers above 2 ** 53 (floats: 2 ** 24) digits are cut off, whatever
-they are. And digits that lie exactly between two numbers are often not taken for the one that they read as.
+Java's errors are reproduced. The arithmetic uses words of 32 or 64 bits if `b` and `10 s` fit, and then `m`
+and `b + m` may overflow. Whole numbers above 2 ** 53 (floats: 2 ** 24) lose trailing digits. And digits
+exactly between two numbers are often not assigned to the number that they parse to.
 
-All of it matters below 1E-3 and from 2 ** 53 (floats: 2 ** 24) on. Between, the digits are the shortest:
-nothing overflows there (that was computed, from all exponents and all numbers of bits), whole numbers keep
-all digits, and what lies exactly between two numbers has more digits than either.
+This matters only below 1E-3 and from 2 ** 53 (floats: 2 ** 24). In between, the digits are the shortest:
+nothing overflows (computed for all exponents and all numbers of bits), whole numbers keep all digits, and a
+value exactly between two numbers has more digits than either.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from shredlake.variant.json.render import in_java_layout
 
 FRACTION_BITS: Final = 52
 LARGEST_EXPONENT: Final = 62
-"""Whole numbers of so many bits and one are printed as such."""
+"""Whole numbers with at most this many bits plus one are printed in full."""
 
 
 @dataclass(frozen=True)
 class _Format:
-    """How a number lies in its bits."""
+    """The bit layout of a floating-point number."""
 
     code: str
     bits: str
@@ -50,7 +50,7 @@ _FLOAT: Final = _Format("<f", "<I", 23, 127)
 
 
 def double_text(number: float) -> str:
-    """A double as Java printed it before 19.
+    """Prints a double like Java before 19.
 
     >>> double_text(2e22), double_text(5.27e21), double_text(0.1), double_text(float("nan"))
     ('2.0E22', '5.270000000000001E21', '0.1', '"NaN"')
@@ -59,7 +59,7 @@ def double_text(number: float) -> str:
 
 
 def float_text(number: float) -> str:
-    """A 32 bit float as Java printed it before 19.
+    """Prints a 32-bit float like Java before 19.
 
     >>> float_text(2147483648.0), float_text(0.10000000149011612)
     ('2.14748365E9', '0.1')
@@ -74,7 +74,7 @@ def _text(number: float, form: _Format) -> str:
 
 
 def _digits(number: float, form: _Format) -> tuple[str, int]:
-    """The digits, and how many of them stand before the point."""
+    """The digits, and the number of digits before the decimal point."""
     [bits] = struct.unpack(form.bits, struct.pack(form.code, number))
     fraction, exponent = bits & ((1 << form.fraction) - 1), bits >> form.fraction
     if exponent:
@@ -92,26 +92,26 @@ def _digits(number: float, form: _Format) -> tuple[str, int]:
 
 
 def _whole_number(number: int, cut: int) -> tuple[str, int]:
-    """All digits but the last few, rounded half up; zeros at the end are left out."""
+    """All digits except the last few, rounded half up, without trailing zeros."""
     unit = 10**cut
     kept = str((number + unit // 2) // unit if cut else number)
     return kept.rstrip("0"), len(kept) + cut
 
 
 def _estimate(fraction: int, exponent: int) -> int:
-    """The decimal exponent, or one more: a tangent of the logarithm."""
+    """The decimal exponent, or one more, by a tangent of the logarithm."""
     mantissa = fraction / (1 << FRACTION_BITS)
     return math.floor((mantissa - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)
 
 
 def _bits_of_power(power: int) -> int:
-    """Bits of a power of five, as far as Java's table goes; an upper bound beyond."""
+    """The number of bits of a power of five as in Java's table; an upper bound beyond it."""
     return 0 if power == 0 else (5**power).bit_length() if power < 27 else 3 * power
 
 
 @dataclass
 class _Division:
-    """A number on its way to digits."""
+    """The state of the digit generation."""
 
     b: int
     s: int
@@ -119,7 +119,7 @@ class _Division:
     ten_s: int
     exponent: int
     word: int
-    """Bits of the arithmetic; 0 if it is exact."""
+    """The word size of the arithmetic in bits; 0 if it is exact."""
 
     @classmethod
     def of(cls, fraction: int, odd: int, exponent: int, behind_point: int, significant: int) -> _Division:
@@ -132,7 +132,7 @@ class _Division:
         twos_b -= bits - 1
         common = min(twos_b, twos_s)
         twos_b, twos_s, twos_m = twos_b - common, twos_s - common, twos_m - common
-        if bits == 1:  # a power of two: its neighbour below is nearer
+        if bits == 1:  # a power of two: its lower neighbour is closer
             twos_m -= 1
         if twos_m < 0:
             twos_b, twos_s, twos_m = twos_b - twos_m, twos_s - twos_m, 0
@@ -149,7 +149,7 @@ class _Division:
             self.exponent -= 1
         else:
             found.append(digit)
-        if not -3 <= self.exponent < 8:  # two digits at least, where there will be an exponent
+        if not -3 <= self.exponent < 8:  # at least two digits if there will be an exponent
             low = high = False
         while not (low or high):
             found.append(self._step())
@@ -173,7 +173,7 @@ class _Division:
         return self._wrapped(self.b + self.m) > self.ten_s or self.m <= 0
 
     def _is_closer(self, last: int) -> bool:
-        """Whether the digits are closer than those with one more at the end; if both are, even ones count."""
+        """Whether the digits are closer than those with the last plus one; a tie goes to even digits."""
         difference = 2 * self.b - self.ten_s
         return difference < 0 or (difference == 0 and last % 2 == 0)
 
@@ -186,7 +186,7 @@ class _Division:
         return [*kept[:-1], kept[-1] + 1, *[0] * nines]
 
     def _wrapped(self, number: int) -> int:
-        """As a signed word has it, if the arithmetic is in words."""
+        """Wraps like a signed word, if the arithmetic uses words."""
         if self.word == 0:
             return number
         half = 1 << (self.word - 1)

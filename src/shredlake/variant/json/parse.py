@@ -1,10 +1,10 @@
-"""JSON text to a Variant: strict RFC 8259, exact numbers, and the bytes that Spark's parse_json makes.
+"""Parses JSON text to a Variant: strict RFC 8259, exact numbers, the same bytes as Spark's parse_json.
 
 | text | becomes |
 |---|---|
 | integer within 64 bits | the narrowest int |
 | longer integer, up to 38 digits | decimal of scale 0 |
-| number with a point, up to 38 digits and 38 after the point | decimal, its scale kept: 1.10 stays 1.10 |
+| number with a point, up to 38 digits and 38 after the point | decimal with the same scale: 1.10 stays 1.10 |
 | anything longer, or with an exponent | double, the nearest one (beyond its range: infinity) |
 """
 
@@ -44,11 +44,11 @@ def parse(
     max_depth: int = MAX_DEPTH,
     max_size: int = MAX_SIZE,
 ) -> Variant:
-    """Reads one JSON document as a Variant.
+    """Parses one JSON document to a Variant.
 
-    `duplicate_keys="last_wins"` keeps the last value of a repeated key. `max_depth` counts nested objects and
-    arrays, `max_size` bytes of the value and of the metadata. What is not JSON, or too deep or too large, is
-    an InvalidJson with line, column and byte position.
+    `duplicate_keys="last_wins"` keeps the last value of a repeated key. `max_depth` limits nested objects and
+    arrays, `max_size` the bytes of the value and of the metadata. Text that is not JSON, or too deep or too
+    large, raises an InvalidJson with line, column and byte position.
 
     >>> parse('{"a": [1, 1.10, 1e2]}').to_python()
     {'a': [1, Decimal('1.10'), 100.0]}
@@ -76,7 +76,7 @@ def _line_and_column(text: str, at: int) -> tuple[int, int]:
 
 
 class _Parser:
-    """One pass over the text, no recursion: the open containers are a stack of their closing brackets."""
+    """Parses in one pass without recursion: the open containers are a stack of their closing brackets."""
 
     def __init__(self, text: str, duplicate_keys: DuplicateKeys, max_depth: int, max_size: int) -> None:
         self._text = text
@@ -120,7 +120,7 @@ class _Parser:
         return self._builder.build()
 
     def _value(self) -> None:
-        """One value from here on; of a container, its first key and value too, down to a scalar."""
+        """Parses a value; for a container, also its first key and value, down to a scalar."""
         while True:
             character = self._peek()
             if character == '"':
@@ -141,7 +141,7 @@ class _Parser:
         self._check_size(self._builder.value_size)
 
     def _open(self, bracket: str) -> bool:
-        """Opens a container; True if a value follows, False if it was empty and is closed again."""
+        """Opens a container; returns True if a value follows, False if it is empty and closed again."""
         if len(self._closers) >= self._max_depth:
             self._fail(f"nested deeper than {self._max_depth} levels (see max_depth)")
         self._at += 1
@@ -209,7 +209,7 @@ class _Parser:
         self._builder.append(float(match.group()))
 
     def _string(self) -> str:
-        """The string whose opening quote is here."""
+        """Parses the string whose opening quote is here."""
         opening = self._at
         self._at += 1
         parts: list[str] = []

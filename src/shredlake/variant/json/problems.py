@@ -55,7 +55,7 @@ _ZERO: Final = re.compile(r"(?<![0-9.eE+-])-?0\Z|(?<![0-9.eE+])-0\Z")
 
 
 def describe(problem: int, text: bytes, position: int, *, max_depth: int, max_size: int) -> InvalidJson:
-    """The error for a problem at a byte position of a text.
+    """Builds the error for a problem at a byte position of a text.
 
     >>> print(describe(EXPECTED_COLON, b'{"a" 1}', 5, max_depth=1000, max_size=1 << 27))
     '1', expected ':', at line 1, column 6 (byte 5)

@@ -1,10 +1,10 @@
-"""A Variant to JSON text: valid JSON, each type as Spark's to_json writes it, and no number changed.
+"""Renders a Variant as JSON text: valid JSON, each type as in Spark's to_json, and no number changed.
 
 | type | text |
 |---|---|
 | int8 to int64 | all digits |
-| decimals | plain digits, without zeros at the end: 1.10 is 1.1, 87.00 is 87, as in Spark |
-| double, float | the shortest digits that give the same number back, laid out as in Java: 1.0E10 |
+| decimals | plain digits, without trailing zeros: 1.10 is 1.1, 87.00 is 87, as in Spark |
+| double, float | the shortest digits that parse to the same number, in Java's format: 1.0E10 |
 | NaN, Infinity, -Infinity | the same words, as strings: JSON has no such numbers |
 | date | "2025-04-16" |
 | timestamp | "2025-04-16 16:34:56.78+00:00", in UTC; timestamp_ntz the same without offset |
@@ -38,10 +38,10 @@ _INDENT: Final = "  "
 
 
 def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENGTH) -> str:
-    """The value as JSON text, on one line or indented.
+    """Renders the value as JSON text, on one line or indented.
 
-    A name is stored once and printed wherever it is used, so a small hostile value can have a huge text:
-    one of more than `max_length` characters is an InvalidValue.
+    A name is stored once and printed at each use, so a small hostile value may have a huge text: more than
+    `max_length` characters raise an InvalidValue.
 
     >>> from shredlake import Variant
     >>> print(render(Variant.of({"b": [1, 2.5], "a": None})))
@@ -64,7 +64,7 @@ def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENG
 
 
 def beginning(variant: Variant, length: int) -> str:
-    """The first `length` characters of the text, rendering no more than that.
+    """The first `length` characters of the text; renders no more than that.
 
     >>> from shredlake import Variant
     >>> beginning(Variant.of([1] * 1000), 9)
@@ -114,7 +114,7 @@ def _pieces(variant: Variant, *, pretty: bool) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A JSON string; only what must be escaped is.
+    """A JSON string; only characters that must be escaped are escaped.
 
     >>> print(quoted('say "hi"\\n'))
     "say \\"hi\\"\\n"
@@ -123,7 +123,7 @@ def quoted(text: str) -> str:
 
 
 def decimal_text(raw: tuple[int, int]) -> str:
-    """Plain digits, never an exponent, without zeros at the end of what stands behind the point.
+    """Plain digits, never an exponent, without trailing zeros after the decimal point.
 
     >>> decimal_text((-5, 3)), decimal_text((110, 2)), decimal_text((8700, 2)), decimal_text((70, 0))
     ('-0.005', '1.1', '87', '70')
@@ -136,7 +136,7 @@ def decimal_text(raw: tuple[int, int]) -> str:
 
 
 def double_text(number: float) -> str:
-    """The shortest digits that read back as the same double, laid out as Java does.
+    """The shortest digits that parse to the same double, in Java's format.
 
     >>> [double_text(n) for n in (100.0, 0.001, 1e7, 1.5e-10, -0.0)]
     ['100.0', '0.001', '1.0E7', '1.5E-10', '-0.0']
@@ -145,7 +145,7 @@ def double_text(number: float) -> str:
 
 
 def float_text(number: float) -> str:
-    """The shortest digits that read back as the same 32 bit float, laid out as Java does.
+    """The shortest digits that parse to the same 32-bit float, in Java's format.
 
     >>> float_text(0.10000000149011612)
     '0.1'
@@ -167,13 +167,13 @@ def _same_float(candidate: float, number: float) -> bool:
 
 
 def _shortest(number: float, text: str) -> str:
-    """Java prints at least two digits, and if one would do, the closest two: 4.9E-324, not 5.0E-324."""
+    """Java prints at least two digits; if one is enough, the closest two: 4.9E-324, not 5.0E-324."""
     mantissa = text.partition("e")[0].lstrip("-").replace(".", "").strip("0")
     return f"{number:.1e}" if len(mantissa) == 1 else text
 
 
 def _java_layout(number: float, text: str) -> str:
-    """Digits and exponent of Python's text as Double.toString has them."""
+    """Converts digits and exponent of Python's text to the format of Double.toString."""
     mantissa, _, exponent = text.lstrip("-").partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -182,7 +182,7 @@ def _java_layout(number: float, text: str) -> str:
 
 
 def in_java_layout(number: float, digits: str, point: int) -> str:
-    """The digits of a number, so many of them before the point: plain from 1E-3 to below 1E7.
+    """The digits of a number, `point` of them before the decimal point: plain from 1E-3 to below 1E7.
 
     >>> in_java_layout(-12.5, "125", 2), in_java_layout(1.25e9, "125", 10)
     ('-12.5', '1.25E9')
@@ -202,7 +202,7 @@ def in_java_layout(number: float, digits: str, point: int) -> str:
 
 
 def date_text(days: int) -> str:
-    """ISO 8601, for any year: a sign before years beyond 9999 and before 0.
+    """ISO 8601 for any year: years beyond 9999 and before 0 have a sign.
 
     >>> date_text(0), date_text(3_000_000), date_text(-800_000)
     ('1970-01-01', '+10183-09-21', '-0221-09-04')
@@ -230,7 +230,7 @@ def _civil(days: int) -> tuple[int, int, int]:
 
 
 def time_text(units: int, per_second: int) -> str:
-    """Hours, minutes, seconds and as many decimals as are needed.
+    """Hours, minutes, seconds and as many decimals as needed.
 
     >>> time_text(45_296_780_000, 1_000_000)
     '12:34:56.78'
@@ -242,7 +242,7 @@ def time_text(units: int, per_second: int) -> str:
 
 
 def timestamp_text(units: int, per_second: int) -> str:
-    """Date and time, a space between them as in Spark.
+    """Date and time, separated by a space as in Spark.
 
     >>> timestamp_text(-1, 1_000_000_000)
     '1969-12-31 23:59:59.999999999'

@@ -141,7 +141,7 @@ def test_queries_outweigh_frequency() -> None:
     assert str(inferred(row)) == "struct<id bigint>"
     schema = inferred(row, queries=["$.rare.x"])
     assert str(schema) == "struct<id bigint, rare struct<x bigint>>"
-    assert decision(schema, "$['rare']['x']").reason == "asked for by queries"
+    assert decision(schema, "$['rare']['x']").reason == "used by queries"
     assert str(inferred(row, queries=["$.nowhere[0]"])) == "struct<id bigint>"
 
 

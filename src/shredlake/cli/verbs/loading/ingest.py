@@ -107,7 +107,7 @@ def ingest_source(
 
 @dataclass(frozen=True)
 class Job:
-    """What to ingest, and how."""
+    """The sources of an ingest, and its options."""
 
     sources: list[str]
     format: Format

@@ -104,7 +104,7 @@ class Order:
         return found.take(pc.select_k_unstable(found, self.count, sort_keys=[("", self.keys[0].direction)]))
 
     def condition(self, by: Expr, best: pa.Array, nulls: int) -> Expr | None:
-        """What a row must satisfy to be among the first, given the best keys and the nulls so far."""
+        """The condition for a row to be among the first, given the best keys and the nulls so far."""
         key = self.keys[0]
         if key.nulls_first and nulls >= self.count:
             return IsNull(by)
