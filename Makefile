@@ -12,7 +12,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill clean
+.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -139,6 +139,8 @@ $(VENV)-oldest/.installed: pyproject.toml
 interop-oldest: build $(VENV)-oldest/.installed ## the Spark tests on Spark 4.1, the oldest that we support: minutes
 	@$(VENV)-oldest/bin/python -m pytest -q tests/interop/test_parquet_spark.py tests/interop/test_spark_*.py
 
+kill-convert: build ## a conversion of ten million rows of JSON text, killed at ten moments and resumed: minutes
+	@SHREDLAKE_CONVERT_ROWS=$${SHREDLAKE_CONVERT_ROWS:-10000000} SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-10} $(BIN)/python -m pytest -q -s tests/unit/jobs/convert/test_kills.py
 kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from shredlake.jobs.advise import Advice, advise
     from shredlake.jobs.optimize import OptimizeReport
     from shredlake.jobs.report import IngestReport
-    from shredlake.jobs.verbs import ingest, migrate_draft, optimize
+    from shredlake.jobs.verbs import convert, ingest, migrate_draft, optimize
     from shredlake.kernels import (
         from_arrow,
         from_json,
@@ -159,6 +159,7 @@ __all__ = [
     "WrongType",
     "advise",
     "check",
+    "convert",
     "convert_draft",
     "from_arrow",
     "from_json",
@@ -203,7 +204,7 @@ _MODULES = {
     "shredlake.jobs.advise": "Advice advise",
     "shredlake.jobs.optimize": "OptimizeReport",
     "shredlake.jobs.report": "IngestReport",
-    "shredlake.jobs.verbs": "ingest migrate_draft optimize",
+    "shredlake.jobs.verbs": "convert ingest migrate_draft optimize",
     "shredlake.kernels": (
         "from_arrow from_json get infer_schema is_variant merge_profiles profile profile_bytes reshred "
         "shred shredded_type shredding_schema to_json to_python unshred validate variant"

@@ -22,6 +22,10 @@ VERBS: Final = {
         "describing.check:check_file",
         "Check the Variants of a Parquet file against the specification.",
     ),
+    "convert": (
+        "loading.convert:convert_columns",
+        "Convert string columns that hold JSON to Variants, in place or as a copy.",
+    ),
     "demo": ("demo:demo", "Generate events, ingest them, show the layout, and query paths."),
     "history": ("describing.history:history", "Show the commits of a Delta table, newest first."),
     "ingest": ("loading.ingest:ingest_source", "Ingest JSON into a shredded Delta table, each file once."),

@@ -7,6 +7,7 @@ In reading order:
 - `ingest/`: JSON into tables.
 - `advise`: recommends paths to shred.
 - `optimize`: compacts, sorts and re-shreds files.
+- `convert/`: turns JSON in string columns into Variants.
 - `migrate`, `unshred`: convert from the draft layout, and to files that are not shredded.
 - `verified_copy`: copies rows and proves by checksum that nothing was lost.
 - `sorting`, `packing`: external sort for rows that exceed memory; bins of bounded size.

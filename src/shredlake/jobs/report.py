@@ -39,6 +39,8 @@ class IngestReport:
     """Whether the same job had been committed before, so that nothing was added."""
     skipped: int = 0
     """The number of files skipped because the table has them: same name, size and content."""
+    resumed: int = 0
+    """The number of tasks that an interrupted run of the same job had finished; they were not repeated."""
     warnings: tuple[str, ...] = ()
     """Probable mistakes: a sort key or a Bloom filter on a path that no row has."""
 
@@ -82,6 +84,8 @@ class IngestReport:
         grid.add_row("files", f"{self.files:,}")
         if self.skipped:
             grid.add_row("skipped", f"{counted(self.skipped, 'source file')}, ingested before")
+        if self.resumed:
+            grid.add_row("resumed", f"{counted(self.resumed, 'task')} of an interrupted run")
         grid.add_row("size", size)
         if self.typed_share is not None:
             grid.add_row("typed", f"{self.typed_share:.1%} of the bytes")

@@ -11,6 +11,7 @@ from typing import IO, Any, Protocol, TypedDict, Unpack
 import pyarrow as pa
 
 from shredlake.errors import PipelineError
+from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches, ingest_documents
@@ -173,6 +174,53 @@ def optimize(
         file_bytes=file_bytes,
         storage_options=storage_options,
         writing=writing,
+        show_progress=show_progress,
+    )
+
+
+def convert(
+    table: Address,
+    columns: Sequence[str],
+    *,
+    target: Address | None = None,
+    shredding: Shredding = "infer",
+    rejects: str | None = None,
+    max_rejects: int | float | None = None,
+    parsing: Parsing | None = None,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+    threads: int | None = None,
+) -> IngestReport:
+    """Converts string columns that hold JSON to Variants.
+
+    `table` is a Delta table or a folder of Parquet files. Without `target` it is converted in place, in one
+    commit; with `target` it stays as it is, and a new table is written. Rows that are not JSON go, whole, to
+    the quarantine (`rejects`, by default the address of the table with `_rejects`). Counts and a checksum
+    over all values are compared with the new files before the commit. An interrupted job goes on where it
+    was when it is run again.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> folder = tempfile.mkdtemp()
+    >>> t = sl.Table.create(folder, pa.schema([("id", pa.int64()), ("payload", pa.string())]))
+    >>> _ = t.append([{"id": 1, "payload": '{"a": 1}'}, {"id": 2, "payload": '{"a": '}])
+    >>> report = convert(folder, ["payload"])
+    >>> report.rows, report.rejects
+    (1, 1)
+    >>> sl.Table(folder).scan(["id", "payload:a::bigint AS a"]).to_arrow().to_pylist()
+    [{'id': 1, 'a': 1}]
+    """
+    return convert_table(
+        LocalEngine(threads),
+        os.fspath(table),
+        columns,
+        target=None if target is None else os.fspath(target),
+        shredding=shredding,
+        rejects=rejects,
+        max_rejects=max_rejects,
+        parsing=parsing,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
         show_progress=show_progress,
     )
 

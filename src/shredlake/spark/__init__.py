@@ -1,6 +1,6 @@
 """Shredlake on Spark: JSON to shredded Delta tables, and queries over them. In reading order:
 
-- `verbs`             the public functions that write: ingest, stream, optimize, migrate_draft, unshred
+- `verbs`             the public functions that write: ingest, convert, optimize and others
 - `query/`            the public functions that read: read, scan, sql, explain, register
 - `session`           creates a session, or checks a given one
 - `settings`          reads and overrides a session's settings
@@ -16,10 +16,11 @@
 
 from shredlake.spark.query.api import explain, read, register, scan, sql
 from shredlake.spark.session import configure, session
-from shredlake.spark.verbs import ingest, migrate_draft, optimize, stream, unshred
+from shredlake.spark.verbs import convert, ingest, migrate_draft, optimize, stream, unshred
 
 __all__ = [
     "configure",
+    "convert",
     "explain",
     "ingest",
     "migrate_draft",

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shredlake.jobs.ingest.parse_task import FILE_BYTES
+from shredlake.jobs.convert.convert import convert_table
+from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
@@ -130,6 +131,50 @@ def optimize(
         file_bytes=file_bytes,
         storage_options=storage_options,
         writing=writing,
+        show_progress=show_progress,
+    )
+
+
+def convert(
+    spark: SparkSession,
+    table: Address,
+    columns: Sequence[str],
+    *,
+    target: Address | None = None,
+    shredding: Shredding = "infer",
+    rejects: str | None = None,
+    max_rejects: int | float | None = None,
+    parsing: Parsing | None = None,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+) -> IngestReport:
+    """Converts string columns that hold JSON to Variants, in place or at `target`.
+
+    Rows that are not JSON go, whole, to the quarantine. Every value is verified before the one commit, and
+    an interrupted job goes on where it was when it is run again. See `sl.convert`.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.spark import session
+    >>> folder = tempfile.mkdtemp()
+    >>> table = sl.Table.create(folder, pa.schema([("payload", pa.string())]))
+    >>> _ = table.append([{"payload": '{"a": 1}'}, {"payload": "x"}])
+    >>> report = convert(session(), folder, ["payload"])
+    >>> report.rows, report.rejects, report.layout
+    (1, 1, 'struct<a bigint>')
+    """
+    ensure_supported(spark)
+    return convert_table(
+        SparkEngine(spark),
+        os.fspath(table),
+        columns,
+        target=None if target is None else os.fspath(target),
+        shredding=shredding,
+        rejects=rejects,
+        max_rejects=max_rejects,
+        parsing=parsing,
+        file_bytes=file_bytes,
+        storage_options=storage_options,
         show_progress=show_progress,
     )
 

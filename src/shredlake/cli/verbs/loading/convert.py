@@ -1,0 +1,61 @@
+"""`shredlake convert`: turns string columns that hold JSON into Variants."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import typer
+
+from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
+from shredlake.cli.inputs import table_to_write
+from shredlake.cli.terminal import screen
+from shredlake.cli.verbs.loading.ingest import rejects_limit
+from shredlake.jobs.convert.convert import convert_table
+from shredlake.jobs.ingest.parse_task import Parsing
+
+
+def convert_columns(
+    table: str = typer.Argument(help="A Delta table, or a folder of Parquet files: a path or a URL."),
+    columns: list[str] = typer.Option(
+        ..., "--column", "-c", help="A string column that holds JSON. Repeatable."
+    ),
+    to: str | None = typer.Option(
+        None, "--to", help="Write a new table here, and leave the old one alone (default: in place)."
+    ),
+    shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
+    rejects: str | None = typer.Option(
+        None, help="The table for rows that are not JSON (default TABLE_rejects)."
+    ),
+    max_rejects: str | None = typer.Option(
+        None, help="Maximum number or share of such rows, e.g. 100 or 2%; beyond it the job fails."
+    ),
+    duplicate_keys: Literal["error", "last_wins"] = typer.Option(
+        "error", help="How to treat objects with a repeated key."
+    ),
+    file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
+    engine: EngineName = ENGINE,
+    master: str | None = MASTER,
+    remote: str | None = REMOTE,
+) -> None:
+    """Convert string columns that hold JSON to Variants, in place or as a copy.
+
+    Rows that are not JSON go to a table of rejects. Every value is verified before the one commit. A job
+    that was interrupted goes on where it was when it is run again.
+    """
+    if to is not None:
+        table_to_write(to)
+    with running(engine, 0, master, remote) as chosen:
+        report = convert_table(
+            chosen,
+            table,
+            columns,
+            target=to,
+            shredding=None if shredding == "none" else shredding,
+            rejects=rejects,
+            max_rejects=None if max_rejects is None else rejects_limit(max_rejects),
+            parsing=Parsing(duplicate_keys=duplicate_keys),
+            file_bytes=file_size << 20,
+            show_progress=sys.stderr.isatty(),
+        )
+    screen().print(report.grid())

@@ -1,0 +1,238 @@
+"""Strings of JSON into Variants: planned, written by tasks that are recorded, checked, committed once.
+
+```
+table ─ plan ─▶ layout, tasks ─▶ one task per bin of files ─▶ counts checked ─▶ quarantine ─▶ commit
+          └ journal: what an interrupted run finished is not done again ┘       rows that     schema, old
+                                                                                are not JSON  and new files
+```
+
+Until the commit, the source is untouched and nothing of the target is visible. A job that is run again after
+a crash finds its journal, and repeats only the tasks that were not finished. Files that another writer adds
+meanwhile are converted before the commit is tried again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from shredlake.delta.log.listing import list_log
+from shredlake.delta.log.snapshot import load_snapshot
+from shredlake.delta.protocol.actions import Action, Add
+from shredlake.delta.schema.variants import VariantPlace
+from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.append import append
+from shredlake.delta.write.commit import MAX_PLANS, commit, transaction_actions
+from shredlake.delta.write.create import create, planned
+from shredlake.delta.write.data_files import file_spec
+from shredlake.delta.write.layout import choose
+from shredlake.delta.write.transaction import NOTHING, Operation, Reads
+from shredlake.errors import CommitConflict, InvalidSchema, NotJson
+from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
+from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
+from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, quarantine_schema
+from shredlake.jobs.engine import Engine
+from shredlake.jobs.ingest.ingest import physical_name
+from shredlake.jobs.ingest.once import has
+from shredlake.jobs.ingest.outcome import check_counts, typed_share
+from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob, Parsing, TaskResult
+from shredlake.jobs.ingest.rejects import rejects_place
+from shredlake.jobs.optimize import SAMPLE_FILES
+from shredlake.jobs.packing import pack_files
+from shredlake.jobs.report import IngestReport, progress
+from shredlake.kernels.profile import merge_profiles
+from shredlake.parquet.read.scan import scan_parquet
+from shredlake.shredding.inference.profile import Profile
+from shredlake.shredding.request import Shredding
+
+
+def convert_table(
+    engine: Engine,
+    table: str,
+    columns: Sequence[str],
+    *,
+    target: str | None = None,
+    shredding: Shredding = "infer",
+    rejects: str | None = None,
+    max_rejects: int | float | None = None,
+    parsing: Parsing | None = None,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+    show_progress: bool = False,
+) -> IngestReport:
+    """Converts string columns to Variants, in place or at `target`, as tasks of an engine."""
+    options = dict(storage_options or {})
+    for attempt in range(MAX_PLANS):
+        job = _Conversion(engine, table, columns, target, shredding, rejects, options)
+        try:
+            return job.run(max_rejects, parsing or Parsing(), file_bytes, show_progress)
+        except CommitConflict:  # the journal keeps the work; only files that are new are converted again
+            if attempt == MAX_PLANS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+class _Conversion:
+    """One attempt, on the version of the source that is the latest now."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        table: str,
+        columns: Sequence[str],
+        target: str | None,
+        shredding: Shredding,
+        rejects: str | None,
+        options: Mapping[str, str],
+    ) -> None:
+        self.started = time.monotonic()
+        self.engine, self.shredding, self.options = engine, shredding, options
+        self.source: Source = open_source(table, columns, options)
+        self.columns = check_columns(self.source, columns)
+        self.address, self.rejects = target, rejects
+
+    def run(
+        self, max_rejects: int | float | None, parsing: Parsing, file_bytes: int, show_progress: bool
+    ) -> IngestReport:
+        source = self.source
+        place = source.snapshot.storage if self.address is None else Storage(self.address, self.options)
+        journal = Journal(place, digest(source.snapshot.storage.uri, *self.columns, repr(self.shredding)))
+        transaction = f"shredlake-convert-{journal.job}", 1
+        if (done := self._already_done(place, transaction)) is not None:
+            journal.close()
+            return done
+        quarantine, _ = rejects_place(place, self.rejects, journal.job, self.options)
+        target = plan_target(source, self.columns, self.address, self.shredding is not None, self.options)
+        names = [name for name in FACTS.names if source.snapshot.schema.get(name) is not None]
+        if names:
+            raise InvalidSchema(
+                f"the source has a column {names[0]!r}, which the quarantine needs; rename it"
+            )
+        job = ConvertJob(
+            source.snapshot.without_files(),
+            target.snapshot.without_files(),
+            self.columns,
+            FileJob(file_spec(target.snapshot, {}), file_bytes=file_bytes),
+            journal,
+            parsing,
+        )
+        job, tasks = self._planned(job, target, file_bytes)
+        finished = journal.finished(tasks)
+        left = [task for task in tasks if task.name not in finished]
+        size = sum(add.size for task in left for add in task.adds)
+        with progress("convert", len(left), size, show_progress) as watch:
+            answers = self.engine.run(left, partial(convert_files, job), watch, _tally)
+        entries = [*finished.values(), *(Entry.from_json(answer) for answer in answers)]
+        self._check(entries, max_rejects, place.uri)
+        self._keep_rejects(quarantine, journal, entries, transaction[0])
+        adds = [Add.from_json(dict(add)) for entry in entries for add in entry.adds]
+        version = self._commit(target, adds, transaction)
+        journal.close()
+        rejected = sum(entry.rejected for entry in entries)
+        layout = job.files.spec.shredding
+        physical = physical_name(target.snapshot, self.columns[0])
+        return IngestReport(
+            table=place.uri,
+            version=version,
+            documents=sum(entry.read for entry in entries),
+            rows=sum(entry.rows for entry in entries),
+            rejects=rejected,
+            rejects_table=quarantine.uri if rejected else None,
+            files=len(adds),
+            input_bytes=sum(add.size for add in source.adds),
+            table_bytes=sum(add.size for add in adds),
+            layout=layout.get(physical),
+            typed_share=typed_share(place, adds, physical),
+            seconds=time.monotonic() - self.started,
+            resumed=len(finished),
+        )
+
+    def _already_done(self, place: Storage, transaction: tuple[str, int]) -> IngestReport | None:
+        """A report that says so, if an earlier run was committed."""
+        if is_converted(self.source, self.columns):
+            snapshot = self.source.snapshot
+            if self.address is not None or not self.source.is_table:
+                raise InvalidSchema(
+                    f"{', '.join(self.columns)} of {snapshot.storage.uri} are Variants already"
+                )
+        elif self.address is not None and list_log(place).latest is not None:
+            snapshot = load_snapshot(place)
+            if not has(snapshot, transaction):
+                return None
+        else:
+            return None
+        return IngestReport(table=snapshot.storage.uri, version=snapshot.version, already_done=True)
+
+    def _planned(self, job: ConvertJob, target: Target, file_bytes: int) -> tuple[ConvertJob, list[Task]]:
+        """The layout and the tasks: those of an earlier run, and new ones for files that it did not know."""
+        found = job.journal.plan()
+        known = {file_name(add): add for add in self.source.adds}
+        layout: Mapping[str, str] = self._layout(job, target) if found is None else found[0]
+        tasks = []
+        for names in [] if found is None else found[1]:
+            if all(name in known for name in names):
+                tasks.append(Task(tuple(known.pop(name) for name in names)))
+        tasks += [Task(bin_) for bin_ in pack_files(list(known.values()), file_bytes)]
+        job.journal.write_plan(layout, tasks)
+        files = FileJob(file_spec(target.snapshot, dict(layout)), file_bytes=file_bytes)
+        return ConvertJob(job.source, job.target, job.columns, files, job.journal, job.parsing), tasks
+
+    def _layout(self, job: ConvertJob, target: Target) -> Mapping[str, str]:
+        adds = self.source.adds
+        chosen = adds[:: max(1, -(-len(adds) // SAMPLE_FILES))]
+
+        def sample_of(place: VariantPlace) -> Profile | None:
+            parts = self.engine.run(chosen, partial(profile_texts, job, place))
+            found = [bytes.fromhex(part) for part in parts if part]
+            return Profile.from_bytes(merge_profiles(found)) if found else None
+
+        column = self.columns[0] if len(self.columns) == 1 else None
+        return choose(target.snapshot, self.shredding, sample_of, column=column)
+
+    def _check(self, entries: Sequence[Entry], max_rejects: int | float | None, uri: str) -> None:
+        results = [
+            TaskResult(entry.adds, entry.read, entry.rows, entry.rejected, entry.staged) for entry in entries
+        ]
+        check_counts(results, max_rejects, uri)
+        read, rejected = sum(entry.read for entry in entries), sum(entry.rejected for entry in entries)
+        if max_rejects is None and read and rejected == read:
+            raise NotJson(
+                f"{uri}: in none of {read:,} rows {' and '.join(self.columns)} hold JSON. Nothing was "
+                "committed. Check the names of the columns, or raise max_rejects to 100%"
+            )
+
+    def _keep_rejects(
+        self, quarantine: Storage, journal: Journal, entries: Sequence[Entry], application: str
+    ) -> None:
+        """Moves rows that are not JSON into a table of their own, once.
+
+        Every task has its own transaction id: a run that crashed here may have moved the rows of some.
+        """
+        staged = [entry.staged for entry in entries if entry.staged is not None]
+        if staged and list_log(quarantine).latest is None:
+            create(planned(quarantine, quarantine_schema(self.source.snapshot)))
+        for name in staged:
+            location, store = journal.folder.source(name)
+            rows = scan_parquet(location, store=store)
+            append(load_snapshot(quarantine), rows, shredding=None, transaction=(f"{application}-{name}", 1))
+
+    def _commit(self, target: Target, adds: Sequence[Add], transaction: tuple[str, int]) -> int:
+        metrics = {
+            "numFiles": len(adds),
+            "numOutputBytes": sum(add.size for add in adds),
+            "numRemovedFiles": len(self.source.adds) if target.redefinition else 0,
+        }
+        operation = Operation("CONVERT TO VARIANT", {"columns": list(self.columns)}, metrics)
+        done: list[Action] = list(transaction_actions([transaction]))
+        if not target.redefinition:
+            return commit(target.snapshot, [*done, *adds], operation, NOTHING)
+        now = int(time.time() * 1000)
+        removes = [add.removal(now) for add in self.source.adds]
+        reads = Reads(files=frozenset(add.key for add in self.source.adds), affected_by=bool, removals=True)
+        return commit(self.source.snapshot, [*target.redefinition, *done, *removes, *adds], operation, reads)
+
+
+def _tally(result: str) -> tuple[int, int]:
+    entry = Entry.from_json(result)
+    return entry.rows, entry.rejected

@@ -1,0 +1,161 @@
+"""The two ends of a conversion: what is read, and the table that is written.
+
+Parquet files without a log are read as a table that is only planned, whose files are added by hand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.listing import list_log
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Action, Add, Metadata, Protocol
+from shredlake.delta.protocol.features import require_writable
+from shredlake.delta.protocol.properties import FEATURE_PREFIX, SHREDDING, carried
+from shredlake.delta.schema.types import VARIANT, Struct, arrow_schema
+from shredlake.delta.storage.storage import Storage, encode_path, normalized_uri
+from shredlake.delta.write.alter import redefined
+from shredlake.delta.write.create import planned
+from shredlake.errors import InvalidSchema, NotATable, TableExists
+from shredlake.kernels.arrow.types import is_variant
+
+TEXT = "string"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The rows that are converted: a version of a table, or Parquet files."""
+
+    snapshot: Snapshot
+    adds: tuple[Add, ...]
+    is_file: bool = False
+    """A single Parquet file."""
+
+    @property
+    def is_table(self) -> bool:
+        return self.snapshot.version >= 0
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table that is written, and the actions that make it fit: its protocol and schema."""
+
+    snapshot: Snapshot
+    redefinition: tuple[Action, ...] = ()
+    """For a conversion in place."""
+
+
+def open_source(uri: str, columns: Sequence[str], options: Mapping[str, Any]) -> Source:
+    """Opens a Delta table, a folder of Parquet files, or a single one."""
+    storage = Storage(normalized_uri(uri), dict(options))
+    if list_log(storage).latest is not None:
+        snapshot = load_snapshot(storage)
+        return Source(snapshot, tuple(as_adds(snapshot.files.table())))
+    return _parquet_source(storage, columns)
+
+
+def _parquet_source(storage: Storage, columns: Sequence[str]) -> Source:
+    is_file = storage.is_local and os.path.isfile(storage.local_root)
+    keys = [] if is_file else [entry for entry in storage.list() if _is_data(entry.path)]
+    if is_file:
+        parent, _, name = storage.uri.rpartition("/")
+        storage = Storage(parent, storage.options)
+        keys = [entry for entry in [storage.head(name)] if entry is not None]
+    if not keys:
+        raise NotATable(f"{storage.uri} is neither a Delta table nor a folder with Parquet files")
+    if partitioned := next((entry.path for entry in keys if "=" in entry.path.rpartition("/")[0]), None):
+        raise InvalidSchema(
+            f"{storage.uri} is partitioned by the names of folders ({partitioned}). Make it a Delta table "
+            "first, e.g. with CONVERT TO DELTA on Spark; convert then keeps the partitions"
+        )
+    schemas = {entry.path: _schema(storage, entry.path) for entry in keys}
+    # An interrupted conversion in place may have left new files, which have Variants, among the old ones.
+    old = [entry for entry in keys if not _has_variants(schemas[entry.path], columns)] or keys
+    adds = [Add(encode_path(entry.path), entry.size, int(entry.modified.timestamp() * 1000)) for entry in old]
+    return Source(planned(storage, schemas[old[0].path], force=True), tuple(adds), is_file)
+
+
+def _schema(storage: Storage, path: str) -> pa.Schema:
+    with pq.ParquetFile(storage.open_input(path)) as file:
+        return pa.schema([item.remove_metadata() for item in file.schema_arrow])
+
+
+def _has_variants(schema: pa.Schema, columns: Sequence[str]) -> bool:
+    return all(name in schema.names and is_variant(schema.field(name).type) for name in columns)
+
+
+def _is_data(path: str) -> bool:
+    return path.endswith(".parquet") and not any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
+def check_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns by the names that the source has for them; they must be strings and not partition it."""
+    if isinstance(columns, str) or not columns:
+        raise InvalidSchema(f"columns={columns!r}: name the string columns that have JSON, as a list")
+    found = []
+    uri, schema = source.snapshot.storage.uri, source.snapshot.schema
+    for name in columns:
+        item = schema.get(name)
+        if item is None:
+            raise InvalidSchema(f"{uri} has no column {name!r}; it has {', '.join(schema.names)}")
+        if item.name in source.snapshot.metadata.partition_columns:
+            raise InvalidSchema(f"{uri} is partitioned by {item.name!r}, so it can't become a Variant")
+        if item.type not in (TEXT, VARIANT):
+            raise InvalidSchema(f"column {item.name!r} of {uri} is {item.type}; only strings hold JSON")
+        found.append(item.name)
+    return tuple(dict.fromkeys(found))
+
+
+def is_converted(source: Source, columns: Sequence[str]) -> bool:
+    """Whether the columns are Variants already."""
+    kinds = {source.snapshot.schema.get(name).type for name in columns}  # type: ignore[union-attr]
+    if kinds == {TEXT, VARIANT}:
+        raise InvalidSchema(f"of {', '.join(columns)}, some are Variants already; name only the others")
+    return kinds == {VARIANT}
+
+
+def plan_target(
+    source: Source, columns: Sequence[str], address: str | None, shredded: bool, options: Mapping[str, Any]
+) -> Target:
+    """The table to write: the source itself, or a new one at an address."""
+    schema = Struct(
+        tuple(
+            replace(item, type=VARIANT, metadata=_kept(item.metadata)) if item.name in columns else item
+            for item in source.snapshot.schema.fields
+        )
+    )
+    wanted = {SHREDDING.name: "true"} if shredded else {}
+    if address is None and source.is_table:
+        snapshot = source.snapshot
+        require_writable(snapshot.protocol, snapshot.storage.uri)
+        actions = redefined(snapshot, schema, {**snapshot.properties, **wanted})
+        metadata = next((one for one in actions if isinstance(one, Metadata)), snapshot.metadata)
+        protocol = next((one for one in actions if isinstance(one, Protocol)), snapshot.protocol)
+        return Target(replace(snapshot, metadata=metadata, protocol=protocol), tuple(actions))
+    if address is None and source.is_file:
+        raise InvalidSchema("a single file can't be converted in place: say where to write the table")
+    storage = source.snapshot.storage if address is None else Storage(normalized_uri(address), dict(options))
+    if list_log(storage).latest is not None:
+        raise TableExists(f"{storage.uri} is a table already: a copy needs a place of its own")
+    unwanted = ("delta.columnMapping.", FEATURE_PREFIX)
+    properties = {
+        name: value
+        for name, value in carried(source.snapshot.settings).items()
+        if not name.startswith(unwanted)
+    }
+    partition_by = source.snapshot.metadata.partition_columns
+    return Target(planned(storage, arrow_schema(schema), partition_by, {**properties, **wanted}, force=True))
+
+
+def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Column metadata that holds for a Variant too; a collation or length of a string does not."""
+    return {
+        key: value for key, value in metadata.items() if key == "comment" or key.startswith("delta.column")
+    }

@@ -1,0 +1,163 @@
+"""What one task of a conversion does.
+
+```
+files ─ read ─▶ parse ─▶ rows with Variants ─ write ─▶ new files ─ read back ─▶ checksums compared ─▶ entry
+                  └────▶ rows that are not JSON ─────▶ staged, whole, for the quarantine
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.read.data_file import DataFile, nullable_schema, whole_rows
+from shredlake.delta.schema.variants import VariantPlace
+from shredlake.delta.storage.storage import decode_path
+from shredlake.delta.write.constraints import Constraints
+from shredlake.errors import VerificationFailed
+from shredlake.jobs.convert.journal import Entry, Journal, Task
+from shredlake.jobs.ingest.parse_task import FileJob, Parsing, parse
+from shredlake.jobs.optimize import SAMPLE_ROWS, profile_file
+from shredlake.jobs.verified_copy import RowSum, check_same, write_and_sum
+from shredlake.kernels.profile import merge_profiles, profile_bytes
+from shredlake.parquet.write.writer import ParquetWriter
+
+FACTS = pa.schema(
+    [("_file", pa.string()), ("_row", pa.int64()), ("_column", pa.string()), ("_reason", pa.string())]
+)
+"""What a quarantine has beside the columns of the source: where a row was, and why it is here."""
+
+
+@dataclass(frozen=True)
+class ConvertJob:
+    """What all tasks of a conversion share; pickled to the workers."""
+
+    source: Snapshot
+    target: Snapshot
+    columns: tuple[str, ...]
+    files: FileJob
+    journal: Journal
+    parsing: Parsing
+
+
+def quarantine_schema(source: Snapshot) -> pa.Schema:
+    """The schema of rows that could not be parsed."""
+    return pa.schema([*FACTS, *nullable_schema(source.arrow_schema)])
+
+
+def convert_files(job: ConvertJob, task: Task) -> str:
+    """Converts some files, as a task, and records that they are done."""
+    before = RowSum()
+    rejects = _Rejects(job, task)
+    constraints = Constraints.of(job.target.schema, job.target.properties)
+    read = 0
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for add in task.adds:
+            row = 0
+            for batch in DataFile(job.source, add).batches(whole_rows(job.source)):
+                good = _converted(job, batch, rejects, decode_path(add.path), row)
+                constraints.enforce(pa.Table.from_batches([good]), row)
+                row += batch.num_rows
+                read += batch.num_rows
+                before.add(good)
+                if good.num_rows:
+                    yield good
+
+    try:
+        result = write_and_sum(job.target, job.files, rows())
+        staged = rejects.close()
+    except BaseException:
+        rejects.abort()
+        raise
+    uri = job.target.storage.uri
+    check_same(before, result.total, uri)
+    if read != result.total.rows + rejects.count:
+        raise VerificationFailed(
+            f"{uri}: {read:,} rows were read, but {result.total.rows:,} written and {rejects.count:,} put "
+            "into quarantine. Nothing was committed"
+        )
+    entry = Entry(result.adds, read, result.total.rows, result.total.sum, rejects.count, staged)
+    job.journal.record(task, entry)
+    return entry.to_json()
+
+
+def _converted(
+    job: ConvertJob, batch: pa.RecordBatch, rejects: _Rejects, file: str, first_row: int
+) -> pa.RecordBatch:
+    """The rows of a batch whose texts are JSON, with Variants; the others go to the rejects."""
+    columns = list(batch.columns)
+    column_of = pa.nulls(batch.num_rows, pa.string())
+    reason_of = pa.nulls(batch.num_rows, pa.string())
+    for name in job.columns:
+        place = batch.schema.get_field_index(name)
+        columns[place], bad = parse(batch.column(place), job.parsing)
+        if bad.num_rows:
+            numbers = bad.column("row").combine_chunks()
+            wrong = pc.is_in(pa.array(range(batch.num_rows), pa.int64()), value_set=numbers)
+            new = pc.and_(wrong, pc.is_null(reason_of))
+            reasons = pc.replace_with_mask(
+                pa.nulls(batch.num_rows, pa.string()), wrong, bad.column("reason").combine_chunks()
+            )
+            reason_of = pc.if_else(new, reasons, reason_of)
+            column_of = pc.if_else(new, pa.scalar(name), column_of)
+    schema = nullable_schema(job.target.arrow_schema)
+    made = pa.RecordBatch.from_arrays(columns, schema=schema)
+    if reason_of.null_count == batch.num_rows:
+        return made
+    refused = pc.is_valid(reason_of)
+    numbers = pa.array(range(first_row, first_row + batch.num_rows), pa.int64())
+    files = pa.repeat(pa.scalar(file), batch.num_rows)
+    facts = [files, numbers, column_of, reason_of, *batch.columns]
+    rejects.take(pa.RecordBatch.from_arrays(facts, schema=rejects.schema).filter(refused))
+    return made.filter(pc.invert(refused))
+
+
+class _Rejects:
+    """The rows of one task that could not be parsed: a file, made when the first one comes."""
+
+    def __init__(self, job: ConvertJob, task: Task) -> None:
+        self.schema = quarantine_schema(job.source)
+        self.count = 0
+        self._place = job.journal.folder
+        self._name = f"{task.name}.parquet"
+        self._writer: ParquetWriter | None = None
+
+    def take(self, rows: pa.RecordBatch) -> None:
+        if self._writer is None:
+            location, store = self._place.destination(self._name)
+            self._writer = ParquetWriter(location, self.schema, store=store)
+        self._writer.write(pa.Table.from_batches([rows]))
+        self.count += rows.num_rows
+
+    def close(self) -> str | None:
+        """Finishes the file and says its name; None if every row was parsed."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        return self._name
+
+    def abort(self) -> None:
+        if self._writer is not None:
+            self._writer.abort()
+
+
+def profile_texts(job: ConvertJob, place: VariantPlace, add: Add) -> str:
+    """The profile of the JSON in the first rows of a file, as hexadecimal text; empty if there is none."""
+    if place.steps[0] not in job.columns or len(place.steps) > 1:
+        return profile_file(job.source, place, add)
+    parts, rows = [], 0
+    for batch in DataFile(job.source, add).batches(whole_rows(job.source)):
+        variants, _ = parse(batch.column(place.steps[0]), job.parsing)
+        parts.append(profile_bytes(pc.drop_null(variants), threads=1))
+        rows += batch.num_rows
+        if rows >= SAMPLE_ROWS:
+            break
+    return merge_profiles(parts).hex() if parts else ""

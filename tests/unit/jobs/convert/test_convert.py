@@ -1,0 +1,256 @@
+"""String columns of JSON into Variants: every row in the table or in quarantine, once, whatever happens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import shredlake as sl
+from shredlake.cli.app import app
+from shredlake.jobs.convert import convert as job
+from shredlake.jobs.convert import task
+from shredlake.jobs.convert.journal import FOLDER
+
+SCHEMA = pa.schema([("id", pa.int64()), ("payload", pa.string()), ("day", pa.string())])
+
+
+def text(n: int) -> str | None:
+    """Rows 3, 13, 23 are not JSON, rows 7, 17, 27 are null."""
+    if n % 10 == 3:
+        return f'{{"n": {n}'
+    return None if n % 10 == 7 else json.dumps({"n": n, "tags": ["a", n], "big": n / 3})
+
+
+def rows(start: int, stop: int) -> list[dict[str, Any]]:
+    return [{"id": n, "payload": text(n), "day": f"d{n % 2}"} for n in range(start, stop)]
+
+
+def make(where: Path, files: int = 3, **options: Any) -> sl.Table:
+    table = sl.Table.create(where, SCHEMA, **options)
+    for number in range(files):
+        table.append(rows(number * 10, number * 10 + 10))
+    return table
+
+
+def check(table: sl.Table, quarantine: Path | str, count: int) -> None:
+    found = table.scan(["id", "payload", "day"]).to_arrow()
+    values = dict(zip(found["id"].to_pylist(), sl.to_json(found["payload"]).to_pylist(), strict=True))
+    expected = {n: text(n) for n in range(count) if n % 10 != 3}
+    assert len(found) == len(values) == len(expected)
+    assert {n: None if value is None else json.loads(value) for n, value in values.items()} == {
+        n: None if value is None else json.loads(value) for n, value in expected.items()
+    }
+    kept = sl.Table(quarantine).scan().to_arrow().to_pylist()
+    assert sorted((row["id"], row["payload"], row["day"]) for row in kept) == [
+        (n, text(n), f"d{n % 2}") for n in range(3, count, 10)
+    ]
+    assert {row["_column"] for row in kept} == {"payload"}
+    assert all(row["_reason"] and row["_file"].endswith(".parquet") and row["_row"] >= 0 for row in kept)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"partition_by": ["day"]}, {"properties": {"delta.columnMapping.mode": "name"}}]
+)
+def test_in_place(tmp_path: Path, options: dict[str, Any]) -> None:
+    before = make(tmp_path / "t", **options)
+    report = sl.convert(tmp_path / "t", ["payload"])
+    assert (report.documents, report.rows, report.rejects, report.resumed) == (30, 27, 3, 0)
+    table = sl.Table(tmp_path / "t")
+    assert table.version == before.version + 1
+    assert table.schema.field("payload").type == sl.variant()
+    assert {"variantType", "variantShredding"} <= set(table.protocol.reader_features or ())
+    check(table, tmp_path / "t_rejects", 30)
+    assert table.history(1)[0]["operation"] == "CONVERT TO VARIANT"
+    assert table.scan(["payload:n::bigint AS n"], where="payload:n::bigint = 25").to_arrow()[
+        "n"
+    ].to_pylist() == [25]
+    assert table.scan(where="payload:n::bigint > 28").files().num_rows <= 2
+    old = sl.Table(tmp_path / "t", version=before.version)
+    assert old.scan(["payload"]).to_arrow().schema.field(0).type == pa.string()
+    assert not list((tmp_path / "t" / FOLDER).rglob("*.*")), "the journal is gone"
+    again = sl.convert(tmp_path / "t", ["payload"])
+    assert again.already_done
+    assert sl.Table(tmp_path / "t").version == table.version
+
+
+def test_beside(tmp_path: Path) -> None:
+    make(tmp_path / "t")
+    report = sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy", rejects=str(tmp_path / "bad"))
+    assert (report.rows, report.rejects) == (27, 3)
+    assert sl.Table(tmp_path / "t").schema.field("payload").type == pa.string()
+    check(sl.Table(tmp_path / "copy"), tmp_path / "bad", 30)
+    assert sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy").already_done
+    with pytest.raises(sl.TableExists, match="a place of its own"):
+        sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy", shredding=None)
+
+
+@pytest.mark.parametrize("target", [None, "copy"])
+def test_parquet_files(tmp_path: Path, target: str | None) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(3):
+        pq.write_table(
+            pa.Table.from_pylist(rows(number * 10, number * 10 + 10), SCHEMA), folder / f"{number}.parquet"
+        )
+    where = None if target is None else tmp_path / target
+    report = sl.convert(folder, ["payload"], target=where)
+    assert (report.documents, report.rejects) == (30, 3)
+    place = where or folder
+    check(sl.Table(place), f"{place}_rejects", 30)
+    if target is None:
+        assert sl.convert(folder, ["payload"]).already_done
+
+
+def test_several_columns(tmp_path: Path) -> None:
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    table = sl.Table.create(tmp_path / "t", schema)
+    table.append([{"a": "1", "b": "[2]"}, {"a": "x", "b": "y"}, {"a": "3", "b": "z"}, {"a": None, "b": None}])
+    report = sl.convert(tmp_path / "t", ["A", "b"], shredding=None)
+    assert (report.rows, report.rejects, report.layout) == (2, 2, None)
+    found = sl.Table(tmp_path / "t").scan().to_arrow()
+    assert sl.to_json(found["a"]).to_pylist() == ["1", None]
+    assert sl.to_json(found["b"]).to_pylist() == ["[2]", None]
+    kept = sl.Table(tmp_path / "t_rejects").scan(["_column", "a", "b", "_row"]).to_arrow().to_pylist()
+    assert kept == [
+        {"_column": "a", "a": "x", "b": "y", "_row": 1},
+        {"_column": "b", "a": "3", "b": "z", "_row": 2},
+    ]
+
+
+class Stop(Exception):
+    """Stands for a kill: nothing is cleaned up."""
+
+
+def stopping(monkeypatch: pytest.MonkeyPatch, name: str, after: int) -> None:
+    """Ends the job when a function is called once too often."""
+    real, calls = getattr(job, name), []
+
+    def stop(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) > after:
+            raise Stop
+        return real(*given, **named)
+
+    monkeypatch.setattr(job, name, stop)
+
+
+@pytest.mark.parametrize("target", [None, "copy"])
+@pytest.mark.parametrize(
+    ("name", "after"), [("convert_files", 1), ("append", 0), ("append", 1), ("commit", 0)]
+)
+def test_an_interrupted_job_goes_on(tmp_path: Path, name: str, after: int, target: str | None) -> None:
+    make(tmp_path / "t", files=4)
+    where = None if target is None else tmp_path / target
+    place = where or tmp_path / "t"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        stopping(monkeypatch, name, after)
+        with pytest.raises(Stop):
+            sl.convert(tmp_path / "t", ["payload"], target=where, file_bytes=1, threads=1)
+    if target is None:
+        sl.Table(tmp_path / "t").append(rows(40, 50))  # by somebody else, meanwhile
+    report = sl.convert(tmp_path / "t", ["payload"], target=where, file_bytes=1, threads=1)
+    assert report.resumed == (1 if name == "convert_files" else 4)
+    check(sl.Table(place), f"{place}_rejects", 50 if target is None else 40)
+
+
+def test_rows_that_are_added_meanwhile_are_converted_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "t")
+    real = job.commit  # type: ignore[attr-defined]
+
+    def late(*given: Any, **named: Any) -> int:
+        if not late_rows:
+            late_rows.append(sl.Table(tmp_path / "t").append(rows(30, 40)))
+        return real(*given, **named)
+
+    late_rows: list[int] = []
+    monkeypatch.setattr(job, "commit", late)
+    report = sl.convert(tmp_path / "t", ["payload"], file_bytes=1)
+    assert (report.documents, report.resumed) == (40, 3)
+    check(sl.Table(tmp_path / "t"), tmp_path / "t_rejects", 40)
+
+
+def test_an_entry_whose_files_are_gone_is_done_again(tmp_path: Path) -> None:
+    make(tmp_path / "t")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        stopping(monkeypatch, "commit", 0)
+        with pytest.raises(Stop):
+            sl.convert(tmp_path / "t", ["payload"], file_bytes=1)
+    live = set(sl.Table(tmp_path / "t").files()["path"].to_pylist())
+    made = [file for file in (tmp_path / "t").glob("*.parquet") if file.name not in live]
+    made[0].unlink()
+    made[1].write_bytes(b"x")
+    report = sl.convert(tmp_path / "t", ["payload"], file_bytes=1)
+    assert report.resumed == 1
+    check(sl.Table(tmp_path / "t"), tmp_path / "t_rejects", 30)
+
+
+def test_new_files_are_compared_with_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "t")
+    real = task.write_and_sum  # type: ignore[attr-defined]
+
+    def wrong(target: Any, files: Any, batches: Any) -> Any:
+        changed = (pa.concat_batches([batch.slice(1), batch.slice(1, 1)]) for batch in batches)
+        return real(target, files, changed)
+
+    monkeypatch.setattr(task, "write_and_sum", wrong)
+    with pytest.raises(sl.VerificationFailed, match="do not hold what the old ones hold"):
+        sl.convert(tmp_path / "t", ["payload"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "error", "message"),
+    [
+        (["nothing"], {}, sl.InvalidSchema, "has no column 'nothing'; it has id, payload, day"),
+        (["id"], {}, sl.InvalidSchema, "column 'id' of .* is long; only strings hold JSON"),
+        ("payload", {}, sl.InvalidSchema, "as a list"),
+        ([], {}, sl.InvalidSchema, "name the string columns"),
+        (["day"], {}, sl.NotJson, "in none of 30 rows day hold JSON"),
+        (["payload"], {"max_rejects": 2}, sl.TooManyRejects, "3 of 30"),
+        (["payload"], {"rejects": "{table}"}, sl.PipelineError, "the table itself"),
+    ],
+)
+def test_what_is_refused(
+    tmp_path: Path, columns: Any, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    before = make(tmp_path / "t")
+    given: dict[str, Any] = {
+        key: str(tmp_path / "t") if value == "{table}" else value for key, value in options.items()
+    }
+    with pytest.raises(error, match=message):
+        sl.convert(tmp_path / "t", columns, **given)
+    assert sl.Table(tmp_path / "t").version == before.version
+    assert not (tmp_path / "t_rejects").exists()
+
+
+def test_what_is_refused_of_files_and_partitions(tmp_path: Path) -> None:
+    make(tmp_path / "t", partition_by=["day"])
+    with pytest.raises(sl.InvalidSchema, match="is partitioned by 'day'"):
+        sl.convert(tmp_path / "t", ["day"])
+    folder = tmp_path / "hive" / "day=1"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"payload": ["1"]}), folder / "a.parquet")
+    with pytest.raises(sl.InvalidSchema, match="partitioned by the names of folders"):
+        sl.convert(tmp_path / "hive", ["payload"])
+    with pytest.raises(sl.InvalidSchema, match="a single file can't be converted in place"):
+        sl.convert(folder / "a.parquet", ["payload"])
+    assert sl.convert(folder / "a.parquet", ["payload"], target=tmp_path / "one").rows == 1
+    with pytest.raises(sl.NotATable, match="neither a Delta table nor"):
+        sl.convert(tmp_path / "none", ["payload"])
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    make(tmp_path / "t")
+    done = CliRunner().invoke(
+        app, ["convert", str(tmp_path / "t"), "-c", "payload", "--to", str(tmp_path / "c")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "30 = 27 rows + 3 rejects" in done.output
+    check(sl.Table(tmp_path / "c"), tmp_path / "c_rejects", 30)
