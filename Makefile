@@ -58,24 +58,19 @@ build: $(VENV)/.tools
 constraints: $(VENV)/.python ## renew constraints.txt, the versions that every build uses
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --no-header --no-annotate --output-file constraints.txt pyproject.toml
 
-lint: build ## ruff and mypy --strict
+lint: build ## ruff, mypy --strict, and vulture for dead code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 
-check: build ## the fast lane: lint, types, and every test that needs neither Spark nor a server
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+check: lint ## the fast lane: lint, types, and every test that needs neither Spark nor a server
 	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/unit tests/properties tests/conformance tests/fuzz src --ignore=tests/unit/test_docs.py
 
 coverage: build ## which lines the fast lane runs, as a table: minutes
 	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term tests/unit tests/properties tests/conformance
 
-test: build ## lint, unit, property, conformance and interop tests: what CI runs
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+test: lint ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 demo: runtime ## see it work

@@ -41,9 +41,7 @@ def _suppress_idle_disconnect() -> None:
         worker.handle_worker_exception = unless_disconnected(known)
 
 
-def unless_disconnected(
-    tell: Callable[[BaseException, BinaryIO], None],
-) -> Callable[[BaseException, BinaryIO], None]:
+def unless_disconnected(tell: Tell) -> Tell:
     """Reports an error unless the peer has disconnected."""
 
     def told(error: BaseException, outfile: BinaryIO) -> None:

@@ -57,7 +57,9 @@ ROWS_PER_BYTE = 1000.0
 class TableExplain:
     """How much of a table a scan read, and why it skipped the rest.
 
-    >>> print(TableExplain(1, 12, 10, 1, 2, 16, 3, 96, 40_000, 10_000_000, 80_000_000, ("v",), 17))
+    >>> counts = dict(files_read=1, files_total=12, pruned_by_partition=10, pruned_by_statistics=1)
+    >>> counts |= dict(row_groups_read=2, row_groups_total=16, pages_read=3, pages_total=96)
+    >>> print(TableExplain(**counts, bytes_read=40_000, bytes_total=80_000_000, columns=("v",), rows=17))
     17 rows of 1 of 12 files
     pruned by partition values 10, by statistics 1
     row groups     2 of     16   12.5%   in the files read
@@ -75,7 +77,6 @@ class TableExplain:
     pages_read: int
     pages_total: int
     bytes_read: int
-    bytes_in_files_read: int
     bytes_total: int
     columns: tuple[str, ...]
     rows: int
@@ -253,8 +254,7 @@ class TableScan(ArrowStream):
 
     def explain(self) -> TableExplain:
         """Run the scan and report how much of the table it read."""
-        found = list(self._explained())
-        reports = [report for report, _ in found]
+        reports = list(self._explained())
         sizes = self.snapshot.files.table(["size"]).column(0)
         columns = dict.fromkeys(column for report in reports for column in report.columns)
         return TableExplain(
@@ -267,21 +267,20 @@ class TableScan(ArrowStream):
             pages_read=sum(report.pages_read for report in reports),
             pages_total=sum(report.pages_total for report in reports),
             bytes_read=sum(report.bytes_read for report in reports),
-            bytes_in_files_read=sum(size for _, size in found),
             bytes_total=int(pc.sum(sizes).as_py() or 0),
             columns=tuple(columns),
             rows=sum(report.rows for report in reports),
         )
 
-    def _explained(self) -> Iterator[tuple[Explain, int]]:
-        """The cost of every file, with the file's size; with a limit, of as many files as it takes."""
+    def _explained(self) -> Iterator[Explain]:
+        """The cost of every file; with a limit, of as many files as it takes."""
         left = self._limit
 
-        def explain(file: DataFile, runner: OrderedRunner | None) -> tuple[Explain, int]:
-            return file.explain(self.query, runner, left), file.add.size
+        def explain(file: DataFile, runner: OrderedRunner | None) -> Explain:
+            return file.explain(self.query, runner, left)
 
-        for report, size in self._per_file(explain, gradual=left is not None):
-            yield report, size
+        for report in self._per_file(explain, gradual=left is not None):
+            yield report
             if left is not None:
                 left -= report.rows
                 if left <= 0:
