@@ -223,15 +223,23 @@ def _with_counts(tree: Node, expression: Any) -> Node:
 
 def inline_ctes(spark: SparkSession, analysed: Any) -> Any:
     """Inlines the common table expressions of an analysed plan, which is also the optimiser's first step."""
+    rule = session_constant(spark, "InlineCTE", lambda: _inlining_rule(spark._jvm))
+    return analysed if rule is None else rule.apply(analysed)
+
+
+def _inlining_rule(jvm: Any) -> Any:
+    """The rule, or None if this Spark has another: fewer optimisations apply, but the result is the same.
+
+    To look up a class takes a round trip to the JVM for each part of its name.
+    """
     from py4j.protocol import Py4JError
 
     for flags in (3, 2):  # the number of flags depends on Spark's version; all are off by default
         try:
-            rule = spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags)
-            return rule.apply(analysed)
+            return jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags)
         except (Py4JError, TypeError):
             continue
-    return analysed  # fewer optimisations apply, but the result is the same
+    return None
 
 
 def _array_class(jvm: Any) -> Any:

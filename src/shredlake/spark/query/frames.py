@@ -18,7 +18,7 @@ from shredlake.delta.read.deletion_vectors import read_vector
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.spark.arrow import hadoop_path
 from shredlake.spark.engine import is_connect
-from shredlake.spark.settings import settings
+from shredlake.spark.settings import session_constant, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,5 +123,9 @@ def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     """Makes a DataFrame of a logical plan in the JVM."""
     from pyspark.sql import DataFrame
 
-    datasets = getattr(spark._jvm.org.apache.spark.sql.classic, "Dataset$")
-    return DataFrame(getattr(datasets, "MODULE$").ofRows(spark._jsparkSession, plan), spark)
+    datasets = session_constant(spark, "Dataset$", lambda: _datasets(spark._jvm))
+    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
+
+
+def _datasets(jvm: Any) -> Any:
+    return getattr(getattr(jvm.org.apache.spark.sql.classic, "Dataset$"), "MODULE$")
