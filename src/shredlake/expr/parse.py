@@ -12,7 +12,7 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from shredlake.errors import InvalidExpression, InvalidPath
+from shredlake.errors import InvalidExpression, InvalidPath, UnsupportedExpression
 from shredlake.expr.ast import (
     And,
     Arithmetic,
@@ -111,6 +111,18 @@ def parse_value(sql: str, *, timezone: str = "UTC") -> Expr:
     'int'
     """
     return _predicate(sql, timezone)
+
+
+def understood(sql: str) -> Expr | UnsupportedExpression:
+    """One expression as a tree, or the reason why only Spark may be able to evaluate it.
+
+    >>> understood("to_date(a)")
+    UnsupportedExpression(...)
+    """
+    try:
+        return parse_value(sql)
+    except UnsupportedExpression as reason:
+        return reason
 
 
 # Cached, because parsing takes a millisecond, as long as reading a small column, and trees are immutable.

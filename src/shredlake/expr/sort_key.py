@@ -14,7 +14,7 @@ from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr.arguments import split_columns
 from shredlake.expr.ast import Expr
 from shredlake.expr.evaluate import Data, evaluate
-from shredlake.expr.parse import parse_value
+from shredlake.expr.parse import parse_value, understood
 from shredlake.expr.types import VARIANT, from_arrow
 
 _ORDER: Final = re.compile(
@@ -36,6 +36,11 @@ class SortKey:
         """The expression, for engines other than Spark."""
         return parse_value(self.text)
 
+    @property
+    def needs_spark(self) -> bool:
+        """Whether only Spark may be able to evaluate the key."""
+        return isinstance(understood(self.text), UnsupportedExpression)
+
 
 def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
     """Parse sort keys; each text holds one key or several separated by commas.
@@ -50,18 +55,13 @@ def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
             assert found is not None
             order, nulls = (found["order"] or "asc").lower(), (found["nulls"] or "last").lower()
             key = SortKey(found["text"].strip(), order == "desc", nulls == "first")
-            _check(key)
+            if not key.text:
+                raise InvalidExpression(
+                    "a sort key is missing its expression: write one such as v:ts::bigint DESC"
+                )
+            understood(key.text)  # refuses what is not an expression
             keys.append(key)
     return keys
-
-
-def _check(key: SortKey) -> None:
-    if not key.text:
-        raise InvalidExpression("a sort key is missing its expression: write one such as v:ts::bigint DESC")
-    try:
-        key.expr  # noqa: B018 - parsed for its errors
-    except UnsupportedExpression:
-        return  # Spark may support it; otherwise the evaluation reports it
 
 
 def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:

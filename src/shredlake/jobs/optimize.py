@@ -40,7 +40,6 @@ from shredlake.delta.write.commit import commit
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.delta.write.transaction import Operation, Reads
-from shredlake.errors import UnsupportedExpression
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.engine import Engine, SortJob, Watch
@@ -184,12 +183,8 @@ def _growth(engine: Engine, snapshot: Snapshot, job: FileJob, adds: Sequence[Add
 
 def _pilot_job(job: FileJob) -> FileJob:
     """The job with its sort order, if that does not need Spark; otherwise rows keep their order."""
-    try:
-        for key in parse_sort_keys(job.sort_by):
-            key.expr  # noqa: B018 - parsed for its errors
-    except UnsupportedExpression:
-        return replace(job, sort_by=())
-    return job
+    only_spark = any(key.needs_spark for key in parse_sort_keys(job.sort_by))
+    return replace(job, sort_by=()) if only_spark else job
 
 
 def write_pilot(snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:

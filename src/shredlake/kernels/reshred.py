@@ -61,28 +61,18 @@ def reshred(column: Column, schema: ShreddingSchema, *, threads: int | None = No
     return assemble(column, [array for arrays in results for array in arrays])
 
 
-class _NamesAdded(Exception):
-    """A part needed names that the metadata lacks; all parts must share the extended metadata."""
-
-
-class _TooLarge(Exception):
-    """A part of a row is too large for one array."""
-
-
 def _reshred_piece(old: Node, new: Node, first_row: int, piece: pa.StructArray) -> list[pa.StructArray]:
     validity = validity_of(checked(piece))
     group = Parts(part(piece, "value"), part(piece, "typed_value"), validity)
     metadata = metadata_of(piece, first_row)
     if compiled.COMPILED:
-        for names in (metadata, None):
-            if names is None:
-                metadata = extend_metadata(metadata, plan_of(old).names)
-            try:
-                moved = _Reshredding(metadata, first_row).column(group, old, new)
-            except _NamesAdded:
-                continue
-            except _TooLarge:
-                break
+        moving = _Reshredding(metadata, first_row)
+        moved = moving.column(group, old, new)
+        if moving.names_added:
+            metadata = extend_metadata(metadata, plan_of(old).names)
+            moving = _Reshredding(metadata, first_row)
+            moved = moving.column(group, old, new)
+        if not (moving.names_added or moving.too_large):
             return [column_of(metadata, moved.value, moved.typed, validity)]
     return [
         _anew(array, new, first_row)
@@ -116,6 +106,10 @@ class _Reshredding:
     def __init__(self, metadata: pa.Array, first_row: int) -> None:
         self.metadata = metadata
         self.first_row = first_row
+        self.names_added = False
+        """A part needed names that the metadata lacks; all parts must share the extended metadata."""
+        self.too_large = False
+        """A part of a row is too large for one array."""
 
     def column(self, group: Parts, old: Node, new: Node) -> Parts:
         """Converts the Variant itself: a row with neither part is Variant null."""
@@ -183,9 +177,10 @@ class _Reshredding:
         column = column_of(self.metadata, group.value, group.typed, present)
         arrays = dispatch("unshred").unshred(column, plan_of(old), False, self.first_row)
         if len(arrays) > 1:
-            raise _TooLarge
+            self.too_large = True  # the result is not used
+            return Parts(pa.nulls(len(group), pa.binary()), None, present)
         if arrays[0].field("metadata").buffers()[2].address != self.metadata.buffers()[2].address:
-            raise _NamesAdded
+            self.names_added = True
         return Parts(arrays[0].field("value"), None, present)
 
     def shredded(self, whole: Parts, new: Node) -> Parts:

@@ -24,7 +24,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.schema.types import Field, arrow_schema, parse_schema
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
-from shredlake.errors import InvalidSchema
+from shredlake.errors import InvalidSchema, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import (
     LARGEST_TASK,
     IngestOptions,
@@ -34,7 +34,7 @@ from shredlake.jobs.ingest.ingest import (
     ingest_text,
     layout_of_documents,
     open_or_plan,
-    opened_without_spark,
+    opened_here,
     sample,
     task_size,
     with_layout,
@@ -101,8 +101,10 @@ def ingest_files(
     engine: SparkEngine, source: Sequence[str], table: str, options: IngestOptions
 ) -> IngestReport:
     """Ingests text files, through Spark SQL if the rows need its functions or a global sort."""
-    opened = None if options.range_partition else opened_without_spark(table, options)
-    if opened is None:
+    if options.range_partition:
+        return ingest_text_by_sql(engine.spark, source, table, options)
+    opened = opened_here(table, options)
+    if isinstance(opened, UnsupportedExpression):
         return ingest_text_by_sql(engine.spark, source, table, options)
     return ingest_text(engine, source, table, options, opened)
 

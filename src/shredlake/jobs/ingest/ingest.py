@@ -172,7 +172,7 @@ def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] 
     """Opens the table, or plans one, and evaluates all of the job's and the table's expressions on no rows.
 
     `others` are the source's columns beside the documents. Raises `UnsupportedExpression` if only Spark SQL
-    can evaluate one of the expressions.
+    can evaluate one of the expressions. `opened_here` returns it instead, to callers that can use Spark.
     """
     storage = Storage(table, dict(options.storage_options))
     snapshot = open_or_plan(storage, options, [*others, *computed_fields(options.column, options.computed)])
@@ -185,14 +185,14 @@ def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] 
     return snapshot
 
 
-def opened_without_spark(
+def opened_here(
     table: str, options: IngestOptions, others: Sequence[pa.Field] = ()
-) -> Snapshot | None:
-    """As `open_checked`, but returns None if only Spark SQL can evaluate the expressions."""
+) -> Snapshot | UnsupportedExpression:
+    """The table, or the reason why only Spark SQL can evaluate the expressions of the job or the table."""
     try:
         return open_checked(table, options, others)
-    except UnsupportedExpression:
-        return None
+    except UnsupportedExpression as reason:
+        return reason
 
 
 def ingest_text(
@@ -202,7 +202,7 @@ def ingest_text(
     options: IngestOptions,
     opened: Snapshot | None = None,
 ) -> IngestReport:
-    """Runs an ingest of text files on an engine; `opened` is the table if `opened_without_spark` opened it.
+    """Runs an ingest of text files on an engine; `opened` is the table if it is open already.
 
     Raises `UnsupportedExpression`, before any work is done, if only Spark SQL can evaluate an expression of
     the job or the table.
@@ -238,8 +238,7 @@ def _ingest_files(
     if options.range_partition:
         job, tasks = sorted_here(job, splits, total)
     with progress("ingest", len(tasks), total, options.show_progress) as watch:
-        answers = _run(engine, tasks, job, watch)
-    results = [TaskResult.from_json(answer) for answer in answers]
+        results = _run(engine, tasks, job, watch)
     counted = zip(
         (split for task in tasks for split in task),
         (lines for result in results for lines in result.lines),
@@ -272,20 +271,22 @@ def sorted_here(
     return replace(job, files=files), [tuple(splits)]
 
 
-def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watch: Watch) -> list[str]:
-    """Runs the tasks. If one fails or Ctrl-C is pressed, removes the files written in this process."""
-    finished: list[TaskResult] = []
+def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watch: Watch) -> list[TaskResult]:
+    """Runs the tasks. If one fails, or at Ctrl-C, what the others wrote in this process is removed."""
+    if not engine.in_process:
+        return list(map(TaskResult.from_json, engine.run(tasks, partial(write_splits, job), watch, tally)))
+    finished: dict[str, TaskResult] = {}
 
     def noted(result: str) -> tuple[int, int]:
-        finished.append(TaskResult.from_json(result))
-        return finished[-1].written, finished[-1].rejected
+        finished[result] = made = TaskResult.from_json(result)
+        return made.written, made.rejected
 
     try:
-        counts = noted if engine.in_process else tally
-        return engine.run(tasks, partial(write_splits, job), watch, counts)
+        return [finished[answer] for answer in engine.run(tasks, partial(write_splits, job), watch, noted)]
     except BaseException:
-        job.files.spec.storage.delete(decode_path(add["path"]) for made in finished for add in made.adds)
-        job.rejects.delete(made.staged for made in finished if made.staged is not None)
+        made = finished.values()
+        job.files.spec.storage.delete(decode_path(add["path"]) for one in made for add in one.adds)
+        job.rejects.delete(one.staged for one in made if one.staged is not None)
         raise
 
 

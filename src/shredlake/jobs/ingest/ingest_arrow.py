@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidSchema, InvalidValue, PipelineError
 from shredlake.jobs.ingest.computed import not_kept
 from shredlake.jobs.ingest.ingest import (
@@ -43,9 +44,16 @@ DOCUMENTS_AT_ONCE: Final = 65_536
 
 
 def ingest_batches(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, document: str, table: str, options: IngestOptions
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    document: str,
+    table: str,
+    options: IngestOptions,
+    opened: Snapshot | None = None,
 ) -> IngestReport:
     """Runs an ingest of Arrow batches whose column `document` holds text, structs or Variants.
+
+    `opened` is the table if it is open already.
 
     >>> import tempfile
     >>> data = pa.table({"id": [1, 2], "body": ['{"a": 1}', '{"a": ']})
@@ -67,7 +75,7 @@ def ingest_batches(
             "that name too. Choose another name for `column`"
         )
     claim = claim_job(options.transaction or job_transaction(options.job_id))
-    snapshot = open_checked(table, options, [item for item in schema if item.name != document])
+    snapshot = opened or open_checked(table, options, [item for item in schema if item.name != document])
     storage = snapshot.storage
     if (done := already_done(snapshot, claim)) is not None:
         return done

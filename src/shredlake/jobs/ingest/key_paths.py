@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from shredlake.errors import UnsupportedExpression
 from shredlake.expr.ast import Expr, Get, references
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
@@ -38,18 +37,10 @@ def key_paths(sort_by: Iterable[str], bloom_filters: Iterable[str]) -> tuple[Key
     >>> [path.warning for path in key_paths(["v:a::int desc"], ["id"])]
     ['sort key v:a::int: no row has a value for $.a in v']
     """
-    found = [(f"sort key {key.text}", key.expr) for key in parse_sort_keys(sort_by) if _is_readable(key.text)]
+    found = [(f"sort key {key.text}", key.expr) for key in parse_sort_keys(sort_by) if not key.needs_spark]
     for name in bloom_filters:
         found += [(f"Bloom filter {name}", one.expr) for one in parse_columns([name])]
     return tuple(KeyPath(use, get) for use, expr in found for get in _paths(expr))
-
-
-def _is_readable(text: str) -> bool:
-    try:
-        parse_columns([text])
-    except UnsupportedExpression:
-        return False
-    return True
 
 
 def _paths(expr: Expr) -> list[Get]:

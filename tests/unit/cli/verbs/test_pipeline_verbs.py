@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.jobs.ingest import ingest, ingest_arrow
 from shredlake.parquet.legacy.convert import write_draft
 
 
@@ -91,3 +94,24 @@ def test_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, java: bool) -> No
         assert said.splitlines()[0].startswith("no Java found: the demo runs in this process")
     assert "500 rows + 0 rejects" in said
     assert "posts in Japanese" in said
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_ingest_opens_the_table_once(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, table = tmp_path / "a", tmp_path / "table"
+    if kind == "json":
+        source.write_text('{"id": 1}\n')
+    else:
+        pq.write_table(pa.table({"v": ['{"id": 1}']}), source)
+    opened: list[str] = []
+    real = ingest.open_checked
+
+    def counted(place: str, *arguments: Any) -> Snapshot:
+        opened.append(place)
+        return real(place, *arguments)
+
+    for module in (ingest, ingest_arrow):
+        monkeypatch.setattr(module, "open_checked", counted)
+    run("ingest", "--format", kind, source, table)
+    assert opened == [str(table)]
+    assert sl.Table(table).scan().count() == 1

@@ -35,7 +35,7 @@ from shredlake.errors import (
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
-from shredlake.jobs.ingest.parse_task import Parsing
+from shredlake.jobs.ingest.parse_task import Parsing, TaskResult
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, choose_encodings
 
@@ -724,3 +724,20 @@ def test_batches_are_not_sorted_over_all_files(tmp_path: Path) -> None:
     options = IngestOptions(sort_by=("v:a::int",), range_partition=True)
     with pytest.raises(PipelineError, match="only Spark sorts"):
         ingest_batches(data.to_batches(), data.schema, "v", str(tmp_path / "table"), options)
+
+
+def test_the_result_of_a_task_is_parsed_once(
+    tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.ndjson").write_text(f'{{"name": "{name}"}}\n')
+    parsed: list[str] = []
+    real = TaskResult.from_json
+
+    def counted(text: str) -> TaskResult:
+        parsed.append(text)
+        return real(text)
+
+    monkeypatch.setattr(TaskResult, "from_json", counted)
+    report = ingest(tmp_path / "*.ndjson", task_bytes=14)
+    assert (report.rows, len(parsed)) == (3, 3)

@@ -15,8 +15,9 @@ from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table, seekable, table_to_write
 from shredlake.cli.options import not_empty
 from shredlake.cli.terminal import screen
-from shredlake.errors import InvalidFile, PipelineError
-from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_without_spark
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
+from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
 from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.jobs.ingest.sources import find_files
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 
 Format = Literal["json", "parquet", "csv", "delta"]
+
+Opened = Snapshot | UnsupportedExpression | None
 
 
 def ingest_source(
@@ -100,8 +103,9 @@ def ingest_source(
     with seekable(sources) as files:
         size = sum(file.size for file in find_files(files)) if format_ == "json" else 0
         job = Job(files, format_, from_, table, options)
-        chosen = "spark" if engine == "auto" and _needs_spark(job, size) else engine
-        report = _run(job, Cluster(chosen, master, remote), size)
+        opened = _opened(job, size) if engine == "auto" else None
+        chosen = "spark" if isinstance(opened, UnsupportedExpression) else engine
+        report = _run(job, Cluster(chosen, master, remote), size, opened)
     screen().print(report.grid())
 
 
@@ -126,26 +130,29 @@ class Cluster:
     remote: str | None
 
 
-def _run(job: Job, cluster: Cluster, size: int) -> IngestReport:
+def _run(job: Job, cluster: Cluster, size: int, opened: Opened) -> IngestReport:
+    table = opened if isinstance(opened, Snapshot) else None
     with running(cluster.engine, size, cluster.master, cluster.remote) as chosen:
         if chosen.in_process is False:
             return _on_spark(chosen, job)
         if job.format == "json":
-            return ingest_text(chosen, job.sources, job.table, job.options)
+            return ingest_text(chosen, job.sources, job.table, job.options, table)
         batches, schema = _batches(job.format, job.sources)
-        return ingest_batches(batches, schema, job.document or job.options.column, job.table, job.options)
+        document = job.document or job.options.column
+        return ingest_batches(batches, schema, document, job.table, job.options, table)
 
 
-def _needs_spark(job: Job, size: int) -> bool:
-    """Whether one process could not sort all rows, or only Spark SQL can evaluate an expression."""
+def _opened(job: Job, size: int) -> Opened:
+    """The table, or the reason why only Spark can do the job; None if the job will say what is wrong."""
     if job.options.range_partition and (job.format != "json" or size > LARGEST_SORT):
-        return True
+        return UnsupportedExpression("one process can't sort all rows")
     if job.format == "json":
-        return opened_without_spark(job.table, job.options) is None
+        return opened_here(job.table, job.options)
     _, schema = _batches(job.format, job.sources)
     document = job.document or job.options.column
-    others = [item for item in schema if item.name != document]
-    return document in schema.names and opened_without_spark(job.table, job.options, others) is None
+    if document not in schema.names:
+        return None
+    return opened_here(job.table, job.options, [item for item in schema if item.name != document])
 
 
 def computed_column(text: str) -> tuple[str, str]:
