@@ -13,27 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError, InvalidExpression
+from shredlake.expr import ast
 from shredlake.expr.arithmetic import arithmetic, negate
-from shredlake.expr.ast import (
-    And,
-    Arithmetic,
-    Cast,
-    Column,
-    Compare,
-    ComparisonOp,
-    Expr,
-    Get,
-    In,
-    IsNan,
-    IsNull,
-    IsVariantNull,
-    Like,
-    Literal,
-    Negate,
-    Not,
-    Or,
-    name_parts,
-)
 from shredlake.expr.coerce import common_type
 from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.like import like_mask
@@ -56,7 +37,7 @@ class Typed:
     type: DataType
 
 
-def evaluate(expr: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.Array:
+def evaluate(expr: ast.Expr, data: Data, options: CastOptions = DEFAULT) -> pa.Array:
     """Evaluate the expression for every row.
 
     The options decide whether a failed cast gives null or a CastError; `variant_get` and `try_variant_get`
@@ -70,7 +51,7 @@ def evaluate(expr: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.Array
     return _all_rows(_Evaluator(data, options).value(expr).data, data)
 
 
-def matching(condition: Expr, data: Data, options: CastOptions = DEFAULT) -> pa.BooleanArray:
+def matching(condition: ast.Expr, data: Data, options: CastOptions = DEFAULT) -> pa.BooleanArray:
     """Return where a condition is true, never null; raise InvalidExpression if it is not a condition.
 
     >>> from shredlake.expr import parse_predicate
@@ -97,7 +78,7 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
     """
     places: list[int] = []
     level: Any = schema
-    for part in name_parts(name):
+    for part in ast.name_parts(name):
         fields = list(level) if isinstance(level, pa.Schema) or pa.types.is_struct(level) else []
         if (
             fields
@@ -123,43 +104,43 @@ class _Evaluator:
         self.options = options
         self.constants = CastOptions(timezone=options.timezone)
 
-    def value(self, expr: Expr) -> Typed:
+    def value(self, expr: ast.Expr) -> Typed:
         match expr:
-            case Column(name):
+            case ast.Column(name):
                 return self.column(name)
-            case Get():
+            case ast.Get():
                 return self.path(expr)
-            case Literal(value, kind):
+            case ast.Literal(value, kind):
                 return Typed(_scalar(value, kind), kind)
-            case Cast(inner, kind, strict):
+            case ast.Cast(inner, kind, strict):
                 return self.cast(self.value(inner), kind, self.options.overridden_by(strict))
-            case Compare() | In() if (shared := self.by_dictionary(expr)) is not None:
+            case ast.Compare() | ast.In() if (shared := self.by_dictionary(expr)) is not None:
                 return Typed(shared, BOOLEAN)
-            case Compare():
+            case ast.Compare():
                 return Typed(self.compare(expr), BOOLEAN)
-            case In():
+            case ast.In():
                 return Typed(self.membership(expr), BOOLEAN)
-            case Like(inner, pattern, escape):
+            case ast.Like(inner, pattern, escape):
                 text = self.cast(self.scalar_value(inner), STRING, self.options)
                 return Typed(like_mask(text.data, pattern, escape), BOOLEAN)
-            case IsNull(inner):
+            case ast.IsNull(inner):
                 return Typed(_is_null(self.value(inner).data), BOOLEAN)
-            case IsVariantNull(inner):
+            case ast.IsVariantNull(inner):
                 return Typed(self.variant_null(expr, self.value(inner)), BOOLEAN)
-            case IsNan(inner):
+            case ast.IsNan(inner):
                 number = self.cast(self.scalar_value(inner), DOUBLE, self.options)
                 return Typed(pc.fill_null(pc.is_nan(number.data), False), BOOLEAN)
-            case Not(inner):
+            case ast.Not(inner):
                 return Typed(pc.invert(self.truth(inner)), BOOLEAN)
-            case And(operands):
+            case ast.And(operands):
                 return Typed(self.combine(pc.and_kleene, operands), BOOLEAN)
-            case Or(operands):
+            case ast.Or(operands):
                 return Typed(self.combine(pc.or_kleene, operands), BOOLEAN)
-            case Arithmetic(op, left, right):
+            case ast.Arithmetic(op, left, right):
                 a, b = self.scalar_value(left), self.scalar_value(right)
                 kind, result = arithmetic(op, (a.data, a.type), (b.data, b.type), self.options, spelled(expr))
                 return Typed(result, kind)
-            case Negate(inner):
+            case ast.Negate(inner):
                 operand = self.scalar_value(inner)
                 kind, result = negate(operand.data, operand.type, self.options, spelled(expr))
                 return Typed(result, kind)
@@ -183,7 +164,7 @@ class _Evaluator:
             column = pc.struct_field(column, [place])
         return column
 
-    def path(self, ref: Get) -> Typed:
+    def path(self, ref: ast.Get) -> Typed:
         column = self.whole_column(ref.column)
         if not is_variant(column.type):
             raise InvalidExpression(
@@ -196,7 +177,7 @@ class _Evaluator:
 
     # Types
 
-    def scalar_value(self, expr: Expr) -> Typed:
+    def scalar_value(self, expr: ast.Expr) -> Typed:
         """Evaluate an operand of a comparison or computation; a Variant is an error."""
         value = self.value(expr)
         if value.type == VARIANT:
@@ -211,7 +192,7 @@ class _Evaluator:
         if isinstance(value.data, pa.Scalar) and depends_on_engine(value.type, kind):
             return Typed(self.cast(Typed(pa.repeat(value.data, 1), value.type), kind, options).data[0], kind)
         if isinstance(value.data, pa.Scalar):
-            folded = fold_cast(Literal(value.data.as_py(), value.type), kind, self.constants)
+            folded = fold_cast(ast.Literal(value.data.as_py(), value.type), kind, self.constants)
             if folded is None and options.raises:
                 raise CastError(f"{value.data.as_py()!r} ({value.type}) does not cast to {kind}")
             return Typed(_scalar(None if folded is None else folded.value, kind), kind)
@@ -223,7 +204,7 @@ class _Evaluator:
             cast = cast_column(value.data, kind.arrow, options)
         return Typed(cast, kind)
 
-    def in_type(self, value: Typed, kind: DataType, expr: Expr) -> Any:
+    def in_type(self, value: Typed, kind: DataType, expr: ast.Expr) -> Any:
         """Cast an operand to the type of its comparison; raise if a constant does not fit."""
         if isinstance(value.data, pa.Scalar) and value.type != kind and value.data.is_valid:
             return _scalar(_folded(value, kind, self.constants, expr), kind)
@@ -231,7 +212,7 @@ class _Evaluator:
 
     # Conditions
 
-    def truth(self, expr: Expr) -> Any:
+    def truth(self, expr: ast.Expr) -> Any:
         """Evaluate a condition: boolean, or NULL, which is an unknown boolean."""
         value = self.value(expr)
         if value.type == VOID:
@@ -247,13 +228,13 @@ class _Evaluator:
             )
         return value.data
 
-    def combine(self, connect: Any, operands: tuple[Expr, ...]) -> Any:
+    def combine(self, connect: Any, operands: tuple[ast.Expr, ...]) -> Any:
         result = self.truth(operands[0])
         for operand in operands[1:]:
             result = connect(result, self.truth(operand))
         return result
 
-    def compare(self, expr: Compare) -> Any:
+    def compare(self, expr: ast.Compare) -> Any:
         left, right = self.scalar_value(expr.left), self.scalar_value(expr.right)
         kind = common_type(left.type, right.type)
         if kind is None:
@@ -263,7 +244,7 @@ class _Evaluator:
         a, b = self.in_type(left, kind, expr), self.in_type(right, kind, expr)
         return compare_arrays(expr.op, a, b, kind)
 
-    def membership(self, expr: In) -> Any:
+    def membership(self, expr: ast.In) -> Any:
         value = self.scalar_value(expr.value)
         kind = value.type
         for option_type in dict.fromkeys(option.type for option in expr.options):
@@ -282,15 +263,15 @@ class _Evaluator:
             found = pc.if_else(found, found, pa.scalar(None, pa.bool_()))
         return found
 
-    def by_dictionary(self, expr: Compare | In) -> pa.Array | None:
+    def by_dictionary(self, expr: ast.Compare | ast.In) -> pa.Array | None:
         """Evaluate a condition on a dictionary-encoded column, once per dictionary entry.
 
         None unless it compares such a column with strings, where no cast can fail.
         """
         match expr:
-            case Compare(op, Column(name), Literal(value, kind)) if op != "<=>":
+            case ast.Compare(op, ast.Column(name), ast.Literal(value, kind)) if op != "<=>":
                 texts = [(value, kind)]
-            case In(Column(name), options):
+            case ast.In(ast.Column(name), options):
                 texts = [(option.value, option.type) for option in options]
             case _:
                 return None
@@ -305,7 +286,7 @@ class _Evaluator:
         found = _OfValues(Typed(array.dictionary, STRING), self.constants).value(expr).data
         return pc.take(found, array.indices)
 
-    def variant_null(self, expr: Expr, value: Typed) -> Any:
+    def variant_null(self, expr: ast.Expr, value: Typed) -> Any:
         if value.type != VARIANT:
             raise InvalidExpression(f"{spelled(expr)}: {value.type} is not a Variant, use IS NULL")
         whole = get_path(value.data, "$", None)
@@ -323,7 +304,7 @@ class _OfValues(_Evaluator):
     def column(self, name: str) -> Typed:
         return self._values
 
-    def by_dictionary(self, expr: Compare | In) -> pa.Array | None:
+    def by_dictionary(self, expr: ast.Compare | ast.In) -> pa.Array | None:
         return None
 
 
@@ -333,10 +314,10 @@ def _scalar(value: Any, kind: DataType) -> pa.Scalar:
     return pa.scalar(value, kind.arrow)
 
 
-def _folded(value: Typed, kind: DataType, options: CastOptions, expr: Expr) -> Any:
+def _folded(value: Typed, kind: DataType, options: CastOptions, expr: ast.Expr) -> Any:
     if pa.types.is_decimal256(kind.arrow):
         return value.data.as_py()
-    folded = fold_cast(Literal(value.data.as_py(), value.type), kind, options)
+    folded = fold_cast(ast.Literal(value.data.as_py(), value.type), kind, options)
     if folded is None:
         raise InvalidExpression(f"{spelled(expr)}: {value.data.as_py()!r} is not a valid {kind}")
     return folded.value
@@ -356,7 +337,7 @@ _COMPARISONS = {
 }
 
 
-def compare_arrays(op: ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
+def compare_arrays(op: ast.ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
     """Compare two operands of one type: null if either is null, except for `<=>`.
 
     >>> compare_arrays(">", pa.array([1.0, float("nan")]), pa.scalar(5.0), DOUBLE).to_pylist()

@@ -9,25 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from shredlake.errors import UnsupportedExpression
-from shredlake.expr.ast import (
-    And,
-    Arithmetic,
-    Cast,
-    Column,
-    Compare,
-    Expr,
-    Get,
-    In,
-    IsNan,
-    IsNull,
-    IsVariantNull,
-    Like,
-    Literal,
-    Negate,
-    Not,
-    Or,
-    name_parts,
-)
+from shredlake.expr import ast
 from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TIMESTAMP, TINYINT, VOID
 from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.path import Path
@@ -42,12 +24,14 @@ _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", BIGINT: "L", FLOAT: "F", DOUBLE: "D"}
 class _Words:
     """Spellings that differ between engines and messages for people."""
 
-    ref: Callable[[Column | Get], str]
-    literal: Callable[[Literal], str]
-    cast: Callable[[str, Cast], str]
+    ref: Callable[[ast.Column | ast.Get], str]
+    literal: Callable[[ast.Literal], str]
+    cast: Callable[[str, ast.Cast], str]
 
 
-def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], str] | None = None) -> str:
+def to_sql(
+    expr: ast.Expr, *, strict: bool = False, refs: Callable[[ast.Column | ast.Get], str] | None = None
+) -> str:
     """Print the expression as Spark SQL for any Spark with Variants; paths become (try_)variant_get.
 
     `strict` applies to casts that do not specify it, such as `v:a::int`. `refs` replaces the text of columns
@@ -60,21 +44,21 @@ def to_sql(expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], s
     c0 > 5
     """
 
-    def ref(node: Column | Get) -> str:
-        if isinstance(node, Column):
+    def ref(node: ast.Column | ast.Get) -> str:
+        if isinstance(node, ast.Column):
             return column_sql(node.name)
         function = "variant_get" if (strict if node.strict is None else node.strict) else "try_variant_get"
         kind = "" if node.type is None else f", '{node.type}'"
         return f"{function}({column_sql(node.column)}, {string_sql(spark_path(node.path))}{kind})"
 
-    def cast(value: str, node: Cast) -> str:
+    def cast(value: str, node: ast.Cast) -> str:
         function = "cast" if (strict if node.strict is None else node.strict) else "try_cast"
         return f"{function}({value} AS {node.type})"
 
     return _written(expr, _Words(refs or ref, literal_sql, cast))
 
 
-def spelled(expr: Expr) -> str:
+def spelled(expr: ast.Expr) -> str:
     """Print the expression as people write it, for messages; a long one is truncated.
 
     >>> from shredlake.expr import parse_predicate
@@ -85,63 +69,63 @@ def spelled(expr: Expr) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
-def spelled_ref(ref: Column | Get) -> str:
+def spelled_ref(ref: ast.Column | ast.Get) -> str:
     """Print a column or path as people write it.
 
-    >>> spelled_ref(Get("v", Path(("a", 0))))
+    >>> spelled_ref(ast.Get("v", Path(("a", 0))))
     'v:a[0]'
     """
-    if isinstance(ref, Column):
-        parts = name_parts(ref.name)
+    if isinstance(ref, ast.Column):
+        parts = ast.name_parts(ref.name)
         return parts[0] if len(parts) == 1 else ref.name
     path = str(ref.path).removeprefix("$").removeprefix(".")
     kind = "" if ref.type is None else f"::{ref.type}"
     return f"{ref.column}:{path}{kind}" if path else ref.column + kind
 
 
-def _plain_literal(literal: Literal) -> str:
+def _plain_literal(literal: ast.Literal) -> str:
     """Print a constant; whole numbers without the type suffix."""
     whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
     return str(literal.value) if whole else literal_sql(literal)
 
 
-def _written(expr: Expr, words: _Words) -> str:
-    def bare(inner: Expr) -> str:
+def _written(expr: ast.Expr, words: _Words) -> str:
+    def bare(inner: ast.Expr) -> str:
         return _written(inner, words)
 
-    def part(inner: Expr) -> str:
+    def part(inner: ast.Expr) -> str:
         text = bare(inner)
-        return text if isinstance(inner, Column | Get | Literal | Cast) else f"({text})"
+        return text if isinstance(inner, ast.Column | ast.Get | ast.Literal | ast.Cast) else f"({text})"
 
     match expr:
-        case Column() | Get():
+        case ast.Column() | ast.Get():
             return words.ref(expr)
-        case Literal():
+        case ast.Literal():
             return words.literal(expr)
-        case Cast(value):
+        case ast.Cast(value):
             return words.cast(bare(value), expr)
-        case Compare(op, left, right) | Arithmetic(op, left, right):
+        case ast.Compare(op, left, right) | ast.Arithmetic(op, left, right):
             return f"{part(left)} {op} {part(right)}"
-        case In(value, options):
+        case ast.In(value, options):
             return f"{part(value)} IN ({', '.join(map(words.literal, options))})"
-        case Like(value, pattern, escape):
+        case ast.Like(value, pattern, escape):
             clause = "" if escape == "\\" else f" ESCAPE {string_sql(escape)}"
             return f"{part(value)} LIKE {string_sql(pattern)}{clause}"
-        case IsNull(value):
+        case ast.IsNull(value):
             return f"{part(value)} IS NULL"
-        case IsVariantNull(value):
+        case ast.IsVariantNull(value):
             return f"is_variant_null({bare(value)})"
-        case IsNan(value):
+        case ast.IsNan(value):
             return f"isnan({bare(value)})"
-        case Not(IsNull(value)):
+        case ast.Not(ast.IsNull(value)):
             return f"{part(value)} IS NOT NULL"
-        case Not(value):
+        case ast.Not(value):
             return f"NOT {part(value)}"
-        case And(operands):
+        case ast.And(operands):
             return " AND ".join(map(part, operands))
-        case Or(operands):
+        case ast.Or(operands):
             return " OR ".join(map(part, operands))
-        case Negate(value):
+        case ast.Negate(value):
             return f"-{part(value)}"
 
 
@@ -151,7 +135,7 @@ def column_sql(name: str) -> str:
     >>> column_sql("s.user id")
     's.`user id`'
     """
-    return ".".join(quote_if_needed(part) for part in name_parts(name))
+    return ".".join(quote_if_needed(part) for part in ast.name_parts(name))
 
 
 def string_sql(text: str) -> str:
@@ -189,13 +173,13 @@ def spark_path(path: Path) -> str:
     return "".join(parts)
 
 
-def literal_sql(literal: Literal) -> str:
+def literal_sql(literal: ast.Literal) -> str:
     """Print a constant so that Spark parses it with the same type.
 
     >>> from shredlake.expr.types import DATE, decimal
-    >>> print(literal_sql(Literal(dt.date(2024, 2, 29), DATE)))
+    >>> print(literal_sql(ast.Literal(dt.date(2024, 2, 29), DATE)))
     DATE '2024-02-29'
-    >>> print(literal_sql(Literal(Decimal("1.50"), decimal(3, 2))))
+    >>> print(literal_sql(ast.Literal(Decimal("1.50"), decimal(3, 2))))
     1.50BD
     """
     value, kind = literal.value, literal.type

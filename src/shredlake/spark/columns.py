@@ -11,25 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.errors import InvalidExpression, UnsupportedExpression
-from shredlake.expr.ast import (
-    And,
-    Arithmetic,
-    Cast,
-    Column,
-    Compare,
-    Expr,
-    Get,
-    In,
-    IsNan,
-    IsNull,
-    IsVariantNull,
-    Like,
-    Literal,
-    Negate,
-    Not,
-    Or,
-    name_parts,
-)
+from shredlake.expr import ast
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.expr.sql import literal_sql, spark_path
@@ -73,7 +55,7 @@ def at(names: Names) -> SparkColumn:
 
 
 def column_of(
-    expr: Expr, *, strict: bool = False, refs: Callable[[Column | Get], SparkColumn] | None = None
+    expr: ast.Expr, *, strict: bool = False, refs: Callable[[ast.Column | ast.Get], SparkColumn] | None = None
 ) -> SparkColumn:
     """The expression as a Spark column, with paths as `variant_get` or `try_variant_get`.
 
@@ -82,47 +64,47 @@ def column_of(
     """
     from pyspark.sql import functions as F
 
-    def part(inner: Expr) -> SparkColumn:
+    def part(inner: ast.Expr) -> SparkColumn:
         return column_of(inner, strict=strict, refs=refs)
 
     def must_cast(own: bool | None) -> bool:
         return strict if own is None else own
 
     match expr:
-        case Column() | Get() if refs is not None:
+        case ast.Column() | ast.Get() if refs is not None:
             return refs(expr)
-        case Column(name):
-            return at(name_parts(name))
-        case Get(name, path, kind, own):
+        case ast.Column(name):
+            return at(ast.name_parts(name))
+        case ast.Get(name, path, kind, own):
             get = F.variant_get if must_cast(own) else F.try_variant_get
-            return get(at(name_parts(name)), spark_path(path), "variant" if kind is None else kind.name)
-        case Literal():
+            return get(at(ast.name_parts(name)), spark_path(path), "variant" if kind is None else kind.name)
+        case ast.Literal():
             return constant(expr)
-        case Cast(value, kind, own):
+        case ast.Cast(value, kind, own):
             inner = part(value)
             return inner.cast(kind.name) if must_cast(own) else inner.try_cast(kind.name)
-        case Compare(op, left, right) | Arithmetic(op, left, right):
+        case ast.Compare(op, left, right) | ast.Arithmetic(op, left, right):
             found: SparkColumn = OPERATORS[op](part(left), part(right))
             return found
-        case In(value, options):
+        case ast.In(value, options):
             return part(value).isin(*map(constant, options))
-        case Like(value, pattern, escape):
+        case ast.Like(value, pattern, escape):
             return F.like(part(value), F.lit(pattern), F.lit(escape))
-        case IsNull(value):
+        case ast.IsNull(value):
             return part(value).isNull()
-        case IsVariantNull(value):
+        case ast.IsVariantNull(value):
             return F.is_variant_null(part(value))
-        case IsNan(value):
+        case ast.IsNan(value):
             return F.isnan(part(value))
-        case Not(IsNull(value)):
+        case ast.Not(ast.IsNull(value)):
             return part(value).isNotNull()
-        case Not(value):
+        case ast.Not(value):
             return ~part(value)
-        case And(operands):
+        case ast.And(operands):
             return combined(operator.and_, [part(operand) for operand in operands])
-        case Or(operands):
+        case ast.Or(operands):
             return combined(operator.or_, [part(operand) for operand in operands])
-        case Negate(value):
+        case ast.Negate(value):
             return -part(value)
 
 
@@ -136,7 +118,7 @@ def combined(
     return columns[0]
 
 
-def constant(literal: Literal) -> SparkColumn:
+def constant(literal: ast.Literal) -> SparkColumn:
     """A literal as a Spark column of the same type.
 
     Only strings can hold arbitrary text. The other types are safe to format as SQL.
@@ -184,7 +166,7 @@ def _without_substitution(text: str) -> str:
     return text
 
 
-def spark_order(sort_by: Sequence[str]) -> list[Column]:
+def spark_order(sort_by: Sequence[str]) -> list[ast.Column]:
     """Sort keys as Spark columns."""
     ordered = []
     for key in parse_sort_keys(sort_by):

@@ -419,8 +419,8 @@ def test_without_column_index_rows_are_still_read_by_page() -> None:
     def forget(tree: Struct) -> None:
         for group in tree.structs(numbers.FILE_ROW_GROUPS):
             for chunk in group.structs(numbers.ROW_GROUP_COLUMNS):
-                chunk.remove(6)  # column_index_offset
-                chunk.remove(7)  # column_index_length
+                chunk.remove(numbers.CHUNK_COLUMN_INDEX_OFFSET)
+                chunk.remove(numbers.CHUNK_COLUMN_INDEX_LENGTH)
 
     file = rewritten(file_of(rows(*range(16)), "struct<x bigint>", group=16), forget, keep_index=True)
     found, scan = ids(file, "v:x::bigint = 9")
