@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -70,15 +71,57 @@ class Driver:
         self.process.wait()
 
 
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "200ms",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.3",
+    "spark.speculation.minTaskRuntime": "200ms",
+}
+
+
+def write_source(spark: Any, source: str, table: str, marks: str | None = None) -> None:
+    """Lines of text to a table, once, by `df.write`. With `marks`, the first attempt of a task is slow."""
+    frame = spark.read.text(source).selectExpr("value AS v").repartition(8)
+    if marks is not None:
+        frame = frame.mapInArrow(slow_at_first(marks), "v string")
+    writing = frame.write.format("shredlake").mode("append").options(txnAppId="job", txnVersion=1)
+    writing.save(table)
+
+
+def slow_at_first(marks: str) -> Any:
+    """Passes rows on. The first attempt of the first task leaves a mark, and its last rows come late."""
+
+    def passed(batches: Iterable[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        name = f"{context.partitionId()}-{context.attemptNumber()}"
+        Path(marks, name).touch()
+        yield from batches
+        if name == "0-0":
+            time.sleep(30)
+
+    return passed
+
+
+def copy_table(spark: Any, source: str, table: str) -> None:
+    """A table to another one, file by file, by `readStream` and `writeStream`."""
+    frame = spark.readStream.format("shredlake").option("maxFilesPerTrigger", 1).load(source)
+    writing = frame.writeStream.format("shredlake").option("checkpointLocation", f"{table}_state")
+    writing.trigger(availableNow=True).start(table).awaitTermination()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=["ingest", "optimize", "stream"])
+    parser.add_argument("verb", choices=["ingest", "optimize", "stream", "source-write", "source-stream"])
     parser.add_argument("source")
     parser.add_argument("table")
     parser.add_argument("--master")
     parser.add_argument("--remote")
     parser.add_argument("--task-bytes", type=int, default=1 << 20)
     parser.add_argument("--query", action="store_true")
+    parser.add_argument("--speculation", help="a folder for the marks of tasks that ran")
     given = parser.parse_args()
     settings = {
         "spark.ui.enabled": "false",
@@ -88,6 +131,8 @@ def main() -> None:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
     }
+    if given.speculation:
+        settings |= SPECULATION
     spark = session(master=given.master, remote=given.remote, settings=settings)
     print(READY.decode(), flush=True)
     rows = 0
@@ -95,6 +140,10 @@ def main() -> None:
         rows = ingest(spark, given.source, given.table, task_bytes=given.task_bytes).rows
     elif given.verb == "optimize":
         rows = optimize(spark, given.table, sort_by="v:time_us::bigint", file_bytes=1 << 20).rows
+    elif given.verb == "source-write":
+        write_source(spark, given.source, given.table, given.speculation)
+    elif given.verb == "source-stream":
+        copy_table(spark, given.source, given.table)
     else:
         state = given.table + "_state"
         stream(spark, given.source, given.table, state, files_per_batch=1).awaitTermination()

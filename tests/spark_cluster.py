@@ -46,7 +46,9 @@ def standalone(folder: Path) -> Iterator[str]:
     try:
         run("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         for number in range(2):
-            place = ["--host", "127.0.0.1", "--webui-port", "0", "-d", str(folder / f"work{number}")]
+            # Spark runs no speculative copy on the host of the first attempt, so each worker has its own.
+            place = ["--host", f"127.0.0.{number + 1}", "--webui-port", "0"]
+            place += ["-d", str(folder / f"work{number}")]
             run("worker.Worker", *place, "--cores", "1", "--memory", "1g", master)
         wait_for(lambda: b"Registering worker" in b"".join(p.read_bytes() for p in folder.glob("*.log")))
         yield master

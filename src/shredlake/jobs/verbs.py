@@ -15,6 +15,7 @@ from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches, ingest_documents
+from shredlake.jobs.ingest.outcome import rejects_limit
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.ingest.sources import open_stream
 from shredlake.jobs.migrate import migrate_files
@@ -43,7 +44,7 @@ class IngestArguments(TypedDict, total=False):
     sort_by: str | Sequence[str]
     range_partition: bool
     rejects: str | None
-    max_rejects: int | float | None
+    max_rejects: int | float | str | None
     job_id: str | None
     task_bytes: int | None
     file_bytes: int
@@ -65,6 +66,8 @@ def ingest_options(given: IngestArguments) -> IngestOptions:
     for name in ("sort_by", "partition_by"):
         if name in arguments:
             arguments[name] = as_tuple(arguments[name])
+    if isinstance(arguments.get("max_rejects"), str):
+        arguments["max_rejects"] = rejects_limit(arguments["max_rejects"])
     return IngestOptions(**arguments)
 
 

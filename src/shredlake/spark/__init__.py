@@ -2,6 +2,7 @@
 
 - `verbs`             the public functions that write: ingest, convert, optimize and others
 - `query/`            the public functions that read: read, scan, sql, explain, register
+- `datasource/`       `format("shredlake")`: Spark's own reader, writer and streams over our tables
 - `session`           creates a session, or checks a given one
 - `settings`          reads and overrides a session's settings
 - `engine`            runs the tasks of a job as Spark tasks
@@ -15,7 +16,7 @@
 """
 
 from shredlake.spark.query.api import explain, read, register, scan, sql
-from shredlake.spark.session import configure, session
+from shredlake.spark.session import configure, register_source, session
 from shredlake.spark.verbs import convert, ingest, migrate_draft, optimize, stream, unshred
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "optimize",
     "read",
     "register",
+    "register_source",
     "scan",
     "session",
     "sql",

@@ -24,6 +24,8 @@ RUNTIME_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.ignoreVariantAnnotation": "true",
     # Spark exchanges batches with Python workers as Arrow.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Filters on a DataFrame of format("shredlake") prune files.
+    "spark.sql.python.filterPushdown.enabled": "true",
 }
 """Settings that shredlake's queries require. They can be set on a running session."""
 
@@ -110,6 +112,25 @@ def ensure_supported(spark: SparkSession) -> SparkSession:
         if spark.conf.get(name, "false") != value:
             spark.conf.set(name, value)
     return spark
+
+
+def register_source(spark: SparkSession) -> SparkSession:
+    """Registers `format("shredlake")` in a session, and applies the settings that shredlake needs.
+
+    Rarely needed: Spark finds the source by itself if its Python on the driver has shredlake installed, and
+    `session` and `configure` apply the settings.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> spark = register_source(session())
+    >>> place = tempfile.mkdtemp()
+    >>> _ = sl.Table.create(place, pa.schema([("id", pa.int64())])).append(pa.table({"id": [1, 2]}))
+    >>> spark.read.format("shredlake").load(place).where("id > 1").collect()
+    [Row(id=2)]
+    """
+    from pyspark_shredlake import DefaultSource
+
+    spark.dataSource.register(DefaultSource)
+    return ensure_supported(spark)
 
 
 def check_spark() -> None:

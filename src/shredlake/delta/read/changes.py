@@ -8,7 +8,7 @@ differ are the changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -44,7 +44,7 @@ def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
     at_end = snapshot if last == snapshot.version else load_snapshot(snapshot.storage, last)
     listing = list_log(snapshot.storage)
     times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))
-    tables = []
+    tables: list[pa.Table] = []
     metadata: Metadata | None = None
     for version in range(start, last + 1):
         if version not in listing.commits:
@@ -53,14 +53,58 @@ def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
         metadata = next((action for action in actions if isinstance(action, Metadata)), metadata)
         if metadata is None:
             metadata = load_snapshot(snapshot.storage, version).metadata
-        _check_enabled(snapshot.storage.uri, metadata, version)
-        for table in _version_changes(at_end, actions):
-            moment = datetime.fromtimestamp(times[version] / 1000, UTC)
-            tables.append(_stamped(table, version, moment))
-    return pa.concat_tables(tables) if tables else _schema(at_end).empty_table()
+        check_enabled(snapshot.storage.uri, metadata, version)
+        tables.extend(
+            table
+            for change in file_changes(actions, version, times[version])
+            for table in change_rows(at_end, change)
+        )
+    return pa.concat_tables(tables) if tables else feed_schema(at_end).empty_table()
 
 
-def _schema(snapshot: Snapshot) -> pa.Schema:
+@dataclass(frozen=True)
+class FileChange:
+    """The changes of a version that one file tells of: a data file that was added, removed or given another
+    deletion vector, or a change file."""
+
+    version: int
+    timestamp: int
+    """Milliseconds since 1970."""
+    add: Add | None = None
+    remove: Remove | None = None
+    changes: ChangeFile | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        file = self.changes or self.add or self.remove
+        return (file.size or 0) if file is not None else 0
+
+
+def file_changes(actions: Sequence[Action], version: int, timestamp: int) -> list[FileChange]:
+    """The changes of a version, file by file."""
+    files = [action for action in actions if isinstance(action, ChangeFile)]
+    if files:
+        return [FileChange(version, timestamp, changes=file) for file in files]
+    adds = {a.path: a for a in actions if isinstance(a, Add) and a.data_change}
+    removes = {a.path: a for a in actions if isinstance(a, Remove) and a.data_change}
+    names = dict.fromkeys([*adds, *removes])
+    return [FileChange(version, timestamp, adds.get(name), removes.get(name)) for name in names]
+
+
+def change_rows(snapshot: Snapshot, change: FileChange) -> Iterator[pa.Table]:
+    """The changed rows of one file, with the columns of the snapshot and those of the change feed."""
+    if change.changes is not None:
+        found: Iterator[pa.Table] = iter([_change_file_rows(snapshot, change.changes)])
+    else:
+        found = _data_file_changes(snapshot, change.add, change.remove)
+    moment = datetime.fromtimestamp(change.timestamp / 1000, UTC)
+    for table in found:
+        yield _stamped(table, change.version, moment)
+
+
+def feed_schema(snapshot: Snapshot) -> pa.Schema:
+    """The columns of the change data feed."""
     fields = list(nullable_schema(snapshot.arrow_schema))
     return pa.schema(
         [
@@ -72,7 +116,7 @@ def _schema(snapshot: Snapshot) -> pa.Schema:
     )
 
 
-def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
+def check_enabled(uri: str, metadata: Metadata, version: int) -> None:
     """Refuse versions without the feed, in which rewritten rows can't be told apart from changed rows."""
     if not TableProperties(metadata.configuration).change_feed:
         raise TableError(
@@ -81,19 +125,7 @@ def _check_enabled(uri: str, metadata: Metadata, version: int) -> None:
         )
 
 
-def _version_changes(snapshot: Snapshot, actions: Sequence[Action]) -> Iterator[pa.Table]:
-    files = [action for action in actions if isinstance(action, ChangeFile)]
-    if files:
-        for file in files:
-            yield _change_rows(snapshot, file)
-        return
-    adds = {a.path: a for a in actions if isinstance(a, Add) and a.data_change}
-    removes = {a.path: a for a in actions if isinstance(a, Remove) and a.data_change}
-    for name in dict.fromkeys([*adds, *removes]):
-        yield from _file_changes(snapshot, adds.get(name), removes.get(name))
-
-
-def _file_changes(snapshot: Snapshot, add: Add | None, remove: Remove | None) -> Iterator[pa.Table]:
+def _data_file_changes(snapshot: Snapshot, add: Add | None, remove: Remove | None) -> Iterator[pa.Table]:
     if add is not None and remove is not None:
         file = DataFile(snapshot, replace(add, deletion_vector=None))
         before, after = file.deleted(remove.deletion_vector), file.deleted(add.deletion_vector)
@@ -102,9 +134,9 @@ def _file_changes(snapshot: Snapshot, add: Add | None, remove: Remove | None) ->
         yield _marked(_picked(whole, after - before), "delete")
         yield _marked(_picked(whole, before - after), "insert")
     elif add is not None:
-        yield _marked(_rows(snapshot, add), "insert")
+        yield from (_marked(rows, "insert") for rows in _rows(snapshot, add))
     elif remove is not None:
-        yield _marked(_rows(snapshot, _as_add(remove)), "delete")
+        yield from (_marked(rows, "delete") for rows in _rows(snapshot, _as_add(remove)))
 
 
 def _as_add(remove: Remove) -> Add:
@@ -117,9 +149,11 @@ def _as_add(remove: Remove) -> Add:
     )
 
 
-def _rows(snapshot: Snapshot, add: Add) -> pa.Table:
+def _rows(snapshot: Snapshot, add: Add) -> Iterator[pa.Table]:
+    """The rows of a file, batch by batch."""
     query = whole_rows(snapshot)
-    return pa.Table.from_batches(DataFile(snapshot, add).batches(query), query.schema)
+    for batch in DataFile(snapshot, add).batches(query):
+        yield pa.Table.from_batches([batch], query.schema)
 
 
 def _picked(whole: pa.Table, rows: BitMap64) -> pa.Table:
@@ -130,7 +164,7 @@ def _marked(table: pa.Table, kind: str) -> pa.Table:
     return table.append_column(CHANGE_TYPE, pa.array([kind] * table.num_rows, pa.string()))
 
 
-def _change_rows(snapshot: Snapshot, file: ChangeFile) -> pa.Table:
+def _change_file_rows(snapshot: Snapshot, file: ChangeFile) -> pa.Table:
     """A change file has the table's columns and `_change_type`."""
     schema = schema_json(change_schema(snapshot.schema))
     wider = replace(snapshot, metadata=replace(snapshot.metadata, schema_string=schema))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -68,20 +69,49 @@ def choose(
     >>> choose(snapshot, None, lambda place: None)  # the pin wins
     {'v': 'struct<a bigint>'}
     """
-    asked = asked_for(snapshot, given, column)
-    previous = _Previous(snapshot)
+    return LayoutRules.of(snapshot, given, column=column, keep=keep).choose(sample)
 
-    def wanted(place: VariantPlace) -> ShreddingSchema | None:
-        request: Request = asked[place.name]
-        if request != "infer":
-            return request
-        before = previous.of(place)
-        if keep and before is not None and is_well_known(snapshot):
-            return before
-        found = sample(place)
-        return before if found is None else infer_schema(found, previous=before)
 
-    return _allowed(snapshot, wanted)
+@dataclass(frozen=True)
+class LayoutRules:
+    """Everything that decides a layout, except the data.
+
+    It can be pickled: a worker that has the rows chooses their layout as the driver would.
+    """
+
+    table: Snapshot
+    """Without its files."""
+    asked: Mapping[str, Request]
+    previous: Mapping[str, ShreddingSchema]
+    """How the table's newest file is shredded, if a layout may have to be inferred."""
+    keep: bool = False
+    """Whether the previous layout is kept without a look at the data."""
+
+    @staticmethod
+    def of(
+        snapshot: Snapshot, given: Shredding, *, column: str | None = None, keep: bool = False
+    ) -> LayoutRules:
+        asked = asked_for(snapshot, given, column)
+        infers = may_shred(snapshot) and "infer" in asked.values()
+        previous = newest_layout(snapshot) if infers else {}
+        return LayoutRules(
+            snapshot.without_files(), asked, previous, keep and bool(previous) and is_well_known(snapshot)
+        )
+
+    def choose(self, sample: Sample) -> Layout:
+        """The layout of new files; `sample` is called for Variants whose layout is inferred."""
+
+        def wanted(place: VariantPlace) -> ShreddingSchema | None:
+            request: Request = self.asked[place.name]
+            if request != "infer":
+                return request
+            before = self.previous.get(place.physical)
+            if self.keep and before is not None:
+                return before
+            found = sample(place)
+            return before if found is None else infer_schema(found, previous=before)
+
+        return _allowed(self.table, wanted)
 
 
 def asked_for(snapshot: Snapshot, given: Shredding, column: str | None = None) -> dict[str, Request]:
@@ -156,19 +186,6 @@ def check_pins(schema: Struct, properties: TableProperties) -> None:
 
 
 # ── The layout that the table has ───────────────────────────────────────────────────────────────────────
-
-
-class _Previous:
-    """The layout of the newest file, looked up when it is first needed."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._found: Mapping[str, ShreddingSchema] | None = None
-
-    def of(self, place: VariantPlace) -> ShreddingSchema | None:
-        if self._found is None:
-            self._found = newest_layout(self._snapshot)
-        return self._found.get(place.physical)
 
 
 def newest_layout(snapshot: Snapshot) -> dict[str, ShreddingSchema]:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.files import as_adds, file_rows
-from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Remove
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Remove, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import read_rows
 from shredlake.delta.schema import partitions
 from shredlake.delta.write.append import tables_of, write_metrics, write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.commit import commit, retry_on_conflict
-from shredlake.delta.write.delete import delete_rows, write_changes
+from shredlake.delta.write.commit import commit, retry_on_conflict, transaction_actions
+from shredlake.delta.write.delete import delete_rows, num_records, write_changes
 from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads
-from shredlake.errors import ConstraintViolation, InvalidSchema
+from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
 from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
@@ -50,28 +51,80 @@ def overwrite(
         predicate = condition(where, snapshot.schema)
         written: list[Action] = []
         with removed_unless_committed(storage, written):
-            check = None if predicate is None else _matches(predicate)
+            check = None if predicate is None else rows_match(predicate)
             rows = write_rows(snapshot, tables, shredding, options, written, check)
             new = [action for action in written if isinstance(action, Add)]
-            parameters: dict[str, Any] = {"mode": "Overwrite"}
-            if predicate is not None:
-                parameters["predicate"] = str(where)
-                gone, reads = _replaced_rows(snapshot, predicate, new, written)
-            elif by_partition:
-                parameters["partitionOverwriteMode"] = "dynamic"
-                gone, reads = _replaced_partitions(snapshot, new)
-                written.extend(gone)
-            else:
-                gone, reads = _everything(snapshot), WHOLE_TABLE
-                written.extend(gone)
-            parameters["partitionBy"] = list(snapshot.metadata.partition_columns)
-            metrics = write_metrics(written, numOutputRows=rows, numRemovedFiles=len(gone))
-            return commit(snapshot, written, Operation("WRITE", parameters, metrics), reads)
+            return _commit_replacement(snapshot, new, written, _Replaced(where, by_partition, rows))
 
     return retry_on_conflict(snapshot, plan)
 
 
-def _matches(predicate: Expr) -> Callable[[pa.Table, int], None]:
+@dataclass(frozen=True)
+class _Replaced:
+    """What an overwrite replaces, and by how many rows."""
+
+    where: str | Expr | None
+    by_partition: bool
+    rows: int
+    transactions: tuple[TransactionId, ...] = ()
+
+
+def _commit_replacement(
+    snapshot: Snapshot, new: Sequence[Add], written: list[Action], replaced: _Replaced
+) -> int:
+    """Commits the new files, and the removal of what they replace. `written` gets what is written for it."""
+    predicate = condition(replaced.where, snapshot.schema)
+    parameters: dict[str, Any] = {"mode": "Overwrite"}
+    if predicate is not None:
+        parameters["predicate"] = str(replaced.where)
+        gone, reads = _replaced_rows(snapshot, predicate, new, written)
+    elif replaced.by_partition:
+        parameters["partitionOverwriteMode"] = "dynamic"
+        gone, reads = _replaced_partitions(snapshot, new)
+        written.extend(gone)
+    else:
+        gone, reads = _everything(snapshot), WHOLE_TABLE
+        written.extend(gone)
+    parameters["partitionBy"] = list(snapshot.metadata.partition_columns)
+    metrics = write_metrics(written, numOutputRows=replaced.rows, numRemovedFiles=len(gone))
+    done = transaction_actions(replaced.transactions)
+    return commit(snapshot, [*done, *written], Operation("WRITE", parameters, metrics), reads)
+
+
+def overwrite_with_files(
+    planned: Snapshot,
+    new: Sequence[Add],
+    *,
+    where: str | None = None,
+    by_partition: bool = False,
+    transactions: Sequence[TransactionId] = (),
+) -> int:
+    """Replaces rows as `overwrite` does, by files that workers wrote for the table as it was planned.
+
+    Their rows must satisfy `where` already. If it does not cover whole files, these are rewritten here.
+    """
+    storage = planned.storage
+    rows = sum(num_records(add) for add in new)
+
+    def plan(snapshot: Snapshot) -> int:
+        if (snapshot.protocol, snapshot.metadata) != (planned.protocol, planned.metadata):
+            raise CommitConflict(
+                f"{storage.uri}: the table's schema, properties or protocol changed while the new rows were "
+                "written. Nothing was replaced: try again"
+            )
+        written: list[Action] = list(new)
+        added: list[Action] = []
+        with removed_unless_committed(storage, added):
+            try:
+                replaced = _Replaced(where, by_partition, rows, tuple(transactions))
+                return _commit_replacement(snapshot, new, written, replaced)
+            finally:
+                added.extend(written[len(new) :])
+
+    return retry_on_conflict(load_snapshot(storage), plan)
+
+
+def rows_match(predicate: Expr) -> Callable[[pa.Table, int], None]:
     """A check that every new row satisfies the predicate."""
 
     def check(table: pa.Table, first_row: int) -> None:

@@ -415,8 +415,12 @@ def finish(
     input_bytes: int,
     layout: Mapping[str, str],
     lines: LineNumbers,
+    publish: Callable[[Sequence[Add]], int] | None = None,
 ) -> IngestReport:
-    """Checks the counts, stores the rejects, commits once, and returns the report."""
+    """Checks the counts, stores the rejects, commits once, and returns the report.
+
+    `publish` commits the files in another way than by appending them.
+    """
     storage = snapshot.storage
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
@@ -427,7 +431,10 @@ def finish(
                 check_json(places, results, lines, storage.uri)
             staged = [result.staged for result in results if result.staged is not None]
             write_rejects(places, staged, lines, claim, storage)
-            version = commit_adds(snapshot, adds, claim.transactions, source)
+            if publish is not None:
+                version = publish(adds)
+            else:
+                version = commit_adds(snapshot, adds, claim.transactions, source)
     except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
         discard_staged(places)
         if list_log(storage).latest is not None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.storage.storage import Storage, decode_path
-from shredlake.errors import NotJson, TooManyRejects, VerificationFailed
+from shredlake.errors import NotJson, PipelineError, TooManyRejects, VerificationFailed
 from shredlake.jobs.ingest.parse_task import TaskResult
 from shredlake.jobs.ingest.rejects import LineNumbers, Places, first_rejects, guess
 
@@ -33,6 +33,26 @@ def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers
         f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
         "committed. Raise max_rejects to 100% to store them as rejects"
     )
+
+
+def rejects_limit(text: str) -> int | float:
+    """Parses `max_rejects` given as text: a number of documents, or a share of them.
+
+    >>> rejects_limit("100"), rejects_limit("2%"), rejects_limit("0.02")
+    (100, 0.02, 0.02)
+    """
+    try:
+        if text.strip().endswith("%"):
+            limit: int | float = float(text.strip().removesuffix("%")) / 100
+        else:
+            limit = float(text) if "." in text else int(text)
+    except ValueError:
+        limit = -1
+    if not (limit >= 0 and (isinstance(limit, int) or limit <= 1)):
+        raise PipelineError(
+            f"max_rejects is {text!r}; expected a number of documents (100) or a share (0.02, 2%)"
+        )
+    return limit
 
 
 def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None, table: str) -> None:

@@ -10,8 +10,8 @@ import typer
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
 from shredlake.cli.terminal import screen
-from shredlake.cli.verbs.loading.ingest import rejects_limit
 from shredlake.jobs.convert.convert import convert_table
+from shredlake.jobs.ingest.outcome import rejects_limit
 from shredlake.jobs.ingest.parse_task import Parsing
 
 

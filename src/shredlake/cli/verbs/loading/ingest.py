@@ -19,6 +19,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
+from shredlake.jobs.ingest.outcome import rejects_limit
 from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.jobs.ingest.sources import find_files
 from shredlake.jobs.report import IngestReport
@@ -165,23 +166,6 @@ def computed_column(text: str) -> tuple[str, str]:
     if not colon or not name.strip() or not expression.strip():
         raise typer.BadParameter(f'--with expects "name: expression", found {text!r}')
     return name.strip(), expression.strip()
-
-
-def rejects_limit(text: str) -> int | float:
-    """Parses a number of documents, or a share of them.
-
-    >>> rejects_limit("100"), rejects_limit("2%")
-    (100, 0.02)
-    """
-    try:
-        limit = float(text.removesuffix("%")) / 100 if text.endswith("%") else int(text)
-    except ValueError:
-        limit = -1
-    if limit < 0 or (isinstance(limit, float) and not limit <= 1):
-        raise typer.BadParameter(
-            f"--max-rejects expects a number of documents or a percentage from 0% to 100%, found {text!r}"
-        )
-    return limit
 
 
 def _on_spark(engine: SparkEngine, job: Job) -> IngestReport:

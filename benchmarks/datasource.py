@@ -1,0 +1,100 @@
+"""Compares `format("shredlake")` with `sls.read`, `sls.sql` and Spark's own Variants, in one run.
+
+    python benchmarks/datasource.py [--rows 200000] [--runs 3]
+
+Every query runs once as a warm-up and is checked: all four ways must give the same rows. Then the ways take
+turns, and the best run of each counts. `pruned` is what the log leaves of the table's files for the pushed
+filters, `where` what it leaves for the same condition in `sl.Table.scan`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+import shredlake as sl
+from datasets import write_ndjson
+from shredlake import spark as sls
+from shredlake.spark.query.strategies import variants_frame, variants_scan
+from timing import best_of
+
+QUERIES = {
+    "point": ("v:time_us::bigint AS t, v:kind::string AS k", "{t} = {point}", "count(*), max(k)"),
+    "range": ("v:time_us::bigint AS t, v:did::string AS d", "{t} between {low} and {high}", "count(d)"),
+    "group": ("v:kind::string AS k, v:time_us::bigint AS t", "{t} > 0", "k, count(*), max(t)"),
+    "like": ("v:did::string AS d, v:time_us::bigint AS t", "{d} like 'did:plc:a%'", "count(*), min(t)"),
+}
+"""The columns, the condition over them, and what is asked of the rows."""
+PATHS = {"t": "v:time_us::bigint", "d": "v:did::string"}
+NAMES = {name: name for name in PATHS}
+WAYS = ("source", "read", "sql", "native")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run(Path(folder), given.rows, given.runs)
+
+
+def run(folder: Path, rows: int, runs: int) -> None:
+    write_ndjson("bluesky", folder / "events.ndjson", rows)
+    place = str(folder / "table")
+    sl.ingest(folder / "events.ndjson", place, sort_by="v:time_us::bigint", range_partition=True,
+              file_bytes=1 << 20)  # fmt: skip
+    times = sl.Table(place).scan(["v:time_us::bigint AS t"]).to_arrow().column("t").to_pylist()
+    times.sort()
+    middle = len(times) // 2
+    values = {"point": times[middle], "low": times[middle], "high": times[middle + len(times) // 100]}
+    spark = sls.session(settings={"spark.ui.enabled": "false"})
+    native = variants_frame(variants_scan(spark, sl.Table(place).snapshot))
+    native.createOrReplaceTempView("native_events")
+    files = sl.Table(place).files().num_rows
+    grid = Grid(title=f"{rows:,} rows in {files} files: milliseconds, and files read")
+    for name in ("query", *WAYS, "source / read", "pruned", "where"):
+        grid.add_column(name, justify="left" if name == "query" else "right")
+    for name, (columns, condition, answer) in QUERIES.items():
+        filtered, where = (condition.format(**values, **names) for names in (NAMES, PATHS))
+        ways = _ways(spark, place, columns, filtered, where, answer)
+        answers = {way: sorted(map(str, frame().collect())) for way, frame in ways.items()}
+        assert len({tuple(found) for found in answers.values()}) == 1, (name, answers)
+        seconds = best_of(runs, *(lambda frame=frame: frame().collect() for frame in ways.values()))
+        frame = spark.read.format("shredlake").options(columns=columns, partitionBytes=1).load(place)
+        pruned = frame.where(filtered)._jdf.queryExecution().executedPlan().execute().getNumPartitions()
+        expected = sl.Table(place).scan(columns, where=where).files().num_rows
+        shown = [f"{one * 1000:,.0f}" for one in seconds]
+        grid.add_row(name, *shown, f"{seconds[0] / seconds[1]:.2f}", str(pruned), str(expected))
+    Console().print(grid)
+    spark.stop()
+
+
+def _ways(
+    spark: Any, place: str, columns: str, filtered: str, where: str, answer: str
+) -> dict[str, Callable[[], Any]]:
+    """The same query four ways; planning counts."""
+    group = " group by 1" if answer.startswith("k,") else ""
+    whole = f"select {answer} from (select {columns} from {{}}) where {filtered}{group}"
+    asked = f"select {answer} from {{frame}}{group}"
+
+    def source() -> Any:
+        frame = spark.read.format("shredlake").option("columns", columns).load(place)
+        return spark.sql(asked, frame=frame.where(filtered))
+
+    return {
+        "source": source,
+        "read": lambda: spark.sql(asked, frame=sls.read(spark, place, columns, where=where)),
+        "sql": lambda: sls.sql(spark, whole.format("events"), events=place),
+        "native": lambda: spark.sql(whole.format("native_events")),
+    }
+
+
+if __name__ == "__main__":
+    main()

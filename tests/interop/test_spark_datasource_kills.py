@@ -1,0 +1,161 @@
+"""Workers and drivers killed while `format("shredlake")` writes and streams: each row is there once.
+
+A few rounds here; `make kill` repeats them at random moments, as often as SHREDLAKE_KILLS says.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+import shredlake as sl
+from datagen import write_ndjson
+from pipeline_driver import Driver
+from shredlake.spark.session import java_version
+
+pytestmark = pytest.mark.spark
+
+ROWS, FILES = 6_000, 4
+MASTER = "local[2,4]"
+GIVEN = int(os.environ.get("SHREDLAKE_KILLS", "0"))
+ROUNDS = GIVEN or 1
+AT_LEISURE = pytest.mark.skipif(not GIVEN, reason="takes minutes: make kill")
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of text files."""
+    if os.environ.get("SHREDLAKE_NO_SPARK") == "1" or (java_version() or 0) < 17:
+        pytest.skip("no Java, or SHREDLAKE_NO_SPARK=1")
+    folder = tmp_path_factory.mktemp("events")
+    for number in range(FILES):
+        write_ndjson("bluesky", folder / f"{number}.ndjson", ROWS // FILES, seed=number)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(events: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a table of as many versions."""
+    place = tmp_path_factory.mktemp("tables") / "a"
+    for number in range(FILES):
+        sl.ingest(events / f"{number}.ndjson", place)
+    return place
+
+
+def kill_worker(driver: Driver) -> bool:
+    """Any Python process that PySpark started: a worker, or one that plans, commits or follows a stream."""
+    found = []
+    for process in psutil.Process(driver.process.pid).children(recursive=True):
+        with suppress(psutil.Error):
+            if "pyspark" in " ".join(process.cmdline()) and "java" not in process.name():
+                found.append(process)
+    if not found:
+        return False
+    with suppress(psutil.Error):
+        random.choice(found).kill()
+    return True
+
+
+def kill_driver(driver: Driver) -> bool:
+    driver.kill()
+    return True
+
+
+def count(place: Path) -> int:
+    """The rows of a table, each of which must be there once; a table that is not there has none."""
+    if not list((place / "_delta_log").glob("*.json")):
+        return 0
+    texts = sl.to_json(sl.Table(place).scan(["v"]).to_arrow().column("v")).to_pylist()
+    assert len(texts) == len(set(texts))
+    return len(texts)
+
+
+def ended(driver: Driver) -> bool:
+    """Waits for the driver; whether it came to a good end."""
+    try:
+        driver.finish()
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("verb", "victim", "kill"),
+    [
+        ("source-write", "worker", kill_worker),
+        ("source-stream", "driver", kill_driver),
+        pytest.param("source-write", "driver", kill_driver, marks=AT_LEISURE),
+        pytest.param("source-stream", "worker", kill_worker, marks=AT_LEISURE),
+    ],
+)
+def test_killed_at_random_moments(
+    events: Path, table: Path, tmp_path: Path, verb: str, victim: str, kill: Callable[[Driver], bool]
+) -> None:
+    source = events if verb == "source-write" else table
+    allowed = {0, ROWS} if verb == "source-write" else {ROWS // FILES * n for n in range(FILES + 1)}
+    chance = random.Random(seed := random.randrange(1 << 30))
+    lasts, hits = 8.0, 0
+    for number in range(ROUNDS):
+        place = tmp_path / f"table{number}"
+        driver = Driver(verb, "--master", MASTER, source, place)
+        while driver.runs and not driver.works:
+            time.sleep(0.05)
+        began = time.monotonic()
+        moment = chance.uniform(0, lasts)
+        while driver.runs and time.monotonic() - began < moment:
+            time.sleep(0.05)
+        hit = driver.runs and kill(driver)
+        hits += hit
+        if not hit:
+            lasts = max(1.0, (time.monotonic() - began) * 0.8)
+        ended(driver)  # a task is given to another worker; without its source, a stream ends
+        held = count(place)
+        what = f"{verb}, {victim} killed after {moment:.2f} s, seed {seed}, round {number}"
+        assert held in allowed, f"{what}: {held} rows"
+        for _ in range(5):  # the same job again, from the same checkpoint
+            if count(place) == ROWS or ended(Driver(verb, "--master", MASTER, source, place)):
+                break
+        assert count(place) == ROWS, f"{what}, and run again"
+    print(f"{verb}: {hits} of {ROUNDS} times a {victim} was killed; {ROUNDS * ROWS:,} rows counted")
+    assert hits or ROUNDS < 3
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A master and two workers."""
+    from spark_cluster import standalone
+
+    with standalone(tmp_path_factory.mktemp("cluster")) as master:
+        yield master
+
+
+@AT_LEISURE
+def test_speculative_copies_of_tasks_on_a_cluster(
+    events: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The first attempt of a task is slow, Spark runs a copy elsewhere, and only one is committed."""
+    master = request.getfixturevalue("cluster")
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    place = tmp_path / "table"
+    driver = Driver("source-write", "--master", master, "--speculation", marks, events, place)
+    driver.finish()
+    assert count(place) == ROWS
+    assert {"0-0", "0-1"} <= {mark.name for mark in marks.iterdir()}, "Spark ran no copy of the slow task"
+
+
+@AT_LEISURE
+def test_a_stream_on_a_cluster(table: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    place = tmp_path / "table"
+    master = request.getfixturevalue("cluster")
+    for _ in range(3):
+        if ended(Driver("source-stream", "--master", master, table, place)):
+            break
+    assert count(place) == ROWS
