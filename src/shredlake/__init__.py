@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from shredlake.shredding.inference.profile import Profile
     from shredlake.shredding.inference.report import InferredSchema
     from shredlake.shredding.schema import ShreddingSchema
+    from shredlake.sql.api import sql
+    from shredlake.sql.explain import SqlExplain
+    from shredlake.sql.result import SqlResult
     from shredlake.table import Table
     from shredlake.variant.builder import VariantBuilder
     from shredlake.variant.path import Path
@@ -138,6 +141,8 @@ __all__ = [
     "ShreddingConflict",
     "ShreddingSchema",
     "ShredlakeError",
+    "SqlExplain",
+    "SqlResult",
     "StoreRefused",
     "Table",
     "TableError",
@@ -181,6 +186,7 @@ __all__ = [
     "shred",
     "shredded_type",
     "shredding_schema",
+    "sql",
     "to_json",
     "to_python",
     "unshred",
@@ -193,6 +199,9 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
+    "shredlake.sql.api": "sql",
+    "shredlake.sql.explain": "SqlExplain",
+    "shredlake.sql.result": "SqlResult",
     "shredlake.table": "Table",
     "shredlake.errors": (
         "CastError CommitConflict CommitUncertain ConstraintViolation CorruptLog FileMissing "
@@ -238,9 +247,11 @@ _PACKAGES = {"caches", "delta", "errors", "expr", "kernels", "parquet", "shreddi
 """Parts that are attributes of `shredlake` without an import of their own."""
 
 # The import system binds a package's name when the package is first imported. `variant` is also the name of a
-# public function, and the function wins.
+# public function, and the function wins. So is `sql`.
 import_module("shredlake.variant")
 globals().pop("variant")
+import_module("shredlake.sql")
+globals().pop("sql")
 
 if not TYPE_CHECKING:  # a type checker would accept any name
 

@@ -26,6 +26,7 @@ LAYERS = [
     "table",
     "example",
     "lazy_frame",
+    "sql",
     "spark",
     "cli",
 ]

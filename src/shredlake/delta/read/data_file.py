@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -87,14 +88,22 @@ class DataFile:
         indexes: bool = False,
         first_rows: int | None = None,
         runner: OrderedRunner | None = None,
+        done: Callable[[Explain], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
         With `indexes`, strings may be dictionary-encoded, with a dictionary per batch. With `first_rows`, the
-        first batches are small. `runner` provides the threads of the scan that this file belongs to.
+        first batches are small. `runner` provides the threads of the scan that this file belongs to. `done`
+        is told what was read once the reader stops.
         """
-        for batch in self._scan(query, runner, indexes, first_rows).to_batches():
-            yield self._finished(batch, query, indexes)
+        scan = self._scan(query, runner, indexes, first_rows)
+        try:
+            with closing(cast("Generator[pa.RecordBatch]", scan.to_batches())) as batches:
+                for batch in batches:
+                    yield self._finished(batch, query, indexes)
+        finally:
+            if done is not None:
+                done(scan.explain())
 
     def count(self, query: Query, runner: OrderedRunner | None = None) -> int:
         """How many rows the query keeps; its columns are not read."""

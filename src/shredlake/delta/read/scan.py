@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -99,6 +99,13 @@ class TableExplain:
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
+
+
+@dataclass
+class TableRun:
+    """What one run of a scan read of every file."""
+
+    files: list[Explain] = field(default_factory=list)
 
 
 def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
@@ -212,6 +219,28 @@ class TableScan(ArrowStream):
         batches = file.batches(self.query, runner=runner)
         return list(batches) if runner is None else batches
 
+    def encoded_batches(self, run: TableRun | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows for an engine that takes strings as indexes into a dictionary, where files have them so.
+
+        Each batch has dictionaries of its own. `run` learns what was read.
+        """
+
+        def start(file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
+            def done(report: Explain) -> None:
+                if run is not None:
+                    run.files.append(report)
+
+            batches = file.batches(self.query, indexes=True, runner=runner, done=done)
+            return list(batches) if runner is None else batches
+
+        for batches in self._per_file(start):
+            yield from (batch for batch in batches if batch.num_rows)
+
+    def first_file(self) -> DataFile | None:
+        """The first file that the log can't rule out, opened."""
+        add = next(self._adds(), None)
+        return None if add is None else DataFile(self.snapshot, add, checksums=self.checksums)
+
     def stream(self, first_rows: int = FIRST_ROWS) -> Iterator[pa.RecordBatch]:
         """The rows as a stream. The first batch is small and arrives early; later batches grow.
 
@@ -254,7 +283,10 @@ class TableScan(ArrowStream):
 
     def explain(self) -> TableExplain:
         """Run the scan and report how much of the table it read."""
-        reports = list(self._explained())
+        return self.summary(list(self._explained()))
+
+    def summary(self, reports: Sequence[Explain]) -> TableExplain:
+        """How much of the table a run read, from the reports of its files."""
         sizes = self.snapshot.files.table(["size"]).column(0)
         columns = dict.fromkeys(column for report in reports for column in report.columns)
         return TableExplain(

@@ -28,19 +28,12 @@ from itertools import pairwise
 from typing import Final
 
 from sqlglot import Token, TokenType
-from sqlglot.dialects.databricks import Databricks
-from sqlglot.errors import TokenError
 
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
-from shredlake.expr.parse import parse_columns
-from shredlake.expr.types import VARIANT
 from shredlake.spark.arrow import NOT_IN_SPARK
+from shredlake.sql.path_tokens import PathMatch, match_path, tokenize
 from shredlake.variant.identifiers import quote
-
-GETTERS: Final = {"variant_get": True, "try_variant_get": False}
-"""Functions that read a path of a Variant, and whether they raise if the value does not cast."""
-CASTS: Final = {"cast": True, "try_cast": False}
 
 QUERIES: Final = ("select", "from", "values", "table")
 CHANGES: Final = ("insert", "update", "delete", "merge")
@@ -54,11 +47,6 @@ BEHIND_COLUMNS: Final = (
 """The tokens that may precede and follow a column of a SELECT without an alias."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
 
-NESTED: Final = ("array", "map", "struct")
-
-ANY: Final = "v"
-"""A placeholder for the column of a path, because every path is read from all Variants."""
-
 
 @dataclass(frozen=True)
 class Rewritten:
@@ -69,14 +57,6 @@ class Rewritten:
     """The name of the field that holds each path: `__path0`, `__path1`, ..."""
     rest: tuple[Token, ...]
     """The tokens of the query that were not replaced."""
-
-
-def tokenize(sql: str) -> list[Token]:
-    """The tokens of a query."""
-    try:
-        return Databricks().tokenize(sql)
-    except TokenError as error:
-        raise InvalidExpression(f"not SQL: {error}") from None
 
 
 @lru_cache(maxsize=64)
@@ -99,7 +79,7 @@ def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
     copied = index = 0
     selecting = [False]  # per open parenthesis, whether this is the column list of a SELECT
     while index < len(tokens):
-        match = _Matcher(sql, tokens, index, names).match()
+        match = _match(sql, tokens, index, names)
         if match is None:
             _follow(tokens[index].token_type, selecting)
             rest.append(tokens[index])
@@ -238,134 +218,10 @@ def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class _Match:
-    column: str
-    """The column as written in the query, with its qualifiers."""
-    get: Get
-    end: int
-    """The index of the first token after the match."""
-    name: str = ""
-    """The name that Spark gives such a column. Empty for a function call, which is named after its text."""
-
-
-class _Matcher:
-    """Tries the patterns at one token."""
-
-    def __init__(self, sql: str, tokens: list[Token], start: int, names: set[str] | None) -> None:
-        self._sql, self._tokens, self._start, self._names = sql, tokens, start, names
-
-    def match(self) -> _Match | None:
-        token = self._tokens[self._start]
-        if self._start and self._kind(self._start - 1) in (TokenType.DOT, TokenType.COLON):
-            return None  # inside a qualified name or a path
-        word = token.text.casefold()
-        if self._kind(self._start + 1) == TokenType.L_PAREN and token.token_type != TokenType.IDENTIFIER:
-            if word in GETTERS:
-                return self._getter(GETTERS[word])
-            if word in CASTS:
-                return self._cast(CASTS[word])
-        return self._extraction()
-
-    def _extraction(self) -> _Match | None:
-        """Matches `v:a.b[0]::type`. A path without a type is not matched."""
-        column = self._column(self._start)
-        path = column and self._path(column)
-        end = path and self._kind(path) == TokenType.DCOLON and self._type(path + 1)
-        return self._found(column, end, strict=True) if column and end else None
-
-    def _cast(self, strict: bool) -> _Match | None:
-        """Matches `cast(v:a as type)`, with nothing else inside the parentheses."""
-        column = self._column(self._start + 2)
-        path = column and self._path(column)
-        end = path and self._kind(path) == TokenType.ALIAS and self._type(path + 1)
-        if not column or not end or self._kind(end) != TokenType.R_PAREN:
-            return None
-        return self._found(column, end + 1, strict, first=self._start + 2)
-
-    def _getter(self, strict: bool) -> _Match | None:
-        """Matches `variant_get(v, 'path', 'type')` with all three arguments, the last two constant."""
-        column = self._column(self._start + 2)
-        wanted = [
-            TokenType.COMMA, TokenType.STRING, TokenType.COMMA, TokenType.STRING, TokenType.R_PAREN,
-        ]  # fmt: skip
-        if not column or [self._kind(column + n) for n in range(5)] != wanted:
-            return None
-        found = self._found(column, column + 5, strict, first=self._start + 2)
-        return found and replace(found, name="")
-
-    def _column(self, index: int) -> int | None:
-        """The index after `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
-        while self._is_name(index) and self._kind(index + 1) == TokenType.DOT:
-            index += 2
-        if not self._is_name(index):
-            return None
-        return (
-            index + 1 if self._names is None or self._tokens[index].text.casefold() in self._names else None
-        )
-
-    def _path(self, index: int) -> int | None:
-        """The index after `:a.b[0]`."""
-        if self._kind(index) != TokenType.COLON:
-            return None
-        index += 1
-        if self._is_step(index):
-            index += 1
-        elif self._kind(index) != TokenType.L_BRACKET:
-            return None
-        while True:
-            if self._kind(index) in (TokenType.DOT, TokenType.COLON) and self._is_step(index + 1):
-                index += 2
-            elif (
-                self._kind(index) == TokenType.L_BRACKET
-                and self._kind(index + 1) in (TokenType.NUMBER, TokenType.STRING)
-                and self._kind(index + 2) == TokenType.R_BRACKET
-            ):
-                index += 3
-            else:
-                return index
-
-    def _type(self, index: int) -> int | None:
-        """The index after a scalar type. Nested types are left to Spark."""
-        if not self._is_name(index) or self._tokens[index].text.casefold() in NESTED:
-            return None
-        if self._kind(index + 1) != TokenType.L_PAREN:
-            return index + 1
-        while index < len(self._tokens) and self._kind(index) != TokenType.R_PAREN:
-            index += 1
-        return index + 1
-
-    def _found(self, column: int, end: int, strict: bool, first: int | None = None) -> _Match | None:
-        """Parses the matched text with the expression parser. Text that it rejects is not matched."""
-        first = self._start if first is None else first
-        before = self._sql[self._tokens[self._start].start : self._tokens[first].start]
-        behind = self._sql[self._tokens[column - 1].end + 1 : self._tokens[end - 1].end + 1]
-        try:
-            [projection] = parse_columns([f"{before}{ANY}{behind}"])
-        except InvalidExpression:
-            return None
-        if not isinstance(projection.expr, Get) or projection.expr.type in (None, VARIANT):
-            return None
-        if projection.expr.type.name in NOT_IN_SPARK:
-            return None  # left to Spark, which may support the type or report the error
-        spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
-        keys = [step for step in projection.expr.path.steps if isinstance(step, str)]
-        return _Match(spelled, replace(projection.expr, strict=strict), end, keys[-1] if keys else "")
-
-    def _kind(self, index: int) -> TokenType | None:
-        return self._tokens[index].token_type if 0 <= index < len(self._tokens) else None
-
-    def _is_step(self, index: int) -> bool:
-        """Whether the token is a step of a path.
-
-        Spark drops the backticks around a name in a path, and then splits the name at dots and brackets.
-        """
-        return self._is_name(index) and not set(".[") & set(self._tokens[index].text)
-
-    def _is_name(self, index: int) -> bool:
-        """Whether the token is a name. Keywords can name columns, fields and types, so any word counts."""
-        if index >= len(self._tokens):
-            return False
-        token = self._tokens[index]
-        word = token.text.replace("_", "").replace("$", "").isalnum() and not token.text[0].isdigit()
-        return token.token_type == TokenType.IDENTIFIER or (word and token.token_type != TokenType.STRING)
+def _match(sql: str, tokens: list[Token], start: int, names: set[str] | None) -> PathMatch | None:
+    """The path at a token, as Spark means it: a cast raises if the value does not cast."""
+    found = match_path(sql, tokens, start, names=names)
+    if found is None or found.get.type is None or found.get.type.name in NOT_IN_SPARK:
+        return None  # left to Spark, which may support the type or report the error
+    strict = True if found.get.strict is None else found.get.strict
+    return replace(found, get=replace(found.get, strict=strict))

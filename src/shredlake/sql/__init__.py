@@ -1,0 +1,12 @@
+"""SQL without a JVM: DuckDB runs the query, and shredlake scans the tables.
+
+```
+query ─ text ─▶ paths, tables, aggregates ─ references ─▶ who provides which path ─ rewrite ─▶ DuckDB's SQL
+                                                                                                  │
+rows ◀─ result ◀─ DuckDB ◀─ typed Arrow columns ◀─ dataset ◀─ pushdown: columns and filters of each scan
+                                                      └─ sources: Delta tables, Parquet files, Arrow data
+```
+
+Modules in reading order: `path_tokens`, `text`, `references`, `weights`, `rewrite`, `sources`, `pushdown`,
+`runs`, `explain`, `dataset`, `functions`, `result`, `api`.
+"""

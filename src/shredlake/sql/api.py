@@ -1,0 +1,165 @@
+"""`sql`: queries over tables, Parquet files and Arrow data in this process."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import tempfile
+import weakref
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from shredlake.errors import InvalidExpression, MissingDependency
+from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.cast_options import CastOptions
+from shredlake.sql.explain import RunLog
+from shredlake.sql.functions import register_getter
+from shredlake.sql.references import TableColumns, literal
+from shredlake.sql.result import SqlResult
+from shredlake.sql.rewrite import rewrite, tables_of
+from shredlake.sql.sources import ArrowSource, Source, path_source, source_of
+from shredlake.sql.weights import EngineFunctions
+
+
+def sql(
+    query: str,
+    /,
+    *,
+    strict: bool = False,
+    timezone: str = "UTC",
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    **tables: Any,
+) -> SqlResult:
+    """Run a query over Delta tables, Parquet files and Arrow data, without Spark.
+
+    DuckDB runs the query, in its dialect. Paths into Variants (`v:user.id::bigint`) may be used anywhere, and
+    are read as in `Table.scan`: only the columns, files and pages that the query needs. `tables` gives tables
+    their names: each is a `Table`, a path or URI of a Delta table or Parquet files, or an object with an
+    Arrow stream. A table can also be read by its path: `from 'lake/events'`.
+
+    A value that does not cast is null; with `strict`, it is an error. `memory_limit` ("2GB") bounds what
+    DuckDB keeps in memory before it spills to disk.
+
+    >>> from shredlake.example import example_table
+    >>> events = example_table("sql")
+    >>> found = sql("select v:a::int as a, count(*) as n from events group by a order by a", events=events)
+    >>> found.to_arrow().to_pylist()
+    [{'a': 10, 'n': 1}, {'a': 20, 'n': 1}]
+    """
+    sources = _sources(query, tables)
+    columns = {name: _columns(source) for name, source in sources.items()}
+    rewritten = rewrite(
+        query, columns, lambda table, name: sources[table].schema.field(name).type, _engine_functions()
+    )
+    _require_query(_connection(threads, memory_limit, timezone), rewritten.sql)
+    for name, source in sources.items():
+        uses = sum(reference.table == name for reference in rewritten.references)
+        if uses > 1 and isinstance(source, ArrowSource):
+            source.keep()
+    options = CastOptions.of(strict=strict, timezone=timezone)
+
+    def connect(log: RunLog) -> Any:
+        from shredlake.sql.dataset import TableDataset  # loads pyarrow.dataset, and that pandas
+
+        connection = _connection(threads, memory_limit, timezone)
+        for reference in rewritten.references:
+            dataset = TableDataset(sources[reference.table], reference, options, log)
+            connection.register(reference.name, dataset)
+        return connection
+
+    result = SqlResult(query, rewritten, connect)
+    shared = _connection(threads, memory_limit, timezone)
+    for get, name in rewritten.functions.items():  # all connections of a database see them
+        register_getter(shared, name, get, options)
+        weakref.finalize(result, shared.remove_function, name).atexit = False
+    return result
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise MissingDependency("sql needs DuckDB: run pip install 'shredlake[sql]'") from None
+    return duckdb
+
+
+@lru_cache(maxsize=8)
+def _database(threads: int | None, memory_limit: str | None) -> Any:
+    """An empty database. Making one takes longer than many queries, so it is kept."""
+    # Variables of the caller are not tables: only what was passed is.
+    config: dict[str, Any] = {
+        "temp_directory": tempfile.gettempdir(), "python_enable_replacements": False,
+    }  # fmt: skip
+    if threads is not None:
+        config["threads"] = threads
+    if memory_limit is not None:
+        config["memory_limit"] = memory_limit
+    try:
+        database = _duckdb().connect(":memory:", config=config)
+        atexit.register(_close_databases)  # DuckDB complains of connections that outlive the interpreter
+        return database
+    except _duckdb().Error as error:
+        raise InvalidExpression(f"DuckDB rejects a setting: {error}") from None
+
+
+def _close_databases() -> None:
+    _database.cache_clear()
+    gc.collect()
+
+
+def _connection(threads: int | None, memory_limit: str | None, timezone: str) -> Any:
+    """A connection whose names nobody else sees."""
+    connection = _database(threads, memory_limit).cursor()
+    try:
+        connection.execute(f"SET TimeZone = {literal(timezone)}")
+    except _duckdb().Error as error:
+        raise InvalidExpression(f"timezone={timezone!r}: {error}") from None
+    return connection
+
+
+def _require_query(connection: Any, query: str) -> None:
+    """Refuses commands, which would run in a database that nobody sees."""
+    duckdb = _duckdb()
+    try:
+        statements = connection.extract_statements(query)
+    except duckdb.Error as error:
+        raise InvalidExpression(str(error)) from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise InvalidExpression("sql() takes one query; use Table or ingest to write")
+
+
+def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:
+    """The tables of a query, by their names as the query writes them."""
+    given = {name.casefold(): table for name, table in tables.items()}
+    opened: dict[str, Source] = {}
+    found: dict[str, Source] = {}
+    for name in tables_of(query):
+        key = name.casefold()
+        if key in given:
+            opened[key] = opened.get(key) or source_of(given[key])
+            found[name] = opened[key]
+        elif "/" in name or name.endswith(".parquet"):
+            source = path_source(name)
+            if source is not None:
+                found[name] = source
+    return found
+
+
+def _columns(source: Source) -> TableColumns:
+    schema = source.schema
+    variants = frozenset(field.name for field in schema if is_variant(field.type))
+    return TableColumns(tuple(schema.names), variants)
+
+
+@lru_cache(maxsize=1)
+def _engine_functions() -> EngineFunctions:
+    found = _database(None, None).cursor().execute(
+        "select function_name, function_type, stability from duckdb_functions() "
+        "where function_type = 'aggregate' or stability = 'VOLATILE'"
+    ).fetchall()  # fmt: skip
+    return EngineFunctions(
+        frozenset(name for name, kind, _ in found if kind == "aggregate"),
+        frozenset(name for name, _, stability in found if stability == "VOLATILE"),
+    )

@@ -1,0 +1,151 @@
+"""A table as DuckDB scans it: a pyarrow dataset whose scanner is ours.
+
+DuckDB asks a dataset for the columns and the rows that a query needs, after its optimizer has pushed filters
+down as far as the query's meaning allows, through joins and subqueries. So filters reach the scan only where
+they may, and what DuckDB does not push down it evaluates itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pad
+
+from shredlake.expr.ast import Column, Get, Projection
+from shredlake.kernels.arrow.extension import with_marks
+from shredlake.kernels.arrow.types import variant
+from shredlake.kernels.cast_options import CastOptions
+from shredlake.sql.explain import RunLog, ScanRun
+from shredlake.sql.pushdown import predicate_of
+from shredlake.sql.references import Reference
+from shredlake.sql.runs import run_extremes, run_lengths, run_starts
+from shredlake.sql.sources import Source, column_named
+
+DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
+
+
+class TableDataset(pad.Dataset):  # type: ignore[misc]
+    """The columns of a table, and those that one reference to it needs in addition."""
+
+    def __init__(self, source: Source, reference: Reference, options: CastOptions, log: RunLog) -> None:
+        self._source, self._reference, self._options, self._log = source, reference, options, log
+        self._readers: dict[str, Column | Get] = {name: column_named(name) for name in source.schema.names}
+        self._readers |= {name: get for get, name in reference.paths.items()}
+        fields = [self._field(name, source.schema.field(name).type) for name in source.schema.names]
+        fields += [self._field(name, _path_type(get)) for get, name in reference.paths.items()]
+        if reference.weight is not None:
+            fields.append(pa.field(reference.weight, pa.int64()))
+        self._extremes: dict[str, tuple[str, Column | Get]] = {}
+        for (which, what), name in reference.extremes.items():
+            read = what if isinstance(what, Get) else column_named(what)
+            kind = _path_type(what) if isinstance(what, Get) else source.schema.field(what).type
+            self._extremes[name] = (which, read)
+            fields.append(pa.field(name, kind))
+        self._schema = pa.schema(fields)
+
+    def _field(self, name: str, kind: pa.DataType) -> pa.Field:
+        if kind == pa.string() and self._source.has_dictionary(self._readers[name]):
+            return pa.field(name, DICTIONARY)
+        return with_marks(pa.field(name, kind))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    def scanner(self, columns: Sequence[str] | None = None, filter: Any = None) -> _Scanner:
+        """Called by DuckDB."""
+        names = self._schema.names if columns is None else list(columns)
+        return _Scanner(pa.schema([self._schema.field(name) for name in names]), self._batches(names, filter))
+
+    def _batches(self, names: list[str], filter_: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._scanned(names, filter_)
+        except GeneratorExit:
+            raise
+        except Exception as error:
+            self._log.error = self._log.error or error
+            raise
+
+    def _scanned(self, names: list[str], filter_: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+        weight = self._reference.weight
+        where = None if filter_ is None else predicate_of(filter_, self._readers)
+        after = filter_ if where is None else None
+        read = self._read(names, after)
+        scan = self._source.scan(
+            [Projection(name, expr) for name, expr in read.items()], where, self._options
+        )
+        run = ScanRun(
+            self._reference.table, self._source.described, list(read), where,
+            None if after is None else str(after), scan,
+        )  # fmt: skip
+        self._log.runs.append(run)
+        schema = pa.schema([self._schema.field(name) for name in names])
+        if after is None and set(names) <= {weight}:
+            run.counted = True
+            yield pa.record_batch({name: pa.array([scan.count()], pa.int64()) for name in names}, schema)
+            return
+        for batch in scan.batches():
+            if after is not None:
+                batch = batch.filter(after)
+            yield self._finished(batch, names, schema)
+
+    def _read(self, names: Sequence[str], after: pc.Expression | None) -> dict[str, Column | Get]:
+        """What the scan reads for some columns."""
+        found: dict[str, Column | Get] = {}
+        for name in names if after is None else [*self._readers]:
+            if name in self._extremes:
+                found[f"{name} values"] = self._extremes[name][1]
+            elif name in self._readers:
+                found[name] = self._readers[name]
+        return found
+
+    def _finished(self, batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+        """The batch with the columns that DuckDB asked for, its rows merged if that is allowed."""
+        arrays: Mapping[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
+        keys = [name for name in names if name in arrays]
+        starts = None
+        if self._reference.weight is not None:
+            starts = run_starts([arrays[name] for name in keys], batch.num_rows)
+        columns = []
+        for name, wanted in zip(names, schema.types, strict=True):
+            if name == self._reference.weight:
+                ones = pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
+                columns.append(ones if starts is None else run_lengths(starts, batch.num_rows))
+            elif name in self._extremes:
+                values = arrays[f"{name} values"]
+                which = self._extremes[name][0]
+                columns.append(values if starts is None else run_extremes(values, starts, which))
+            else:
+                values = arrays[name] if starts is None else arrays[name].take(pa.array(starts))
+                columns.append(_as_declared(values, wanted))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class _Scanner:
+    """What DuckDB expects of a dataset's scanner."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self._schema, self._batches = schema, batches
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches)
+
+
+def _path_type(get: Get) -> pa.DataType:
+    return variant() if get.type is None else get.type.arrow
+
+
+def _as_declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The array in the type that DuckDB was told."""
+    if array.type == kind:
+        return array
+    if kind == DICTIONARY:
+        if pa.types.is_dictionary(array.type):
+            return array.cast(kind)
+        return array.cast(pa.string()).dictionary_encode().cast(kind)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(kind)

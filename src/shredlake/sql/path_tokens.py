@@ -1,0 +1,260 @@
+"""Recognises paths into Variants in the tokens of a query.
+
+```
+v:user.id::bigint     variant_get(e.v, '$.user.id', 'bigint')     try_cast(v:kind as string)
+```
+
+Only these three patterns are recognised; the engine that runs the query parses everything else. Spark's
+queries and those of `shredlake.sql` share this rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import Dialect, Token, TokenType
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import TokenError
+
+from shredlake.errors import InvalidExpression
+from shredlake.expr.ast import Get
+from shredlake.expr.parse import parse_columns
+from shredlake.expr.types import VARIANT
+from shredlake.variant.identifiers import quote
+
+GETTERS: Final = {"variant_get": True, "try_variant_get": False}
+"""Functions that read a path of a Variant, and whether they raise if the value does not cast."""
+CASTS: Final = {"cast": None, "try_cast": False}
+"""The same for casts; None leaves it to the query."""
+
+NESTED: Final = ("array", "map", "struct")
+
+ANY: Final = "v"
+"""A placeholder for the column of a path, because every path is read from all Variants."""
+
+
+class DuckDBWithBackticks(DuckDB):
+    """DuckDB's SQL, with the backticks around odd names that Spark's paths have."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        IDENTIFIERS = ['"', "`"]  # noqa: RUF012
+
+
+SPARK: Final[Dialect] = Databricks()
+DUCKDB: Final[Dialect] = DuckDBWithBackticks()
+
+
+def tokenize(sql: str, dialect: Dialect = SPARK) -> list[Token]:
+    """The tokens of a query."""
+    try:
+        return dialect.tokenize(sql)
+    except TokenError as error:
+        raise InvalidExpression(f"not SQL: {error}") from None
+
+
+@dataclass(frozen=True)
+class PathMatch:
+    """A path in a query."""
+
+    column: str
+    """The column as written in the query, with its qualifiers."""
+    get: Get
+    end: int
+    """The index of the first token after the match."""
+    name: str = ""
+    """The name of such a column of a result. Empty for a function call, which is named after its text."""
+
+
+def match_path(
+    sql: str,
+    tokens: Sequence[Token],
+    start: int,
+    *,
+    names: Collection[str] | None = None,
+    scalar: bool = True,
+) -> PathMatch | None:
+    """The path that starts at a token, if there is one.
+
+    `names` are the casefolded names of the columns that may be Variants; None for any. With `scalar`, only
+    paths with a scalar type are matched; otherwise also those with a nested type, and those without a type.
+
+    >>> sql = "select e.v:user.id::bigint from e"
+    >>> found = match_path(sql, tokenize(sql), 1)
+    >>> found.column, str(found.get.path), str(found.get.type), found.name
+    ('e.v', '$.user.id', 'bigint', 'id')
+    """
+    return _Matcher(sql, tokens, start, names, scalar).match()
+
+
+class _Matcher:
+    """Tries the patterns at one token."""
+
+    def __init__(
+        self, sql: str, tokens: Sequence[Token], start: int, names: Collection[str] | None, scalar: bool
+    ) -> None:
+        self._sql, self._tokens, self._start = sql, tokens, start
+        self._names, self._scalar = names, scalar
+
+    def match(self) -> PathMatch | None:
+        token = self._tokens[self._start]
+        if self._start and self._kind(self._start - 1) in (TokenType.DOT, TokenType.COLON):
+            return None  # inside a qualified name or a path
+        word = token.text.casefold()
+        if self._kind(self._start + 1) == TokenType.L_PAREN and token.token_type != TokenType.IDENTIFIER:
+            if word in GETTERS:
+                return self._getter(GETTERS[word])
+            if word in CASTS:
+                return self._cast(CASTS[word])
+        return self._extraction()
+
+    def _extraction(self) -> PathMatch | None:
+        """Matches `v:a.b[0]::type`, and without a type if such paths are wanted."""
+        column = self._column(self._start)
+        path = column and self._path(column)
+        if not column or not path:
+            return None
+        if self._kind(path) == TokenType.DCOLON and (end := self._type(path + 1)):
+            return self._found(column, end, strict=None)
+        return None if self._scalar else self._found(column, path, strict=None)
+
+    def _cast(self, strict: bool | None) -> PathMatch | None:
+        """Matches `cast(v:a as type)`, with nothing else inside the parentheses."""
+        column = self._column(self._start + 2)
+        path = column and self._path(column)
+        end = path and self._kind(path) == TokenType.ALIAS and self._type(path + 1)
+        if not column or not end or self._kind(end) != TokenType.R_PAREN:
+            return None
+        return self._found(column, end + 1, strict, first=self._start + 2)
+
+    def _getter(self, strict: bool) -> PathMatch | None:
+        """Matches `variant_get(v, 'path', 'type')` with all three arguments, the last two constant."""
+        column = self._column(self._start + 2)
+        wanted = [
+            TokenType.COMMA, TokenType.STRING, TokenType.COMMA, TokenType.STRING, TokenType.R_PAREN,
+        ]  # fmt: skip
+        if not column or [self._kind(column + n) for n in range(5)] != wanted:
+            return None
+        found = self._found(column, column + 5, strict, first=self._start + 2)
+        return found and replace(found, name="")
+
+    def _column(self, index: int) -> int | None:
+        """The index after `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
+        while self._is_name(index) and self._kind(index + 1) == TokenType.DOT:
+            index += 2
+        if not self._is_name(index):
+            return None
+        return (
+            index + 1 if self._names is None or self._tokens[index].text.casefold() in self._names else None
+        )
+
+    def _path(self, index: int) -> int | None:
+        """The index after `:a.b[0]`."""
+        if self._kind(index) != TokenType.COLON:
+            return None
+        index += 1
+        if self._is_step(index):
+            index += 1
+        elif self._kind(index) != TokenType.L_BRACKET:
+            return None
+        while True:
+            if self._kind(index) in (TokenType.DOT, TokenType.COLON) and self._is_step(index + 1):
+                index += 2
+            elif (
+                self._kind(index) == TokenType.L_BRACKET
+                and self._kind(index + 1) in (TokenType.NUMBER, TokenType.STRING)
+                and self._kind(index + 2) == TokenType.R_BRACKET
+            ):
+                index += 3
+            else:
+                return index
+
+    def _type(self, index: int) -> int | None:
+        """The index after a type. Nested types are matched only if they are wanted."""
+        if not self._is_name(index):
+            return None
+        if self._tokens[index].text.casefold() in NESTED:
+            return None if self._scalar else self._nested_type(index + 1)
+        index += 1
+        if self._kind(index) == TokenType.L_PAREN:
+            while index < len(self._tokens) and self._kind(index) != TokenType.R_PAREN:
+                index += 1
+            index += 1
+        while (
+            not self._scalar
+            and self._kind(index) == TokenType.L_BRACKET
+            and self._kind(index + 1) == TokenType.R_BRACKET
+        ):
+            index += 2  # bigint[]
+        return index
+
+    def _nested_type(self, index: int) -> int | None:
+        """The index after the brackets of `array<...>`."""
+        depth = 0
+        while index < len(self._tokens):
+            depth += self._tokens[index].text.count("<") - self._tokens[index].text.count(">")
+            index += 1
+            if depth <= 0:
+                return index
+        return None
+
+    def _found(
+        self, column: int, end: int, strict: bool | None, first: int | None = None
+    ) -> PathMatch | None:
+        """Parses the matched text with the expression parser. Text that it rejects is not matched."""
+        first = self._start if first is None else first
+        try:
+            before = _as_spark(self._tokens[self._start : first])
+            [projection] = parse_columns([f"{before}{ANY}{_as_spark(self._tokens[column:end])}"])
+        except InvalidExpression:
+            return None
+        get = projection.expr
+        if not isinstance(get, Get) or (self._scalar and get.type in (None, VARIANT)):
+            return None
+        spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
+        keys = [step for step in get.path.steps if isinstance(step, str)]
+        return PathMatch(spelled, replace(get, strict=strict), end, keys[-1] if keys else "")
+
+    def _kind(self, index: int) -> TokenType | None:
+        return self._tokens[index].token_type if 0 <= index < len(self._tokens) else None
+
+    def _is_step(self, index: int) -> bool:
+        """Whether the token is a step of a path.
+
+        Spark drops the backticks around a name in a path, and then splits the name at dots and brackets.
+        """
+        return self._is_name(index) and not set(".[") & set(self._tokens[index].text)
+
+    def _is_name(self, index: int) -> bool:
+        """Whether the token is a name. Keywords can name columns, fields and types, so any word counts."""
+        if index >= len(self._tokens):
+            return False
+        token = self._tokens[index]
+        return token.token_type == TokenType.IDENTIFIER or (
+            is_word(token.text) and token.token_type != TokenType.STRING
+        )
+
+
+def is_word(text: str) -> bool:
+    """Whether a text is a name that needs no quotes.
+
+    >>> is_word("time_us"), is_word("0x"), is_word("a b"), is_word("")
+    (True, False, False, False)
+    """
+    return text.replace("_", "").replace("$", "").isalnum() and not text[0].isdigit()
+
+
+def _as_spark(tokens: Sequence[Token]) -> str:
+    """Tokens of any dialect as the text of a Spark expression."""
+    pieces: list[str] = []
+    for token in tokens:
+        text = token.text
+        if token.token_type == TokenType.IDENTIFIER:
+            text = quote(text)
+        elif token.token_type == TokenType.STRING:
+            text = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        between = pieces and is_word(text) and is_word(pieces[-1])
+        pieces += [" ", text] if between else [text]
+    return "".join(pieces)

@@ -1,0 +1,324 @@
+"""Finds out which table in the FROM clauses of a query provides a path.
+
+A path of a column that subqueries and common table expressions only pass on is read at the table as well;
+each of them gets one more column:
+
+```
+with e as (select *, …  from events where …) select e.h from e        h: v:kind::string, of events
+```
+
+Whatever is in doubt has no provider: the path is then evaluated above the scan, on whole Variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope, ScopeType, traverse_scope
+
+from shredlake.expr.ast import Get
+from shredlake.sql.text import MARK
+
+HIDDEN = "__sl_"
+"""How the names of columns start that only the rewritten query knows."""
+
+
+@dataclass(eq=False)
+class Reference:
+    """A table in a FROM clause. Each has a scan of its own."""
+
+    number: int
+    node: exp.Table
+    table: str
+    """The name or path of the table."""
+    alias: str
+    paths: dict[Get, str] = field(default_factory=dict)
+    """The columns that the scan provides in addition to those of the table."""
+    extremes: dict[tuple[str, Get | str], str] = field(default_factory=dict)
+    """The columns with minima and maxima of groups of equal rows: `("min", what)`."""
+    weight: str | None = None
+    """The column that tells how many rows a row stands for, if the scan may merge equal rows."""
+
+    @property
+    def name(self) -> str:
+        """The name of the scan in the rewritten query."""
+        return f"{HIDDEN}table{self.number}"
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The names of a table's columns, and which of them are Variants."""
+
+    names: tuple[str, ...]
+    variants: frozenset[str] = frozenset()
+
+    @cached_property
+    def by_key(self) -> Mapping[str, str]:
+        return {name.casefold(): name for name in self.names}
+
+
+class References:
+    """The tables that a parsed query reads."""
+
+    def __init__(self, tree: exp.Expr, tables: Mapping[str, TableColumns]) -> None:
+        self._tables = tables
+        self._scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
+        self._recursive = any(node.recursive for node in tree.find_all(exp.With))
+        self._references: dict[int, Reference] = {}
+        self._hidden = 0
+        self.exports: dict[int, tuple[exp.Select, list[str]]] = {}
+        """The columns that SELECTs get in addition, by the identity of the SELECT."""
+        self._exported: dict[tuple[int, str, Get], str] = {}
+        self.exposed: dict[int, dict[str, list[str]]] = {}
+        """The additional columns of a SELECT's sources, by the alias of the source: `*` must omit them."""
+        for node in real_tables(tree, self._scopes.values()):
+            if node.name in tables:
+                alias = node.alias or _stem(node.name)
+                self._references[id(node)] = Reference(len(self._references), node, node.name, alias)
+
+    @property
+    def all(self) -> list[Reference]:
+        return list(self._references.values())
+
+    def scope_of(self, node: exp.Expr) -> Scope | None:
+        """The scope of the innermost SELECT around a node."""
+        select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
+        return None if select is None else self._scopes.get(id(select))
+
+    def reference(self, source: object) -> Reference | None:
+        return self._references.get(id(source))
+
+    def columns(self, reference: Reference) -> TableColumns:
+        return self._tables[reference.table]
+
+    def new_name(self) -> str:
+        self._hidden += 1
+        return f"{HIDDEN}{self._hidden}"
+
+    def provide(self, scope: Scope, column: exp.Column, get: Get) -> str | None:
+        """The SQL of a path's value in a scope, read by a scan; None if that is in doubt."""
+        owner = self.owner(scope, column)
+        return None if owner is None else self._provided(*owner, column.name.casefold(), get)
+
+    def owner(self, scope: Scope, column: exp.Column) -> tuple[Scope, str, exp.Table | Scope] | None:
+        """The scope and the source there that a column comes from, and the source's alias."""
+        key, qualifier = column.name.casefold(), column.table.casefold()
+        if column.db:
+            return None
+        around: Scope | None = scope
+        while around is not None:
+            sources = sources_of(around)
+            if qualifier:
+                found = [name for name in sources if name.casefold() == qualifier]
+            else:
+                having = {name: self._has(source, key) for name, source in sources.items()}
+                if None in having.values():
+                    return None
+                found = [name for name, has in having.items() if has]
+            if len(found) > 1:
+                return None
+            if found:
+                return around, found[0], sources[found[0]]
+            around = around.parent if around.scope_type in (ScopeType.SUBQUERY, ScopeType.UDTF) else None
+        return None
+
+    def _has(self, source: exp.Table | Scope, key: str) -> bool | None:
+        """Whether a source has a column of this name; None if that is unknown."""
+        if isinstance(source, exp.Table):
+            reference = self.reference(source)
+            if reference is None or _column_list(source):
+                return None
+            return key in self.columns(reference).by_key
+        if source.scope_type == ScopeType.UDTF:
+            names = _column_list(source.expression)
+            return None if not names else key in names
+        expression = source.expression
+        if _column_list(expression.parent):
+            return None
+        while isinstance(expression, exp.SetOperation):
+            expression = expression.this.unnest()
+        inner = self._scopes.get(id(expression))
+        if not isinstance(expression, exp.Select) or inner is None:
+            return None
+        if any(projection.alias_or_name.casefold() == key for projection in expression.expressions):
+            return True
+        stars = [projection for projection in expression.expressions if projection.is_star]
+        if any(any(_star(star).args.values()) for star in stars):
+            return None
+        found = [self._has(one, key) for star in stars for one in _behind(star, inner)]
+        return True if True in found else None if None in found else False
+
+    def _provided(
+        self, scope: Scope, alias: str, source: exp.Table | Scope, key: str, get: Get
+    ) -> str | None:
+        if self.is_closed(scope, alias):
+            return None
+        if isinstance(source, exp.Table):
+            reference = self.reference(source)
+            if reference is None or _column_list(source):
+                return None
+            columns = self.columns(reference)
+            column = columns.by_key.get(key)
+            if column is None or column not in columns.variants:
+                return None
+            read = Get(column, get.path, get.type, get.strict)
+            name = reference.paths.get(read)
+            if name is None:
+                name = reference.paths[read] = self.new_name()
+            alias = reference.alias
+        else:
+            found = self._export(source, key, get)
+            if found is None:
+                return None
+            name = found
+        hidden = self.exposed.setdefault(id(scope.expression), {}).setdefault(alias, [])
+        if name not in hidden:
+            hidden.append(name)
+        return f"{quoted(alias)}.{name}"
+
+    def _export(self, source: Scope, key: str, get: Get) -> str | None:
+        """The name of the column with which a subquery passes a path on."""
+        select = source.expression
+        known = self._exported.get((id(select), key, get))
+        if known is not None:
+            return known
+        if not isinstance(select, exp.Select) or self._recursive or _column_list(select.parent):
+            return None
+        if select.args.get("distinct") or select.args.get("group") or select.args.get("having"):
+            return None
+        if any(_may_aggregate(node) for node in own_nodes(select)):
+            return None
+        inner = self._passed_on(select, source, key)
+        text = None if inner is None else self.provide(source, inner, get)
+        if text is None:
+            return None
+        name = self.new_name()
+        self.exports.setdefault(id(select), (select, []))[1].append(f"{text} AS {name}")
+        self._exported[id(select), key, get] = name
+        return name
+
+    def _passed_on(self, select: exp.Select, scope: Scope, key: str) -> exp.Column | None:
+        """The column that a SELECT passes on under a name."""
+        named = [one for one in select.expressions if one.alias_or_name.casefold() == key and not one.is_star]
+        if len(named) == 1:
+            column = named[0].unalias()
+            return column if isinstance(column, exp.Column) else None
+        if named:
+            return None
+        stars = [one for one in select.expressions if one.is_star]
+        holders = [
+            star for star in stars if any(self._has(source, key) is True for source in _behind(star, scope))
+        ]
+        if len(holders) != 1 or any(_star(holders[0]).args.values()):
+            return None
+        table = holders[0].table if isinstance(holders[0], exp.Column) else ""
+        return exp.column(key, table=table or None)
+
+    def is_closed(self, scope: Scope, alias: str) -> bool:
+        """Whether additional columns of a source can't be hidden from the query."""
+        select = scope.expression
+        if not isinstance(select, exp.Select):
+            return True
+        for node in own_nodes(select):
+            if isinstance(node, exp.Columns | exp.Pivot):
+                return True
+            if (
+                isinstance(node, exp.Star)
+                and not isinstance(node.parent, exp.Count | exp.Anonymous)
+                and ("start" not in node.meta or any(node.args.values()))
+            ):
+                return True
+            if isinstance(node, exp.Join) and str(node.args.get("method") or "").upper() == "NATURAL":
+                return True
+            if isinstance(node, exp.Column) and not node.table and node.name.casefold() == alias.casefold():
+                return True  # the whole row as a struct
+        return False
+
+
+def sources_of(scope: Scope) -> dict[str, exp.Table | Scope]:
+    """The tables and subqueries in the FROM clause of a scope, by their aliases."""
+    found = {name: source for name, (_, source) in scope.selected_sources.items()}
+    for join in scope.expression.args.get("joins") or ():  # sqlglot leaves out semi and anti joins
+        if isinstance(join.this, exp.Table) and join.this.alias_or_name not in found:
+            name = join.this.alias_or_name
+            found[name] = scope.sources.get(name, join.this)
+    return found
+
+
+def real_tables(tree: exp.Expr, scopes: Iterable[Scope]) -> list[exp.Table]:
+    """The tables in all FROM clauses that are not references to common table expressions."""
+    sources = [source for scope in scopes for source in scope.selected_sources.values()]
+    passed = {id(node) for node, source in sources if isinstance(source, Scope)}
+    real = {id(source) for _, source in sources if isinstance(source, exp.Table)}
+    names = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
+    return [
+        node
+        for node in tree.find_all(exp.Table)
+        if isinstance(node.this, exp.Identifier) and not node.db and id(node) not in passed
+        and (id(node) in real or node.name.casefold() not in names)
+    ]  # fmt: skip
+
+
+def own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
+    """The nodes of a SELECT without those of SELECTs inside of it."""
+    pending: list[exp.Expr] = [select]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
+
+
+def quoted(name: str) -> str:
+    """A name in DuckDB's SQL.
+
+    >>> quoted('a "b"')
+    '"a ""b\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text constant in DuckDB's SQL.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _may_aggregate(node: exp.Expr) -> bool:
+    """Whether a node may be an aggregate function, so that its SELECT has one row for many."""
+    return isinstance(node, exp.AggFunc) or (
+        isinstance(node, exp.Anonymous) and not node.name.startswith(MARK)
+    )
+
+
+def _stem(name: str) -> str:
+    """The name of a table that is read by its path.
+
+    >>> _stem("lake/events"), _stem("s3://bucket/day.parquet"), _stem("events")
+    ('events', 'day', 'events')
+    """
+    return name.rstrip("/").rsplit("/", 1)[-1].partition(".")[0] or name
+
+
+def _star(projection: exp.Expr) -> exp.Expr:
+    return projection.this if isinstance(projection, exp.Column) else projection
+
+
+def _behind(star: exp.Expr, scope: Scope) -> list[exp.Table | Scope]:
+    """The sources that a `*` or `e.*` stands for."""
+    sources = sources_of(scope)
+    if isinstance(star, exp.Column) and star.table:
+        return [source for name, source in sources.items() if name.casefold() == star.table.casefold()]
+    return list(sources.values())
+
+
+def _column_list(node: exp.Expr | None) -> list[str]:
+    """The names of `AS e(a, b)`."""
+    alias = node.args.get("alias") if node is not None else None
+    columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    return [column.name.casefold() for column in columns or []]

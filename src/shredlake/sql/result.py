@@ -1,0 +1,113 @@
+"""The answer of a query: an Arrow stream that runs the query when it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+
+from shredlake.errors import InvalidExpression, ShredlakeError
+from shredlake.expr.sql import spelled_ref
+from shredlake.parquet.arrow_stream import ArrowStream, library
+from shredlake.sql.explain import RunLog, SqlExplain
+from shredlake.sql.references import HIDDEN
+from shredlake.sql.rewrite import RewrittenQuery
+
+SHOWN_ROWS: Final = 20
+"""The rows that the `repr` of a result shows."""
+BATCH_ROWS: Final = 1 << 16
+
+
+class SqlResult(ArrowStream):
+    """The rows of a query. Each reader runs the query anew."""
+
+    def __init__(self, query: str, rewritten: RewrittenQuery, connect: Callable[[RunLog], Any]) -> None:
+        """`connect` makes a DuckDB connection in which the scans of the query have their names."""
+        self._query, self._rewritten, self._connect = query, rewritten, connect
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns and types of the result."""
+        log = RunLog()
+        connection = self._connect(log)
+        with self._clear_errors(log):
+            return connection.sql(self._rewritten.sql).limit(0).to_arrow_reader().schema
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self._run(RunLog())
+
+    def _run(self, log: RunLog) -> Iterator[pa.RecordBatch]:
+        connection = self._connect(log)
+        with self._clear_errors(log):
+            yield from connection.sql(self._rewritten.sql).to_arrow_reader(BATCH_ROWS)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, as one table."""
+        if self._limit is not None:
+            return super().to_arrow()
+        log = RunLog()
+        connection = self._connect(log)
+        with self._clear_errors(log):
+            return connection.sql(self._rewritten.sql).to_arrow_table()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of Arrow batches that can be read once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def explain(self) -> SqlExplain:
+        """Run the query and report what its scans read."""
+        log = RunLog()
+        connection = self._connect(log)
+        with self._clear_errors(log):
+            for _ in connection.sql(self._rewritten.sql).to_arrow_reader(BATCH_ROWS):
+                pass
+            plan = connection.execute(f"EXPLAIN {self._rewritten.sql}").fetchall()[0][1]
+        reports = [run.scan.report() for run in log.runs if not run.counted]
+        return SqlExplain(
+            scans=tuple(map(str, log.runs)),
+            above=tuple(spelled_ref(get) for get in self._rewritten.functions),
+            bytes_read=sum(getattr(report, "bytes_read", 0) for report in reports),
+            plan=self._readable(plan),
+        )
+
+    def plan(self) -> dict[str, str]:
+        """The query, and its columns."""
+        return {"Sql": " ".join(self._query.split()), "columns": ", ".join(self.schema.names)}
+
+    def __repr__(self) -> str:
+        head = self.head(SHOWN_ROWS + 1)
+        more = f"\nThe first {SHOWN_ROWS} rows are shown." if len(head) > SHOWN_ROWS else ""
+        return str(library("duckdb").connect().from_arrow(head.slice(0, SHOWN_ROWS))).rstrip() + more
+
+    def _clear_errors(self, log: RunLog) -> _ClearErrors:
+        return _ClearErrors(self, log)
+
+    def _readable(self, text: str) -> str:
+        """A message of DuckDB with paths in place of the names of hidden columns."""
+        names = {name: spelled_ref(get) for get, name in self._rewritten.functions.items()}
+        for reference in self._rewritten.references:
+            names |= {name: spelled_ref(get) for get, name in reference.paths.items()}
+            names[reference.name] = reference.table
+        return re.sub(rf'"?({HIDDEN}\w+)"?', lambda found: names.get(found[1], found[0]), text)
+
+
+class _ClearErrors:
+    """Raises the error of a scan in place of DuckDB's, and DuckDB's own as a `ShredlakeError`."""
+
+    def __init__(self, result: SqlResult, log: RunLog) -> None:
+        self._result, self._log = result, log
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, ShredlakeError | GeneratorExit):
+            return
+        if isinstance(self._log.error, ShredlakeError):
+            raise self._log.error from None
+        duckdb = library("duckdb")
+        if isinstance(error, duckdb.Error | pa.ArrowException):
+            raise InvalidExpression(self._result._readable(str(error))) from None

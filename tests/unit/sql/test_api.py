@@ -1,0 +1,161 @@
+"""`sl.sql`: tables of every kind, what it refuses, what it reads, and how it explains itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.sql import api
+
+pytest.importorskip("duckdb", reason="SQL needs DuckDB")
+
+ROWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> sl.Table:
+    """Two files, sorted by `id`, with several row groups and pages each."""
+    texts = [
+        f'{{"id": {n}, "kind": "k{n // 5000}", "user": {{"name": "u{n % 7}"}}, "n": {n % 10}}}'
+        for n in range(ROWS)
+    ]
+    schema = pa.schema([("day", pa.int64()), ("v", sl.variant())])
+    table = sl.Table.create(str(tmp_path_factory.mktemp("api") / "events"), schema)
+    rows = pa.table({"day": [n // 10_000 for n in range(ROWS)], "v": sl.from_json(pa.array(texts))})
+    options = sl.WriteOptions(row_group_rows=2500, page_rows=500)
+    for start in (0, ROWS // 2):
+        table.append(rows.slice(start, ROWS // 2), options=options)
+    return table
+
+
+def test_a_table_may_be_named_or_read_by_its_path(events: sl.Table, tmp_path: Path) -> None:
+    query = "select count(*) as n from {} where v:n::int = 3"
+    path = events.uri.removeprefix("file://")
+    expected = [{"n": ROWS // 10}]
+    assert sl.sql(query.format("events"), events=events).to_arrow().to_pylist() == expected
+    assert sl.sql(query.format("Events"), events=path).to_arrow().to_pylist() == expected
+    assert sl.sql(query.format(f"'{path}'")).to_arrow().to_pylist() == expected
+    file = tmp_path / "some.parquet"
+    sl.write_parquet(events.scan().to_arrow(), file)
+    assert sl.sql(query.format(f"'{file}'")).to_arrow().to_pylist() == expected
+    assert sl.sql(query.format("t"), t=file).to_arrow().to_pylist() == expected
+    assert sl.sql(query.format("t"), t=events.scan().to_reader()).to_arrow().to_pylist() == expected
+    assert sl.sql(query.format("t"), t=events.scan().to_polars()).to_arrow().to_pylist() == expected
+    assert sl.sql(query.format("t"), t=events.scan()).to_arrow().to_pylist() == expected
+
+
+def test_a_stream_that_is_scanned_twice_is_kept(events: sl.Table) -> None:
+    reader = events.scan(["day"]).to_reader()
+    found = sl.sql("select count(*) as n from t where day in (select max(day) from t)", t=reader).to_arrow()
+    assert found.to_pylist() == [{"n": ROWS // 2}]
+
+
+@pytest.mark.parametrize(
+    ("columns", "where"),
+    [
+        ("v:kind::string", "v:id::bigint between 4000 and 4100"),
+        ("v:user.name::string, v:n::int", "v:id::bigint = 12345"),
+        ("v:n::int", "v:kind::string = 'k3' and v:n::int < 2"),
+        ("day", "v:kind::string in ('k0', 'k2')"),
+        ("v", "v:id::bigint < 10"),
+        ("v:n::int", "day = 1"),
+    ],
+)
+def test_reads_as_many_bytes_as_a_scan(events: sl.Table, columns: str, where: str) -> None:
+    explained = sl.sql(f"select {columns} from events where {where}", events=events).explain()
+    assert explained.bytes_read == events.scan(columns, where).explain().bytes_read
+
+
+def test_filters_of_one_reference_do_not_reach_another(events: sl.Table) -> None:
+    query = """select count(*) as n from events a left join events b
+               on a.v:id::bigint = b.v:id::bigint and b.v:id::bigint < 5 where a.v:kind::string = 'k3'"""
+    result = sl.sql(query, events=events)
+    assert result.to_arrow().to_pylist() == [{"n": 5000}]
+    scans = result.explain().scans
+    assert len(scans) == 2
+    assert sum("k3" in scan for scan in scans) == 1
+
+
+def test_counts_come_from_the_log(events: sl.Table) -> None:
+    explained = sl.sql("select count(*) from events", events=events).explain()
+    assert explained.bytes_read == 0
+    assert "only rows are counted" in str(explained)
+
+
+def test_names_of_columns(events: sl.Table) -> None:
+    query = "select v:user.name::string, v:id::int + 1, count(*), max(v:n::int) as m from events group by all"
+    names = ["name", "v:id::int + 1", "count_star()", "m"]
+    assert sl.sql(query, events=events).schema.names == names
+    assert sl.sql(query, events=events).limit(1).to_arrow().schema.names == names
+
+
+def test_whole_variants_are_duckdbs(events: sl.Table) -> None:
+    found = sl.sql("select v, v:user from events where v:id::bigint = 3", events=events).to_arrow()
+    assert sl.to_python(found.column("v"))[0]["user"] == {"name": "u3"}
+    assert sl.to_python(found.column("user")) == [{"name": "u3"}]
+    assert [found.schema.field(n).metadata[b"ARROW:extension:name"] for n in range(2)] == [
+        b"arrow.parquet.variant"
+    ] * 2
+
+
+def test_what_is_not_understood_is_evaluated_above(events: sl.Table) -> None:
+    query = "select w:n::int as n from (select distinct v as w from events where day = 0) order by n desc"
+    result = sl.sql(query, events=events)
+    assert result.limit(1).to_arrow().to_pylist() == [{"n": 9}]
+    assert "evaluated on whole Variants" in str(result.explain())
+
+
+def test_a_value_that_does_not_cast_is_null_or_an_error() -> None:
+    data = pa.table({"v": sl.from_json(['{"a": "x"}', '{"a": 1}'])})
+    assert sl.sql("select v:a::int a from t", t=data).to_arrow().to_pylist() == [{"a": None}, {"a": 1}]
+    with pytest.raises(sl.CastError, match="x"):
+        sl.sql("select v:a::int a from t", t=data, strict=True).to_arrow()
+    with pytest.raises(sl.CastError, match="x"):
+        sl.sql("select variant_get(v, '$.a', 'int') from t", t=data).to_arrow()
+
+
+@pytest.mark.parametrize("query", ["create table x as select 1", "select 1; select 2", "drop table t", ""])
+def test_commands_are_refused(query: str) -> None:
+    with pytest.raises(sl.InvalidExpression):
+        sl.sql(query)
+
+
+def test_errors_name_what_the_user_wrote(events: sl.Table) -> None:
+    with pytest.raises(sl.InvalidExpression, match="nonsense") as raised:
+        sl.sql("select v:a::int, nonsense from events", events=events).to_arrow()
+    assert "__sl_" not in str(raised.value).partition("LINE")[0]
+    with pytest.raises(sl.InvalidExpression, match="nobody"):
+        sl.sql("select * from nobody").to_arrow()
+    with pytest.raises(sl.NotATable, match="no/such/table"):
+        sl.sql("select * from t", t="no/such/table")
+
+
+def test_variables_of_the_caller_are_not_tables() -> None:
+    events = pa.table({"a": [1]})
+    with pytest.raises(sl.InvalidExpression, match="events"):
+        sl.sql("select * from events").to_arrow()
+    assert events.num_rows == 1
+
+
+def test_prefix_aliases_slices_and_structs_stay_duckdbs() -> None:
+    data = pa.table({"x": [1], "l": [[1, 2, 3]], "v": sl.from_json(['{"a": 5}'])})
+    query = "select total: x + 1, l[1:2] as part, {v: 1, 'a': x} as s, v:a::int from t"
+    [row] = sl.sql(query, t=data).to_arrow().to_pylist()
+    assert row == {"total": 2, "part": [1, 2], "s": {"v": 1, "a": 1}, "a": 5}
+
+
+def test_missing_duckdb_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(sl.MissingDependency, match=r"shredlake\[sql\]"):
+        api._duckdb()
+
+
+def test_shows_rows(events: sl.Table) -> None:
+    shown = repr(sl.sql("select v:id::bigint as number from events", events=events))
+    assert "number" in shown
+    assert "first 20 rows" in shown
