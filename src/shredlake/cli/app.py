@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from functools import partial
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -26,7 +28,10 @@ VERBS: Final = {
         "loading.convert:convert_columns",
         "Convert string columns that hold JSON to Variants, in place or as a copy.",
     ),
+    "count": ("querying.count:count", "Count the rows of a table that meet a condition."),
+    "delete": ("maintaining.delete:delete", "Delete the rows of a table that meet a condition."),
     "demo": ("demo:demo", "Generate events, ingest them, show the layout, and query paths."),
+    "head": ("querying.head:head", "Show the first rows of a table."),
     "history": ("describing.history:history", "Show the commits of a Delta table, newest first."),
     "ingest": ("loading.ingest:ingest_source", "Ingest JSON into a shredded Delta table, each file once."),
     "inspect": (
@@ -49,6 +54,8 @@ VERBS: Final = {
         "describing.report:report",
         "Show how the files of a Delta table shred its Variants, and what queries can skip.",
     ),
+    "restore": ("maintaining.restore:restore", "Restore an older version of a table, as a new version."),
+    "schema": ("describing.schema:schema", "Show the columns of a table, and how its Variants are shredded."),
     "stats": (
         "describing.stats:stats",
         "Show which ranges of values the files of a Delta table cover, per column and path.",
@@ -59,6 +66,12 @@ VERBS: Final = {
     ),
 }
 """Each verb: the module in `cli/verbs` and the function that runs it, and the first line of its docstring."""
+
+
+HELP: Final = {"help_option_names": ["-h", "--help"]}
+
+
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class LazyVerb(TyperCommand):
@@ -87,7 +100,7 @@ def load(verb: str) -> Any:
     function = function_of(verb)
     interrupts.raise_exception()
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(verb)(function)
+    single.command(verb, context_settings=HELP)(function)
     return get_command(single)
 
 
@@ -96,20 +109,34 @@ app = typer.Typer(
     cls=Verbs,
     help="Semi-structured data at the speed of relational tables.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings=HELP,
     pretty_exceptions_enable=False,
 )
 
 
 @app.callback(invoke_without_command=True)
-def _root(show_version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def _root(
+    show_version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    log_level: LogLevel | None = typer.Option(
+        None,
+        "--log-level",
+        case_sensitive=False,
+        help="Write log messages of this level and above to stderr.",
+    ),
+) -> None:
+    if log_level is not None:
+        logging.basicConfig(
+            level=log_level.upper(),
+            stream=sys.stderr,
+            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        )
     if show_version:
         typer.echo(f"shredlake {shredlake.__version__}")
         raise typer.Exit()
 
 
 def main() -> None:
-    """Runs the command line. An error is one line on stderr with exit code 1; wrong usage is exit code 2."""
+    """Runs the command line. The exit codes are documented in docs/command-line.md."""
     failures.run(partial(app, prog_name="shredlake"))
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from shredlake.jobs.engine import LocalEngine
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EngineName = Literal["auto", "spark", "local"]
 
@@ -34,8 +38,24 @@ def running(
     if name == "local" or (name == "auto" and not asked and size < LARGE_INPUT):
         yield LocalEngine()
         return
-    spark = session(master=master, remote=remote)
+    spark = quiet_session(master, remote)
     try:
         yield SparkEngine(spark)
     finally:
         spark.stop()
+
+
+def quiet_session(master: str | None = None, remote: str | None = None) -> SparkSession:
+    """Starts a session without the JVM's start-up messages; they are shown if it fails to start."""
+    with tempfile.TemporaryFile() as said:
+        own = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            return session(master=master, remote=remote)
+        except Exception:
+            said.seek(0)
+            os.write(own, said.read())
+            raise
+        finally:
+            os.dup2(own, 2)
+            os.close(own)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
 from typer.core import TyperGroup
 
+import shredlake
 from shredlake.cli.terminal import say
 from shredlake.errors import ShredlakeError
 from shredlake.formatting import escaped
@@ -18,7 +20,10 @@ from shredlake.formatting import escaped
 DEBUG: Final = "SHREDLAKE_DEBUG"
 """The environment variable that turns tracebacks on."""
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, UNEXPECTED, INTERRUPTED = 1, 3, 130
+"""Exit codes; 2 is wrong usage. An unexpected error is a defect of shredlake or of a library."""
+
+ISSUES: Final = "https://github.com/shredlake/shredlake/issues"
 
 _OPTIONS: Final = {
     r"enforce_retention=False": "--force",
@@ -64,14 +69,32 @@ def run(command: Callable[[], object]) -> None:
     except BaseException as error:  # a panic in compiled code is not an Exception
         if os.environ.get(DEBUG):
             traceback.print_exc()
-        say(f"shredlake: {described(error)}", err=True)
-        sys.exit(FAILED)
+        line = expected(error)
+        if line is not None:
+            say(f"shredlake: {line}", err=True)
+            sys.exit(FAILED)
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        say(f"shredlake: unexpected error: {_one_line(what)}. The log is {logged(error)}", err=True)
+        sys.exit(UNEXPECTED)
 
 
-def described(error: BaseException) -> str:
-    """Describes an error in one line.
+def logged(error: BaseException) -> str:
+    """Writes an unexpected error with its traceback to a file that only this user can read."""
+    try:
+        handle, path = tempfile.mkstemp(prefix="shredlake-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"shredlake {shredlake.__version__}, Python {sys.version}, {sys.platform}\n")
+            file.write(f"Please report this at {ISSUES}\n\n")
+            traceback.print_exception(error, file=file)
+    except OSError as problem:
+        return f"not written ({problem.strerror}); set {DEBUG}=1 to see the traceback"
+    return path
 
-    >>> described(FileNotFoundError(2, "No such file or directory", "out/rows.csv"))
+
+def expected(error: BaseException) -> str | None:
+    """Describes an error in one line; None if it is not one that users cause.
+
+    >>> expected(FileNotFoundError(2, "No such file or directory", "out/rows.csv"))
     'out/rows.csv: no such file or directory'
     """
     match error:
@@ -87,8 +110,7 @@ def described(error: BaseException) -> str:
     match error:
         case BaseError():
             return _one_line(str(error).partition("\n")[0])
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return _one_line(f"unexpected error: {what}") + f". Set {DEBUG}=1 to see the traceback"
+    return None
 
 
 def _in_words_of_the_command_line(message: str) -> str:

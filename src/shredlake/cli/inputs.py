@@ -12,6 +12,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import BinaryIO
 
+import typer
+
+from shredlake.cli.options import storage_options
 from shredlake.errors import InvalidFile, NotATable
 from shredlake.table import Table
 
@@ -19,13 +22,17 @@ _SUFFIXES = ((b"\x1f\x8b", ".ndjson.gz"), (b"\x28\xb5\x2f\xfd", ".ndjson.zst"), 
 """The suffix that a copy of standard input gets, by its first bytes."""
 
 
-def open_table(uri: str, version: int | None = None) -> Table:
+def open_table(
+    uri: str, version: int | None = None, timestamp: str | None = None, storage: Sequence[str] = ()
+) -> Table:
     """Opens a Delta table. A file is refused, with the verbs that accept it."""
+    if version is not None and timestamp is not None:
+        raise typer.BadParameter("--version and --timestamp can't be used together")
     path = Path(uri)
     if "://" not in uri and path.is_file():
         verbs = "inspect or check" if _starts(path) == b"PAR1" else "ingest or advise"
         raise NotATable(f"{uri} is a file, not a table; use {verbs} for it, or name the folder of a table")
-    return Table(uri, version)
+    return Table(uri, version, timestamp, storage_options=storage_options(storage))
 
 
 def table_to_write(uri: str) -> str:

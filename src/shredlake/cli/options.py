@@ -1,8 +1,22 @@
-"""Checks of options that several verbs share."""
+"""Options that several verbs share, and their checks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import typer
+
+TABLE = typer.Argument(help="The table: a path or a URL.")
+JSON = typer.Option(False, "--json", help="Print JSON.")
+STORAGE = typer.Option(
+    [], "--storage-option", metavar="KEY=VALUE", help="A setting of the object store. Repeatable."
+)
+VERSION = typer.Option(None, "--version", min=0, help="Use this version of the table.")
+TIMESTAMP = typer.Option(
+    None, "--timestamp", help="Use the table as it was at this time, e.g. 2026-01-31T12:00:00Z."
+)
+WHERE = typer.Option(None, "--where", "-w", help="A condition, as after WHERE.")
 
 
 def not_empty(value: str | None) -> str | None:
@@ -10,3 +24,18 @@ def not_empty(value: str | None) -> str | None:
     if value is not None and not value.strip():
         raise typer.BadParameter("a column's name can't be empty")
     return value
+
+
+def storage_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Parses settings of an object store. A value may be a secret, so no message repeats it.
+
+    >>> storage_options(["aws_region=eu-central-1", "token=a=b"])
+    {'aws_region': 'eu-central-1', 'token': 'a=b'}
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter("--storage-option expects KEY=VALUE, e.g. aws_region=eu-central-1")
+        found[key.strip()] = value
+    return found

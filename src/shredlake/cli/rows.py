@@ -6,7 +6,9 @@ import base64
 import json
 import math
 import os
+import shutil
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -38,6 +40,9 @@ BY_SUFFIX: Final[dict[str, Format]] = {
     ".parquet": "parquet",
 }
 
+DRAWN_AT_A_TIME: Final = 1000
+"""Number of rows in one drawn table; more rows are drawn as several tables, as they come."""
+
 ROWS_AT_A_TIME: Final = 8192
 """Number of rows converted to text at a time."""
 
@@ -62,22 +67,27 @@ def format_of(asked: Format | None, output: str | None) -> Format:
 
 def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Format, output: str | None) -> int:
     """Writes rows to a file or to standard output, and returns their number."""
+    if form == "parquet" and output == "-":
+        return _parquet_to_stdout(batches, schema)
+    output = None if output == "-" else output
     if form == "parquet":
         if output is None:
             raise InvalidFile("--format parquet needs a file: name it with --output FILE")
         return _write_parquet(batches, schema, str(checked_output(output)))
     with _opened(output) as write:
         if form == "table":
-            table = pa.Table.from_batches(batches, schema)
-            write(_grid(_readable(table), wide=output is not None).encode())
-            return int(table.num_rows)
+            count = 0
+            for table in _pieces(batches, DRAWN_AT_A_TIME, schema):
+                write(_grid(_for_people(table), wide=output is not None).encode())
+                count += table.num_rows
+            return count
         to_text = _csv_text if form == "csv" else _json_text
         clean = escaped_lines if form == "csv" else escaped_json
         watched = output is None and sys.stdout.isatty()
         if form == "csv":
             write(_csv_text(schema.empty_table(), header=True))
         count = 0
-        for piece in _pieces(batches):
+        for piece in _pieces(batches, ROWS_AT_A_TIME):
             data = to_text(piece)
             write(clean(data.decode()).encode() if watched else data)
             count += piece.num_rows
@@ -110,10 +120,37 @@ def _opened(output: str | None) -> Iterator[Write]:
         draft.unlink(missing_ok=True)
 
 
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _pieces(
+    batches: Iterable[pa.RecordBatch], rows: int, schema: pa.Schema | None = None
+) -> Iterator[pa.Table]:
+    """Tables of at most this many rows; with a schema at least one, and small batches are put together."""
+    if schema is None:
+        for batch in batches:
+            for start in range(0, batch.num_rows, rows):
+                yield pa.Table.from_batches([batch.slice(start, rows)])
+        return
+    waiting = schema.empty_table()
+    drawn = False
     for batch in batches:
-        for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
-            yield pa.Table.from_batches([batch.slice(start, ROWS_AT_A_TIME)])
+        waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch], schema)])
+        while waiting.num_rows >= rows:
+            yield waiting.slice(0, rows)
+            drawn, waiting = True, waiting.slice(rows)
+    if waiting.num_rows or not drawn:
+        yield waiting
+
+
+def _parquet_to_stdout(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Writes a Parquet file to standard output. Its footer comes last, so it is made as a whole first."""
+    if sys.stdout.isatty():
+        raise InvalidFile("standard output is a terminal: pipe the Parquet file, or name one with --output")
+    with tempfile.TemporaryDirectory(prefix="shredlake-stdout-") as folder:
+        path = os.path.join(folder, "rows.parquet")
+        count = _write_parquet(batches, schema, path)
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    return count
 
 
 def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> int:
@@ -206,6 +243,25 @@ def _readable_column(column: pa.ChunkedArray) -> Any:
         values = column.to_pylist()
         return pa.array([None if value is None else _text(value) for value in values], pa.string())
     return column
+
+
+def _for_people(table: pa.Table) -> pa.Table:
+    """As `_readable`, and binary values as text, booleans as `true` and `false`."""
+    columns = []
+    for column in table.columns:
+        if _is_binary(column.type):
+            values = (None if value is None else _as_text(value) for value in column.to_pylist())
+            columns.append(pa.chunked_array([pa.array(values, pa.string())]))
+        elif pa.types.is_boolean(column.type):
+            columns.append(column.cast(pa.string()))
+        else:
+            columns.append(column)
+    return _readable(pa.Table.from_arrays(columns, names=table.column_names))
+
+
+def _as_text(value: bytes) -> str:
+    """Bytes as text; those that are not UTF-8 are escaped."""
+    return value.decode("utf-8", "backslashreplace")
 
 
 def _is_binary(kind: pa.DataType) -> bool:

@@ -11,11 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shredlake.delta.report.rejects import RejectedFor
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.engine import Watch, unwatched
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
+
+
+SHOWN_REASONS = 5
+"""Number of reasons for rejects that the summary shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +33,8 @@ class IngestReport:
     rows: int = 0
     rejects: int = 0
     rejects_table: str | None = None
+    reasons: tuple[RejectedFor, ...] = ()
+    """The rejects by reason, the most frequent first, with the first document of each."""
     files: int = 0
     input_bytes: int = 0
     table_bytes: int = 0
@@ -81,6 +88,12 @@ class IngestReport:
         )
         if self.rejects:
             grid.add_row("rejects", str(self.rejects_table))
+            for one in self.reasons[:SHOWN_REASONS]:
+                grid.add_row("", f"{one.count:,}: {one.reason}")
+                where = "" if one.file is None else f"{one.file.rsplit('/', 1)[-1]}, line {one.line}: "
+                grid.add_row("", f"   first {where}{one.raw}")
+            if len(self.reasons) > SHOWN_REASONS:
+                grid.add_row("", counted(len(self.reasons) - SHOWN_REASONS, "more reason"))
         grid.add_row("files", f"{self.files:,}")
         if self.skipped:
             grid.add_row("skipped", f"{counted(self.skipped, 'source file')}, ingested before")

@@ -180,9 +180,12 @@ def test_unexpected_errors_say_how_to_see_more(capsys: Any, monkeypatch: pytest.
     with pytest.raises(SystemExit) as left:
         failures.run(fail)
     said = capsys.readouterr().err
-    assert left.value.code == 1
+    assert left.value.code == 3
     assert said.startswith("shredlake: unexpected error: KeyError: ")
-    assert said.endswith(". Set SHREDLAKE_DEBUG=1 to see the traceback\n")
+    log = Path(said.rstrip("\n").rpartition(" The log is ")[2])
+    assert "Traceback (most recent call last)" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0
+    log.unlink()
     assert "\x1b" not in said
     monkeypatch.setenv("SHREDLAKE_DEBUG", "1")
     with pytest.raises(SystemExit):
@@ -201,7 +204,7 @@ def test_unexpected_errors_say_how_to_see_more(capsys: Any, monkeypatch: pytest.
     ],
 )
 def test_errors_as_one_line(error: BaseException, line: str) -> None:
-    assert failures.described(error) == line
+    assert failures.expected(error) == line
 
 
 # ── Markup and control characters ───────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,7 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from shredlake.cli.terminal import screen
+from shredlake.cli.engines import quiet_session
+from shredlake.cli.terminal import say, screen
 from shredlake.cli.verbs.demo_data import bluesky, write_lines
 from shredlake.errors import MissingDependency
 from shredlake.jobs.engine import LocalEngine
@@ -23,7 +24,7 @@ from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.parquet.inspect.inspect import inspect
 from shredlake.spark.engine import SparkEngine
 from shredlake.spark.query.api import read
-from shredlake.spark.session import check_java, check_spark, session
+from shredlake.spark.session import check_java, check_spark
 from shredlake.table import Table
 
 if TYPE_CHECKING:
@@ -52,9 +53,11 @@ def demo(
     engine: Literal["spark", "local"] = typer.Option(
         "spark", help="spark, or local: threads of this process, without Spark."
     ),
+    as_json: bool = typer.Option(False, "--json", help="Print the rows and times of the queries as JSON."),
 ) -> None:
     """Generate events, ingest them, show the layout, and query paths."""
     console = screen(width=100)
+    console.quiet = as_json
     started = time.perf_counter()
     try:
         if engine == "spark":
@@ -72,12 +75,14 @@ def demo(
         spark = None
         if engine == "spark":
             with console.status("starting Spark"):
-                spark = _quiet_session()
+                spark = quiet_session()
         try:
-            _tour(console, spark, source, table)
+            times = _tour(console, spark, source, table)
         finally:
             if spark is not None:
                 spark.stop()
+    if as_json:
+        say(json.dumps({"events": events, "queries": times}))
     console.print(
         f"\nFinished in {time.perf_counter() - started:.0f} s. Next: shredlake --help and docs/index.md."
     )
@@ -88,23 +93,8 @@ def _first_line(source: str) -> str:
         return file.readline().strip()
 
 
-def _quiet_session() -> SparkSession:
-    """Starts a session without the JVM's start-up messages; they are shown if it fails to start."""
-    with tempfile.TemporaryFile() as said:
-        own = os.dup(2)
-        os.dup2(said.fileno(), 2)
-        try:
-            return session()
-        except Exception:
-            said.seek(0)
-            os.write(own, said.read())
-            raise
-        finally:
-            os.dup2(own, 2)
-            os.close(own)
-
-
-def _tour(console: Console, spark: SparkSession | None, source: str, table: str) -> None:
+def _tour(console: Console, spark: SparkSession | None, source: str, table: str) -> list[dict[str, Any]]:
+    """Ingests, shows and queries the events; returns the rows and times of the queries."""
     chosen = LocalEngine() if spark is None else SparkEngine(spark)
     _say(
         console,
@@ -135,6 +125,7 @@ def _tour(console: Console, spark: SparkSession | None, source: str, table: str)
     for heading in headings:
         grid.add_column(heading, justify="right")
     files = [str(path) for path in Path(table).glob("*.parquet")]
+    timings: list[dict[str, Any]] = []
     for name, columns, where in queries:
         rows, seconds = _best(partial(_count_local, opened, columns, where))
         cells = [name, f"{rows:,}", f"{seconds:.3f} s"]
@@ -144,10 +135,15 @@ def _tour(console: Console, spark: SparkSession | None, source: str, table: str)
             if not rows == ours == theirs:
                 raise AssertionError(f"{name}: {rows}, {ours} and {theirs} rows")
             cells += [f"{fast:.3f} s", f"{slow:.3f} s", f"{slow / fast:.1f}x"]
+            timings.append({"spark_seconds": fast, "spark_alone_seconds": slow})
+        else:
+            timings.append({})
+        timings[-1] |= {"query": name, "rows": rows, "seconds": seconds}
         grid.add_row(*cells)
     console.print(grid)
     if spark is not None:
         console.print("Spark alone reads the same files as Variants. Both find the same rows.")
+    return timings
 
 
 def _count_local(opened: Table, columns: list[str], where: str) -> int:
@@ -189,14 +185,14 @@ def _native(spark: SparkSession, files: list[str], columns: list[str], where: st
 
 
 def _best(work: Callable[[], int]) -> tuple[int, float]:
-    """The answer, and the best of three times."""
-    times: list[float] = []
+    """The answer, and the best of three timings."""
+    timings: list[float] = []
     answer: Any = None
     for _ in range(3):
         started = time.perf_counter()
         answer = work()
-        times.append(time.perf_counter() - started)
-    return int(answer), min(times)
+        timings.append(time.perf_counter() - started)
+    return int(answer), min(timings)
 
 
 def _say(console: Console, heading: str) -> None:

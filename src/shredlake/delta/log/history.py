@@ -39,9 +39,9 @@ def history(snapshot: Snapshot, limit: int | None = None) -> Iterator[dict[str, 
             "parameters": _object(info.get("operationParameters")),
             "metrics": _object(info.get("operationMetrics")),
             "engine": info.get("engineInfo"),
-            "isBlindAppend": info.get("isBlindAppend"),
-            "readVersion": info.get("readVersion"),
-            "userMetadata": info.get("userMetadata"),
+            "is_blind_append": info.get("isBlindAppend"),
+            "read_version": info.get("readVersion"),
+            "user_metadata": info.get("userMetadata"),
         }
 
 

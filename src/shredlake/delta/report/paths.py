@@ -17,6 +17,8 @@ class PathFacts:
     """One path of a Variant column over all files."""
 
     path: str
+    name: str
+    """The normalised path: `$['a']`."""
     types: Mapping[str, int]
     """Types of the path, each with the number of files that have it; the most frequent one comes first."""
     mixed: int
@@ -49,6 +51,7 @@ def path_facts(
         found.append(
             PathFacts(
                 path=path,
+                name=node_path(steps),
                 types=dict(kinds.most_common()),
                 mixed=mixed[steps],
                 with_statistics=sum(item.bounded for item in known),

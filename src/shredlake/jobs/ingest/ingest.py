@@ -69,6 +69,7 @@ from shredlake.jobs.ingest.rejects import (
     LineNumbers,
     discard_staged,
     rejects_place,
+    staged_reasons,
     write_rejects,
 )
 from shredlake.jobs.ingest.sources import SourceFile, Split, bundle, cut, find_files, spooled
@@ -430,6 +431,7 @@ def finish(
             if options.max_rejects is None and options.transaction is None:  # a stream goes on
                 check_json(places, results, lines, storage.uri)
             staged = [result.staged for result in results if result.staged is not None]
+            reasons = staged_reasons(places, staged, lines)
             write_rejects(places, staged, lines, claim, storage)
             if publish is not None:
                 version = publish(adds)
@@ -456,6 +458,7 @@ def finish(
         rows=sum(result.written for result in results),
         rejects=rejected,
         rejects_table=places[0].uri if rejected else None,
+        reasons=reasons,
         files=len(adds),
         input_bytes=input_bytes,
         table_bytes=sum(add.size for add in adds),

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -185,16 +185,30 @@ def parsed_pieces(split: Split, parsing: Parsing) -> Iterator[ParsedPiece]:
 
 
 def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Table:
+    raw = piece.rows.take(rows)
     return pa.table(
         {
             "file": pa.repeat(pa.scalar(split.file.uri), len(rows)),
             "line": pc.add(rows, piece.first_line),
             "offset": piece.offsets.take(rows),
-            "reason": reasons,
-            "raw": piece.rows.take(rows),
+            "reason": _named_truncation(reasons, raw),
+            "raw": raw,
         },
         schema=REJECTS_SCHEMA,
     )
+
+
+CUT_OFF: Final = "^(the end of the text|this string is never closed)"
+NEVER_CLOSED: Final = "^the control character U\\+000A in a string.*"
+"""How the reasons begin for documents that end too early: at the end of the text, or inside a string."""
+
+
+def _named_truncation(reasons: Any, raw: Any) -> Any:
+    """Says that a document is truncated, where it is."""
+    ends = pc.equal(pc.find_substring(raw, b"\n"), pc.subtract(pc.binary_length(raw), 1))
+    closed = pc.replace_substring_regex(reasons, NEVER_CLOSED, "this string is never closed")
+    reasons = pc.if_else(ends, closed, reasons)
+    return pc.replace_substring_regex(reasons, CUT_OFF, r"the document is truncated: \1")
 
 
 def parse(rows: Column, parsing: Parsing) -> tuple[Column, pa.Table]:

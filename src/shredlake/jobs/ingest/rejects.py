@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import load_snapshot
 from shredlake.delta.protocol.actions import Action, TransactionId
+from shredlake.delta.report.rejects import RejectedFor, by_reason
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.append import write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
@@ -221,6 +222,12 @@ def first_rejects(places: Places, staged: Iterable[str], lines: LineNumbers) -> 
         if len(found) >= SHOWN:
             break
     return sorted(found, key=lambda row: (row["file"] or "", row["line"] or 0))[:SHOWN]
+
+
+def staged_reasons(places: Places, staged: Iterable[str], lines: LineNumbers) -> tuple[RejectedFor, ...]:
+    """All staged rejects by reason, with the first of each."""
+    batches = _numbered(places[1], sorted(staged), lines, set())
+    return by_reason(row for batch in batches for row in batch.to_pylist())
 
 
 def guess(raw: bytes) -> str:

@@ -3,34 +3,64 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import typer
+from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
-from shredlake.cli.terminal import cells, say, screen
+from shredlake.cli.options import STORAGE
+from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.formatting import escaped
+
+WIDE: Final = 120
+"""Terminals that are narrower get one paragraph per commit instead of a table."""
 
 
 def history(
     uri: str = typer.Argument(help="The table: a path or a URL."),
     limit: int = typer.Option(20, "--limit", "-n", min=0, help="Maximum number of commits; 0 for all."),
+    storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per commit."),
 ) -> None:
     """Show the commits of a Delta table, newest first."""
-    entries = open_table(uri).history(limit or None)
+    entries = open_table(uri, storage=storage).history(limit or None)
     if as_json:
         for entry in entries:
             say(json.dumps(entry | {"timestamp": entry["timestamp"].isoformat()}, ensure_ascii=False))
         return
+    console = screen(width=200)
+    if console.width < WIDE:
+        _narrow(entries, console)
+        return
     grid = Grid(box=None, pad_edge=False, padding=(0, 2))
     for name in ("version", "time", "operation", "what", "engine"):
-        grid.add_column(name, justify="right" if name == "version" else "left", no_wrap=name != "what")
+        number = name == "version"
+        grid.add_column(name, justify="right" if number else "left", no_wrap=name != "what", overflow="fold")
     for entry in entries:
-        moment = entry["timestamp"].isoformat(sep=" ", timespec="seconds")
-        facts = (entry["version"], moment, entry["operation"] or "", _what(entry), entry["engine"] or "")
-        grid.add_row(*cells(facts))
-    screen(width=200).print(grid)
+        grid.add_row(
+            *cells((entry["version"], _moment(entry), _operation(entry), _what(entry), entry["engine"] or ""))
+        )
+    console.print(grid)
+
+
+def _narrow(entries: list[dict[str, Any]], console: Console) -> None:
+    """One paragraph per commit: nothing is cut, however narrow the terminal is."""
+    for entry in entries:
+        line = shown(f"{entry['version']:>7}  ", "bold").append(f"{_moment(entry)}  {_operation(entry)}")
+        console.print(line)
+        for text in filter(None, (_what(entry), str(entry["engine"] or ""))):
+            console.print(Padding(shown(text), (0, 0, 0, 9)))
+
+
+def _moment(entry: dict[str, Any]) -> str:
+    return str(entry["timestamp"].isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z"))
+
+
+def _operation(entry: dict[str, Any]) -> str:
+    return escaped(entry["operation"] or "")
 
 
 def _what(entry: dict[str, Any]) -> str:

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.pages import HTML, write_page
 from shredlake.cli.terminal import cells, say, screen, shown
 from shredlake.delta.report.measure import MEASURED_FILES
 from shredlake.delta.report.paths import PathFacts
 from shredlake.delta.report.report import TableReport
 from shredlake.formatting import bytes_text, counted
+from shredlake.parquet.inspect.inspect import ColumnReport
 
 
 def report(
@@ -33,10 +37,13 @@ def report(
     files: int = typer.Option(
         MEASURED_FILES, "--files", min=0, help="Number of files in which bytes and fill are measured."
     ),
+    version: int | None = VERSION,
+    timestamp: str | None = TIMESTAMP,
+    storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show how the files of a Delta table shred its Variants, and what queries can skip."""
-    facts = open_table(uri).report(files=files)
+    facts = open_table(uri, version, timestamp, storage).report(files=files)
     if html is not None:
         write_page(facts.html(), html)
     elif as_json:
@@ -55,32 +62,74 @@ def render(facts: TableReport, console: Console) -> None:
             style="not bold",
         )
     )
+    measured = {column.name: column for column in facts.measured.columns}
     for column, paths in facts.paths.items():
         text = shown(column, "bold cyan")
         if facts.untouched[column]:
             text.append(f"  not shredded in {counted(facts.untouched[column], 'file')}", style="yellow")
         console.print(text)
-        grid = Grid(box=None, pad_edge=False, padding=(0, 2))
-        for name in ("path", "typed as"):
-            grid.add_column(name)
-        for name in ("files", "mixed", "not typed", "with statistics", "files per value"):
-            grid.add_column(name, justify="right")
-        for one in paths:
-            grid.add_row(*cells(_cells(one, facts.files)))
-        console.print(grid)
+        console.print(_grid(paths, facts.files, measured.get(column), console.width))
+    _more(facts, console)
 
 
-def _cells(one: PathFacts, files: int) -> list[Any]:
-    types = ", ".join(
+@dataclass(frozen=True)
+class Column:
+    """A column of the list of paths, and the width of terminal from which on it is shown."""
+
+    title: str
+    cell: Callable[[PathFacts, int, Mapping[str, int]], str]
+    from_width: int = 0
+    number: bool = True
+
+
+def _types(one: PathFacts, files: int, sizes: Mapping[str, int]) -> str:
+    return ", ".join(
         kind if len(one.types) == 1 else f"{kind} ({n:,})" for kind, n in Counter(one.types).most_common()
     )
-    value = "" if one.files_per_value is None else f"{one.files_per_value:.1f}"
-    return [
-        one.path,
-        types,
-        f"{one.typed:,}",
-        f"{one.mixed:,}",
-        f"{files - one.typed:,}",
-        f"{one.with_statistics:,}",
-        value,
-    ]
+
+
+COLUMNS: Final = (
+    Column("path", lambda one, files, sizes: one.path, number=False),
+    Column("typed as", _types, number=False),
+    Column("bytes", lambda one, files, sizes: bytes_text(sizes[one.name]) if one.name in sizes else "", 90),
+    Column("files", lambda one, files, sizes: f"{one.typed:,}"),
+    Column("mixed", lambda one, files, sizes: f"{one.mixed:,}"),
+    Column("not typed", lambda one, files, sizes: f"{files - one.typed:,}", 72),
+    Column("with statistics", lambda one, files, sizes: f"{one.with_statistics:,}", 100),
+    Column(
+        "files per value",
+        lambda one, files, sizes: "" if one.files_per_value is None else f"{one.files_per_value:.1f}",
+    ),
+)
+WIDE: Final = 100
+"""Terminals that are narrower get less space between columns."""
+
+
+def _grid(paths: Sequence[PathFacts], files: int, measured: ColumnReport | None, width: int) -> Grid:
+    """The paths of a column. Narrow terminals get the columns that matter most."""
+    sizes = {} if measured is None else {one.path: one.compressed_size for one in measured.root.walk()}
+    chosen = [column for column in COLUMNS if width >= column.from_width]
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2 if width >= WIDE else 1))
+    for column in chosen:
+        grid.add_column(column.title, justify="right" if column.number else "left", overflow="fold")
+    for one in paths:
+        grid.add_row(*cells(column.cell(one, files, sizes) for column in chosen))
+    return grid
+
+
+SHOWN: Final = 10
+"""Number of reasons that are shown."""
+
+
+def _more(facts: TableReport, console: Console) -> None:
+    """Rejects and suggestions."""
+    if facts.rejects:
+        console.print(shown("rejects by reason", "bold cyan"))
+        for rejected in facts.rejects[:SHOWN]:
+            where = "" if rejected.file is None else f" (first in {rejected.file}, line {rejected.line})"
+            console.print(shown(f"{rejected.count:>7,}  {rejected.reason}{where}"), soft_wrap=True)
+    if facts.suggestions:
+        console.print(shown("suggestions", "bold cyan"))
+        for one in facts.suggestions:
+            console.print(shown(one.title, "bold").append(f": {one.reason}", "not bold"))
+            console.print(shown(f"  $ {one.command}", "green"), soft_wrap=True)

@@ -16,6 +16,7 @@ import typer
 from rich.text import Text
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.terminal import say, screen, shown
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
@@ -36,10 +37,13 @@ def stats(
         min=1,
         help="Maximum number of bars per path; more files are combined into one histogram line.",
     ),
+    version: int | None = VERSION,
+    timestamp: str | None = TIMESTAMP,
+    storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per column and path."),
 ) -> None:
     """Show which ranges of values the files of a Delta table cover, per column and path."""
-    found = list(ranges(open_table(uri).snapshot))
+    found = list(ranges(open_table(uri, version, timestamp, storage).snapshot))
     if path:
         known = sorted({item.name for item in found})
         found = [item for item in found if item.name == path]
@@ -65,10 +69,10 @@ def described(item: Ranges) -> dict[str, Any]:
         "name": item.name,
         "type": from_arrow(item.type).name,
         "files": item.files,
-        "withBounds": item.bounded,
+        "with_bounds": item.bounded,
         "minimum": low,
         "maximum": high,
-        "filesPerValue": round(item.mean_depth(), 3),
+        "files_per_value": round(item.mean_depth(), 3),
         "depths": item.depths(WIDTH).tolist(),
     }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -13,8 +14,8 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table, seekable, table_to_write
-from shredlake.cli.options import not_empty
-from shredlake.cli.terminal import screen
+from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
+from shredlake.cli.terminal import say, screen
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
@@ -73,9 +74,11 @@ def ingest_source(
     ),
     file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
     force: bool = typer.Option(False, "--force", help="Create the table even if its folder has other files."),
+    storage: list[str] = STORAGE,
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
+    as_json: bool = JSON,
 ) -> None:
     """Ingest JSON into a shredded Delta table, each file once.
 
@@ -99,15 +102,20 @@ def ingest_source(
         parsing=Parsing(duplicate_keys=duplicate_keys),
         writing=WriteOptions(bloom_filters=tuple(bloom_filter)),
         force=force,
+        storage_options=storage_options(storage),
         show_progress=sys.stderr.isatty(),
     )
     with seekable(sources) as files:
-        size = sum(file.size for file in find_files(files)) if format_ == "json" else 0
+        found = find_files(files, options.storage_options) if format_ == "json" else []
+        size = sum(file.size for file in found)
         job = Job(files, format_, from_, table, options)
         opened = _opened(job, size) if engine == "auto" else None
         chosen = "spark" if isinstance(opened, UnsupportedExpression) else engine
         report = _run(job, Cluster(chosen, master, remote), size, opened)
-    screen().print(report.grid())
+    if as_json:
+        say(json.dumps(asdict(report), ensure_ascii=False))
+    else:
+        screen().print(report.grid())
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
+from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import say, screen
 from shredlake.errors import InvalidFile
@@ -31,6 +34,8 @@ def migrate_files(
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Convert Parquet files from the older draft layout to the current one.
 
@@ -43,12 +48,26 @@ def migrate_files(
         table_to_write(target)
         with running(engine, 0, master, remote) as chosen:
             if unshred:
-                report = unshred_table(chosen, source, target, show_progress=sys.stderr.isatty())
+                report = unshred_table(
+                    chosen,
+                    source,
+                    target,
+                    storage_options=storage_options(storage),
+                    show_progress=sys.stderr.isatty(),
+                )
             else:
                 report = files_to_table(
-                    chosen, source, target, strict=strict, show_progress=sys.stderr.isatty()
+                    chosen,
+                    source,
+                    target,
+                    strict=strict,
+                    storage_options=storage_options(storage),
+                    show_progress=sys.stderr.isatty(),
                 )
-        screen().print(report.grid())
+        if as_json:
+            say(json.dumps(asdict(report), ensure_ascii=False))
+        else:
+            screen().print(report.grid())
         return
     rows = 0
     files = pairs(Path(source), Path(target))
@@ -58,11 +77,20 @@ def migrate_files(
                 old, new, shredding="infer" if infer else None, strict=strict, progress=progress
             )
         rows += facts.num_rows
+        if as_json:
+            found = {
+                "file": str(new),
+                "rows": facts.num_rows,
+                "size_before": old.stat().st_size,
+                "size": facts.size,
+            }
+            say(json.dumps(found, ensure_ascii=False))
+            continue
         say(
             f"{new}: {counted(facts.num_rows, 'row')}, {bytes_text(old.stat().st_size)} before, "
             f"{bytes_text(facts.size)} now"
         )
-    if len(files) > 1:
+    if len(files) > 1 and not as_json:
         say(f"{counted(len(files), 'file')}, {counted(rows, 'row')}")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 
 import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table
-from shredlake.cli.options import not_empty
+from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
 from shredlake.cli.terminal import say
 from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.write.writer import WriteOptions
@@ -31,9 +33,11 @@ def optimize_files(
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Compact, sort and re-shred the files of a table; no row changes."""
-    size = sum(open_table(table).files().column("size").to_pylist())
+    size = sum(open_table(table, storage=storage).files().column("size").to_pylist())
     with running(engine, size, master, remote) as chosen:
         report = optimize_table(
             chosen,
@@ -44,6 +48,7 @@ def optimize_files(
             shredding=None if shredding == "none" else shredding,
             file_bytes=file_size << 20,
             writing=WriteOptions(bloom_filters=tuple(bloom_filter)),
+            storage_options=storage_options(storage),
             show_progress=sys.stderr.isatty(),
         )
-    say(str(report))
+    say(json.dumps(asdict(report), ensure_ascii=False) if as_json else str(report))

@@ -7,6 +7,7 @@ import json
 import typer
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.options import STORAGE
 from shredlake.cli.terminal import say
 from shredlake.delta.write.vacuum import vacuum as vacuum_table
 from shredlake.formatting import counted
@@ -22,11 +23,12 @@ def vacuum(
     ),
     delete: bool = typer.Option(False, "--delete", help="Delete the files instead of listing them."),
     force: bool = typer.Option(False, "--force", help="Allow a retention that is shorter than the table's."),
+    storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List, or with --delete delete, the files that no retained version needs."""
     found = vacuum_table(
-        open_table(uri).snapshot,
+        open_table(uri, storage=storage).snapshot,
         retention_hours=retention_hours,
         dry_run=not delete,
         enforce_retention=not force,

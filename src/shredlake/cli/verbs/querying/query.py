@@ -9,7 +9,10 @@ from typing import Any, Literal
 import pyarrow as pa
 import typer
 
+from shredlake.cli.engines import quiet_session
 from shredlake.cli.inputs import open_table
+from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
+from shredlake.cli.path_hints import unknown_paths
 from shredlake.cli.rows import Format, format_of, write_rows
 from shredlake.cli.terminal import say
 from shredlake.delta.read.scan import FIRST_ROWS
@@ -38,7 +41,7 @@ def query(
         None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
     ),
     output: str | None = typer.Option(
-        None, "--output", "-o", help="Write to this file instead of standard output."
+        None, "--output", "-o", help="Write to this file; - is standard output, the default."
     ),
     engine: Engine = typer.Option("auto", "--engine", help="auto chooses Spark for more than 20 GB."),
     explain: bool = typer.Option(
@@ -47,14 +50,21 @@ def query(
     strict: bool = typer.Option(
         False, "--strict", help="Fail on values that can't be cast, instead of returning null."
     ),
-    version: int | None = typer.Option(None, "--version", min=0, help="Read this version of the table."),
+    version: int | None = VERSION,
+    timestamp: str | None = TIMESTAMP,
+    storage: list[str] = STORAGE,
+    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:
     """Query paths of a table; only the columns, files and pages that can match are read."""
-    chosen = format_of(form, output)
+    if as_json and form not in (None, "json"):
+        raise typer.BadParameter(f"--json and --format {form} can't be used together")
+    chosen = "json" if as_json else format_of(form, None if output == "-" else output)
     if chosen == "parquet" and output is None:
-        raise InvalidFile("--format parquet needs a file: name it with --output FILE")
+        raise InvalidFile(
+            "--format parquet needs a file: name it with --output FILE, or - for standard output"
+        )
     wanted = None if columns.strip() == "*" else split_columns(columns)
-    opened = open_table(table, version)
+    opened = open_table(table, version, timestamp, storage)
     local = opened.scan(wanted, where, strict=strict)
     left = sum(local.files().column("size").to_pylist())
     on_spark = engine == "spark" or (engine == "auto" and left > LARGE_TABLE)
@@ -73,15 +83,16 @@ def query(
     # The first batch is read before the output is opened, so that an error leaves the output untouched.
     batches = chain([start], batches) if (start := next(batches, None)) is not None else iter(())
     count = write_rows(_limited(batches, rows), schema, chosen, output)
+    for hint in unknown_paths(local, count):
+        say(hint, err=True)
     if limit is None and rows is not None and count == rows and next(batches, None) is not None:
         say(f"Only the first {rows} rows are shown. Use --limit to show more.", err=True)
 
 
 def _spark_scan(opened: Table, columns: list[str] | None, where: str | None, strict: bool) -> Any:
     from shredlake.spark.query.scan import SparkScan
-    from shredlake.spark.session import session
 
-    spark = session()
+    spark = quiet_session()
     spark.conf.set("spark.sql.session.timeZone", "UTC")  # the same as without Spark
     return SparkScan(spark, opened.snapshot, columns, where, strict=strict)
 

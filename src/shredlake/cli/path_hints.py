@@ -1,0 +1,53 @@
+"""Hints for paths that no file knows: `no file has v:knd; did you mean v:kind?`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
+from shredlake.delta.read.scan import TableScan
+from shredlake.delta.report.paths import short_path
+from shredlake.delta.schema.variants import variant_places
+from shredlake.expr.ast import Get, references
+from shredlake.parquet.variant_columns import ColumnLayout, parse_layout_json
+
+MOST_FILES = 1000
+"""Number of files whose layouts are looked at."""
+
+
+def unknown_paths(scan: TableScan, rows: int) -> Iterator[str]:
+    """One hint for each path of a query that no file types, if a similar path is typed.
+
+    Without rows in the answer, values of the path may still be in untyped parts of files, so the hint only
+    says what is known.
+    """
+    asked = {
+        ref
+        for expression in (*(one.expr for one in scan.query.projections), scan.query.predicate)
+        if expression is not None
+        for ref in references(expression)
+        if isinstance(ref, Get)
+    }
+    if not asked:
+        return
+    places = {place.name: place.physical for place in variant_places(scan.snapshot.schema)}
+    layouts = _layouts(scan)
+    for ref in sorted(asked, key=str):
+        found = [layout[places[ref.column]] for layout in layouts if places.get(ref.column) in layout]
+        known = {short_path(steps) for layout in found for steps, _ in layout.schema.nodes()}
+        path = str(ref.path).removeprefix("$").removeprefix(".")
+        plain = path.partition("[")[0].rstrip(".") or path
+        if not found or path in known or plain in known or any(one.startswith(f"{path}.") for one in known):
+            continue
+        if similar := get_close_matches(path, sorted(known - {""}), 1):
+            certain = not any(layout.residual for layout in found) and len(found) == len(layouts)
+            start = "no file has" if certain else "no file types"
+            yield f"hint: {start} {ref.column}:{path}; did you mean {ref.column}:{similar[0]}?"
+
+
+def _layouts(scan: TableScan) -> list[dict[str, ColumnLayout]]:
+    """Layouts of the table's files, as far as the log tells them."""
+    tags = scan.snapshot.files.table().column("tags").slice(0, MOST_FILES)
+    texts = {dict(item or ()).get(LAYOUT_TAG) for item in tags.to_pylist()}
+    return [parse_layout_json(text) for text in texts if text]

@@ -1,0 +1,86 @@
+"""`shredlake schema`: columns of a table, and how its Variants are shredded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from rich.table import Table as Grid
+
+from shredlake.cli.inputs import open_table
+from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
+from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.delta.schema.types import Array, DeltaType, Map, Struct
+from shredlake.delta.write.layout import newest_layout
+from shredlake.formatting import counted
+from shredlake.table import Table
+
+
+def schema(
+    table: str = TABLE,
+    version: int | None = VERSION,
+    timestamp: str | None = TIMESTAMP,
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
+) -> None:
+    """Show the columns of a table, and how its Variants are shredded."""
+    facts = described(open_table(table, version, timestamp, storage))
+    if as_json:
+        say(json.dumps(facts, ensure_ascii=False))
+        return
+    console = screen()
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2))
+    for name in ("column", "type", "nullable", ""):
+        grid.add_column(name, overflow="fold")
+    for column in facts["columns"]:
+        note = "partition" if column["partition"] else ""
+        if column["shredding"] is not None:
+            note = counted(column["typed_paths"], "typed path")
+        grid.add_row(*cells([column["name"], column["type"], "yes" if column["nullable"] else "no", note]))
+    console.print(grid)
+    for column in facts["columns"]:
+        if column["shredding"] is not None:
+            console.print(shown(f"\n{column['name']}, in the newest file:", "bold"))
+            say(column["shredding"])
+
+
+SQL_NAMES: Final = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+"""Types whose names in SQL differ from those in the log."""
+
+
+def ddl_type(kind: DeltaType) -> str:
+    """A type as SQL writes it.
+
+    >>> ddl_type(Array("long", True))
+    'array<bigint>'
+    """
+    match kind:
+        case Struct():
+            inside = ", ".join(f"{field.name} {ddl_type(field.type)}" for field in kind.fields)
+            return f"struct<{inside}>"
+        case Array():
+            return f"array<{ddl_type(kind.element)}>"
+        case Map():
+            return f"map<{ddl_type(kind.key)}, {ddl_type(kind.value)}>"
+        case _:
+            return SQL_NAMES.get(kind, kind)
+
+
+def described(opened: Table) -> dict[str, Any]:
+    """The columns of a table, for JSON."""
+    snapshot = opened.snapshot
+    layouts = newest_layout(snapshot)
+    columns = []
+    for field in snapshot.schema.fields:
+        layout = layouts.get(field.physical_name)
+        columns.append(
+            {
+                "name": field.name,
+                "type": ddl_type(field.type),
+                "nullable": field.nullable,
+                "partition": field.name in snapshot.metadata.partition_columns,
+                "shredding": None if layout is None else str(layout),
+                "typed_paths": 0 if layout is None else sum(1 for _ in layout.leaves()),
+            }
+        )
+    return {"uri": opened.uri, "version": opened.version, "columns": columns}
