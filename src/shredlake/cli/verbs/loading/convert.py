@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from typing import Literal
 
 import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
-from shredlake.cli.terminal import screen
+from shredlake.cli.options import JSON, STORAGE, storage_options
+from shredlake.cli.terminal import say, screen
 from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.ingest.outcome import rejects_limit
 from shredlake.jobs.ingest.parse_task import Parsing
@@ -37,6 +40,8 @@ def convert_columns(
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Convert string columns that hold JSON to Variants, in place or as a copy.
 
@@ -56,6 +61,10 @@ def convert_columns(
             max_rejects=None if max_rejects is None else rejects_limit(max_rejects),
             parsing=Parsing(duplicate_keys=duplicate_keys),
             file_bytes=file_size << 20,
+            storage_options=storage_options(storage),
             show_progress=sys.stderr.isatty(),
         )
-    screen().print(report.grid())
+    if as_json:
+        say(json.dumps(asdict(report), ensure_ascii=False))
+    else:
+        screen().print(report.grid())
