@@ -83,6 +83,7 @@ $(VENV)/.fuzz: $(VENV)/.dev
 
 fuzz: build $(VENV)/.fuzz ## hostile input for every door, FUZZ_SECONDS=30 each; DOORS="json path" for some
 	@$(BIN)/python tests/fuzz/run.py $(DOORS) --seconds $(FUZZ_SECONDS) $$($(BIN)/python -c 'import atheris' 2>/dev/null || echo --unguided)
+	@SHREDLAKE_RANDOM=1 $(BIN)/python -m pytest -q -n 2 tests/properties
 
 answers: build ## ANSWERS=100000 random predicates on random tables, against unpruned evaluation: long
 	@SHREDLAKE_ANSWERS=$(ANSWERS) $(BIN)/python -m pytest -q tests/properties/test_answers.py
