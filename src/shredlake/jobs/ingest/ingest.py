@@ -62,6 +62,7 @@ from shredlake.jobs.ingest.parse_task import (
     ordered,
     sample_splits,
     sample_windows,
+    tally,
     with_computed,
     write_splits,
 )
@@ -289,12 +290,6 @@ def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watc
         job.files.spec.storage.delete(decode_path(add["path"]) for one in made for add in one.adds)
         job.rejects.delete(one.staged for one in made if one.staged is not None)
         raise
-
-
-def tally(result: str) -> tuple[int, int]:
-    """Rows and rejects of a task, for the progress bar."""
-    made = TaskResult.from_json(result)
-    return made.written, made.rejected
 
 
 def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:

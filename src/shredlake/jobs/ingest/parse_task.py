@@ -124,6 +124,12 @@ class TaskResult:
         return TaskResult(**raw)
 
 
+def tally(result: str) -> tuple[int, int]:
+    """Rows and rejects of a task, for the progress bar."""
+    made = TaskResult.from_json(result)
+    return made.written, made.rejected
+
+
 def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
     """Reads, parses, shreds and writes some splits."""
     rejects = Staging(job.rejects)
