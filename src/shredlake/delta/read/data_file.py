@@ -98,7 +98,7 @@ class DataFile:
         """
         scan = self._scan(query, runner, indexes, first_rows)
         try:
-            with closing(cast("Generator[pa.RecordBatch]", scan.to_batches())) as batches:
+            with closing(cast(Generator[pa.RecordBatch], scan.to_batches())) as batches:
                 for batch in batches:
                     yield self._finished(batch, query, indexes)
         finally:
