@@ -50,9 +50,9 @@ REASONS: dict[int, tuple[type[ShredlakeError], str]] = {
     40: (ShreddingConflict, r"row 0, \$\[0\]: conflict: a value .* beside a typed_value"),
     42: (ShreddingConflict, r"row 0, \$: conflict: a value .* beside a typed_value"),
     87: (ShreddingConflict, r"row 0, \$: conflict: a non-object value beside a typed_value"),
-    127: (InvalidSchema, r"\$: a Variant can't be shredded as uint32"),
+    127: (InvalidSchema, r"\$: uint32 is not a type that a Variant can be shredded as"),
     128: (ShreddingConflict, r"row 0, \$: conflict: a non-object value beside a typed_value"),
-    137: (InvalidSchema, r"\$: a Variant can't be shredded as fixed_size_binary\[4\]"),
+    137: (InvalidSchema, r"\$: fixed_size_binary\[4\] is not a type that a Variant can be shredded as"),
 }
 
 

@@ -247,7 +247,7 @@ def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
         if spelling(type_):
             return Scalar(kind)
     raise InvalidSchema(
-        f"a Variant can't be shredded as {type_}; expected one of "
+        f"{type_} is not a type that a Variant can be shredded as; expected one of "
         f"{', '.join(str(known) for known in SCALAR_TYPES.values())}, decimal128",
         path=node_path(steps),
     )
