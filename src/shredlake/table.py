@@ -28,7 +28,7 @@ from shredlake.delta.write import alter
 from shredlake.delta.write.append import append
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.commit import commit
-from shredlake.delta.write.create import create, planned
+from shredlake.delta.write.create import create, planned, shredded_by_default
 from shredlake.delta.write.delete import delete
 from shredlake.delta.write.overwrite import overwrite
 from shredlake.delta.write.restore import restore
@@ -98,7 +98,8 @@ class Table:
     ) -> Table:
         """Creates an empty table. A folder that holds other files is refused unless `force` is set.
 
-        Protocol and features follow from the schema and the properties. Column metadata of Arrow fields
+        Protocol and features follow from the schema and the properties. Variants are shredded, unless
+        `delta.enableVariantShredding` is `false`. Column metadata of Arrow fields
         (`delta.generationExpression`, `CURRENT_DEFAULT`, `delta.invariants`) goes into the table.
 
         >>> import pyarrow as pa
@@ -110,7 +111,7 @@ class Table:
             storage,
             schema,
             partition_by,
-            properties,
+            shredded_by_default(schema, properties),
             cluster_by=cluster_by,
             name=name,
             description=description,

@@ -11,5 +11,5 @@ In reading order:
 - `migrate`, `unshred`: convert from the draft layout, and to files that are not shredded.
 - `verified_copy`: copies rows and proves by checksum that nothing was lost.
 - `sorting`, `packing`: external sort for rows that exceed memory; bins of bounded size.
-- `report`: progress and summaries.
+- `report`: progress and summaries; `meter`: the bytes that tasks have read.
 """

@@ -43,7 +43,7 @@ from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.engine import Engine, SortJob, Watch
-from shredlake.jobs.ingest.key_paths import in_all, key_paths
+from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import progress
@@ -149,7 +149,10 @@ def optimize_table(
         rows=sum(result.total.rows for result in results),
         layout=next(iter(layout.values()), None),
         seconds=time.monotonic() - started,
-        warnings=in_all([result.warnings for result in results if result.total.rows]),
+        warnings=(
+            *in_all([result.warnings for result in results if result.total.rows]),
+            *mixed_keys(snapshot, new, sort_by),
+        ),
     )
 
 
@@ -160,7 +163,8 @@ def _commit(
     actions: list[Action] = [*(replace(add.removal(now), data_change=False) for add in old), *new]
     operation = Operation(
         "OPTIMIZE",
-        {"predicate": [] if where is None else [where], "zOrderBy": list(sort_by)},
+        # Rows are sorted by one key after the other, which is not a Z-order.
+        {"predicate": [] if where is None else [where], "zOrderBy": [], "sortBy": list(sort_by)},
         {
             "numRemovedFiles": len(old),
             "numAddedFiles": len(new),

@@ -5,6 +5,7 @@ Workers import this module but never print, so `rich`, which takes 0.1 s to impo
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,15 @@ from typing import TYPE_CHECKING
 
 from shredlake.delta.report.rejects import RejectedFor
 from shredlake.formatting import bytes_text, counted, html_text
+from shredlake.jobs import meter
 from shredlake.jobs.engine import Watch, unwatched
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
+
+REDRAWN = 0.2
+"""Seconds between updates of a progress bar."""
 
 SHOWN_REASONS = 5
 """Number of reasons for rejects that the summary shows."""
@@ -111,7 +116,10 @@ class IngestReport:
 
 @contextmanager
 def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[Watch]:
-    """A progress bar on stderr that follows the finished tasks; silent unless `shown`."""
+    """A progress bar on stderr that follows the bytes read; silent unless `shown`.
+
+    Tasks of this process count their bytes as they read (see `meter`); those of others count when they end.
+    """
     if not shown:
         yield unwatched
         return
@@ -119,6 +127,9 @@ def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     started = time.monotonic()
+    total = total_bytes or tasks
+    ended = threading.Event()
+    finished = 0.0
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -129,14 +140,32 @@ def progress(title: str, tasks: int, total_bytes: int, shown: bool) -> Iterator[
         transient=True,
     )
     with bar:
-        line = bar.add_task(title, total=tasks or None, counts="")
+        line = bar.add_task(title, total=total or None, counts="")
+        said: list[str] = []
+
+        def draw() -> None:
+            read = max(finished, float(min(meter.bytes_read(), total_bytes)))
+            rate = read / max(time.monotonic() - started, 1e-9)
+            amount = (
+                [f"{bytes_text(read)} of {bytes_text(total)}, {bytes_text(rate)}/s"] if total_bytes else []
+            )
+            bar.update(line, completed=read, counts=", ".join([*amount, *said]))
 
         def watch(done: int, rows: int = 0, rejects: int = 0) -> None:
-            passed = max(time.monotonic() - started, 1e-9)
-            rate = total_bytes * min(done / max(tasks, 1), 1.0) / 1e6 / passed
-            counts = [f"{rows:,} rows"] if rows else []
-            counts += [f"{rate:,.0f} MB/s"] if rate else []
-            counts += [f"{rejects:,} rejects"] if rejects else []
-            bar.update(line, completed=done, counts=", ".join(counts))
+            nonlocal finished
+            finished = total * min(done / max(tasks, 1), 1.0)
+            said[:] = [counted(n, noun) for n, noun in ((rows, "row"), (rejects, "reject")) if n]
+            draw()
 
-        yield watch
+        def follow() -> None:
+            while not ended.wait(REDRAWN):
+                draw()
+
+        with meter.counting():
+            follower = threading.Thread(target=follow, name="shredlake-progress", daemon=True)
+            follower.start()
+            try:
+                yield watch
+            finally:
+                ended.set()
+                follower.join()

@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +15,13 @@ from shredlake.delta.log.listing import LogSegment, list_log
 from shredlake.delta.log.snapshot import TOMBSTONE_SCHEMA, Snapshot
 from shredlake.delta.protocol.actions import DomainMetadata, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable, required_by_properties, with_features
-from shredlake.delta.protocol.properties import FEATURE_PREFIX, STATS_COLUMNS, TableProperties, checked
+from shredlake.delta.protocol.properties import (
+    FEATURE_PREFIX,
+    SHREDDING,
+    STATS_COLUMNS,
+    TableProperties,
+    checked,
+)
 from shredlake.delta.schema import column_mapping
 from shredlake.delta.schema.types import (
     Array,
@@ -27,6 +34,7 @@ from shredlake.delta.schema.types import (
     schema_json,
     walk,
 )
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.constraints import check_definitions, check_generated
@@ -59,6 +67,18 @@ def create(table: Snapshot, cluster_by: Sequence[str] = ()) -> None:
         commit(table, [], operation)
     except CommitConflict:
         raise exists from None
+
+
+def shredded_by_default(schema: pa.Schema, properties: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The properties of a new table: one with Variants allows shredding, unless the properties say no.
+
+    >>> from shredlake.kernels.arrow.types import variant
+    >>> shredded_by_default(pa.schema([("v", variant())]), {"team": "x"})
+    {'delta.enableVariantShredding': 'true', 'team': 'x'}
+    """
+    given = dict(properties or {})
+    has_variants = any(True for _ in variant_places(from_arrow(schema)))
+    return {SHREDDING.name: "true", **given} if has_variants else given
 
 
 def planned(

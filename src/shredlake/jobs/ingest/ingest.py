@@ -50,7 +50,7 @@ from shredlake.errors import (
 from shredlake.expr import join_name
 from shredlake.jobs.engine import Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
-from shredlake.jobs.ingest.key_paths import in_all, key_paths
+from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
 from shredlake.jobs.ingest.once import Claim, claim_files, claim_job, has, job_transaction
 from shredlake.jobs.ingest.outcome import check_counts, check_json, typed_share
 from shredlake.jobs.ingest.parse_task import (
@@ -461,7 +461,10 @@ def finish(
         typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
         seconds=time.monotonic() - started,
         skipped=claim.skipped,
-        warnings=in_all([result.warnings for result in results if result.written]),
+        warnings=(
+            *in_all([result.warnings for result in results if result.written]),
+            *mixed_keys(snapshot, adds, options.sort_by),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Warns about sort keys and Bloom filters on paths that no row has.
+"""Warns about sort keys and Bloom filters on paths that no row has, and about sort keys of mixed types.
 
 A task looks for each path until a row has it. It returns the paths that it never found; a path that no task
 found becomes a warning in the report.
@@ -11,10 +11,18 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add
+from shredlake.delta.protocol.layout_tag import layout_text
+from shredlake.delta.storage.storage import decode_path
 from shredlake.expr.ast import Expr, Get, references
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys
+from shredlake.formatting import counted, share_text
+from shredlake.parquet.inspect.inspect import PathReport, inspect
+from shredlake.parquet.variant_columns import parse_layout_json
+from shredlake.shredding.schema import node_path
 
 
 @dataclass(frozen=True)
@@ -80,3 +88,43 @@ def in_all(warnings: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     if not warnings:
         return ()
     return tuple(text for text in warnings[0] if all(text in others for others in warnings[1:]))
+
+
+MEASURED_FILES = 4
+"""Number of files in which the share of other types is measured."""
+
+
+def mixed_keys(snapshot: Snapshot, adds: Sequence[Add], sort_by: Iterable[str]) -> tuple[str, ...]:
+    """A warning for each sort key whose path has values of other types: such files have no bounds for it."""
+    warnings = []
+    for path in key_paths(sort_by, ()):
+        field = snapshot.schema.get(path.get.column)
+        physical = path.get.column if field is None else field.physical_name
+        steps = [step for step in path.get.path.steps if isinstance(step, str)]
+        if len(steps) < len(path.get.path.steps):
+            continue  # an element of an array has no bounds of its own
+        normal = node_path(tuple(steps))
+        mixed = []
+        for add in adds:
+            text = layout_text(add)
+            layout = None if text is None else parse_layout_json(text).get(physical)
+            if layout is not None and normal in layout.residual:
+                mixed.append(add)
+        found = [_levels(snapshot, add, physical, normal) for add in mixed[:MEASURED_FILES]]
+        typed, residual = (sum(getattr(one, part) for one in found if one) for part in ("typed", "residual"))
+        if residual:
+            kind = next(one.type for one in found if one)
+            warnings.append(
+                f"{path.use}: {share_text(residual, typed + residual)} of the values are not {kind}, so "
+                f"{len(mixed):,} of {counted(len(adds), 'new file')} can't be skipped by it. Correct these "
+                "values, or sort by another path"
+            )
+    return tuple(warnings)
+
+
+def _levels(snapshot: Snapshot, add: Add, column: str, path: str) -> PathReport | None:
+    """What a file holds of one path."""
+    location, store = snapshot.storage.source(decode_path(add.path))
+    columns = inspect(location, store=store).variants
+    levels = (level for one in columns if one.name == column for level in one.root.walk())
+    return next((level for level in levels if level.path == path), None)

@@ -30,6 +30,7 @@ from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys, sort_indices
+from shredlake.jobs import meter
 from shredlake.jobs.ingest.key_paths import KeyPath, PathWatch
 from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
 from shredlake.jobs.ingest.sources import Split
@@ -140,6 +141,7 @@ def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
         for index, split in enumerate(splits):
             for parsed in parsed_pieces(split, job.parsing):
                 lines[index] += parsed.documents
+                meter.add(parsed.size // EXPANSION if split.packed else parsed.size)
                 rejects.take(parsed.rejects)
                 if len(parsed.column):
                     yield _checked_rows(job, parsed.column, split)
@@ -174,6 +176,8 @@ class ParsedPiece:
     rejects: pa.Table
     """REJECTS_SCHEMA, lines counted from 0 at the start of the split."""
     documents: int
+    size: int
+    """Bytes of the documents, as text."""
 
 
 def parsed_pieces(split: Split, parsing: Parsing) -> Iterator[ParsedPiece]:
@@ -187,7 +191,7 @@ def parsed_pieces(split: Split, parsing: Parsing) -> Iterator[ParsedPiece]:
             column, bad = parse(pa.chunked_array([piece.rows]), parsing)
             rows, reasons = bad.column("row").combine_chunks(), bad.column("reason")
             column = pc.drop_null(column) if len(rows) else column
-        yield ParsedPiece(column, _rejects(split, piece, rows, reasons), len(piece.rows))
+        yield ParsedPiece(column, _rejects(split, piece, rows, reasons), len(piece.rows), piece.rows.nbytes)
 
 
 def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Table:
@@ -203,6 +207,9 @@ def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Tab
         schema=REJECTS_SCHEMA,
     )
 
+
+EXPANSION: Final = 5
+"""By how much compressed JSON grows, about; only the progress bar depends on it."""
 
 CUT_OFF: Final = "^(the end of the text|this string is never closed)"
 NEVER_CLOSED: Final = "^the control character U\\+000A in a string.*"

@@ -212,6 +212,10 @@ def discard_staged(places: Places) -> None:
     """Removes all that is staged for a job, also by failed tasks and by an earlier run that crashed."""
     _, staging = places
     staging.delete([entry.path for entry in staging.list()])
+    if staging.is_local:
+        for folder in (staging.local_root, staging.local_root.parent):
+            with suppress(OSError):  # another job stages there, or nothing was ever staged
+                folder.rmdir()
 
 
 def first_rejects(places: Places, staged: Iterable[str], lines: LineNumbers) -> list[dict[str, Any]]:
