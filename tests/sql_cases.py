@@ -111,7 +111,7 @@ class Tables:
         self.events = str(folder / "events")
         self.users = str(folder / "users.parquet")
         schema = pa.schema([("key", pa.int64()), ("part", pa.string()), ("v", sl.variant())])
-        table = sl.Table.create(self.events, schema)
+        table = sl.Table.create(self.events, schema, properties={"delta.enableVariantShredding": "true"})
         whole = pa.table({**columns(events), "v": sl.from_json(pa.array(events))})
         layouts = ["infer", "struct<id bigint, kind string, n bigint>", None]
         step = -(-rows // len(layouts))

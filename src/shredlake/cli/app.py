@@ -56,6 +56,10 @@ VERBS: Final = {
     ),
     "restore": ("maintaining.restore:restore", "Restore an older version of a table, as a new version."),
     "schema": ("describing.schema:schema", "Show the columns of a table, and how its Variants are shredded."),
+    "sql": (
+        "querying.sql:run_sql",
+        "Run SQL over tables and Parquet files; paths are read as columns, without Spark.",
+    ),
     "stats": (
         "describing.stats:stats",
         "Show which ranges of values the files of a Delta table cover, per column and path.",

@@ -23,7 +23,8 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> sl.Table:
         for n in range(ROWS)
     ]
     schema = pa.schema([("day", pa.int64()), ("v", sl.variant())])
-    table = sl.Table.create(str(tmp_path_factory.mktemp("api") / "events"), schema)
+    place = str(tmp_path_factory.mktemp("api") / "events")
+    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
     rows = pa.table({"day": [n // 10_000 for n in range(ROWS)], "v": sl.from_json(pa.array(texts))})
     options = sl.WriteOptions(row_group_rows=2500, page_rows=500)
     for start in (0, ROWS // 2):

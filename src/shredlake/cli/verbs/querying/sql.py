@@ -1,0 +1,115 @@
+"""`shredlake sql`: whole SQL over tables and files, once or at a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, Literal, cast
+
+import typer
+
+from shredlake.cli.rows import Format, format_of, write_rows
+from shredlake.cli.terminal import say
+from shredlake.cli.verbs.querying.query import DRAWN_ROWS
+from shredlake.errors import InvalidExpression, InvalidFile
+from shredlake.sql.api import sql
+from shredlake.sql.result import SqlResult
+from shredlake.sql.rewrite import tables_of
+
+Engine = Literal["local", "spark"]
+
+
+def run_sql(
+    query: str | None = typer.Argument(
+        None, help="A query; '-' reads it from standard input. Without it, a prompt is shown."
+    ),
+    tables: list[str] = typer.Option(
+        [], "--table", "-t", help="A table and its name in the query: events=lake/events. May be repeated."
+    ),
+    limit: int | None = typer.Option(
+        None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
+    ),
+    form: Format | None = typer.Option(
+        None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
+    ),
+    output: str | None = typer.Option(
+        None, "--output", "-o", help="Write to this file instead of standard output."
+    ),
+    engine: Engine = typer.Option("local", "--engine", help="spark runs the query on Spark."),
+    explain: bool = typer.Option(
+        False, "--explain", help="Run the query and show what its scans read, instead of the rows."
+    ),
+    strict: bool = typer.Option(
+        False, "--strict", help="Fail on values that can't be cast, instead of returning null."
+    ),
+    memory_limit: str | None = typer.Option(
+        None, "--memory-limit", help="What the query may keep in memory before it spills, e.g. 2GB."
+    ),
+) -> None:
+    """Run SQL over tables and Parquet files; paths are read as columns, without Spark."""
+    named = named_tables(tables)
+    if query is None:
+        from shredlake.cli.verbs.querying.prompt import converse
+
+        converse(named, strict=strict, memory_limit=memory_limit)
+        return
+    text = typer.get_text_stream("stdin").read() if query == "-" else query
+    chosen = format_of(form, output)
+    if chosen == "parquet" and output is None:
+        raise InvalidFile("--format parquet needs a file: name it with --output FILE")
+    drawn = limit is None and chosen == "table"
+    rows = DRAWN_ROWS + 1 if drawn else limit
+    if engine == "spark":
+        found = _on_spark(text, named, rows, explain=explain)
+    else:
+        result = sql(text, strict=strict, memory_limit=memory_limit, **cast("dict[str, Any]", named))
+        if explain:
+            say(str(result.explain()))
+            return
+        found = result if rows is None else result.limit(rows)
+    if found is None:
+        return
+    if drawn:
+        found = found.to_arrow() if isinstance(found, SqlResult) else found
+        write_rows(found.slice(0, DRAWN_ROWS).to_batches(), found.schema, chosen, output)
+        if len(found) > DRAWN_ROWS:
+            say(f"Only the first {DRAWN_ROWS} rows are shown. Use --limit to show more.", err=True)
+        return
+    # The first batch is read before the output is opened, so that an error leaves the output untouched.
+    batches = iter(found.to_batches())
+    batches = chain([start], batches) if (start := next(batches, None)) is not None else iter(())
+    write_rows(batches, found.schema, chosen, output)
+
+
+def named_tables(given: list[str]) -> dict[str, str]:
+    """Reads `name=path` pairs.
+
+    >>> named_tables(["events=lake/events"])
+    {'events': 'lake/events'}
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, path = one.partition("=")
+        if not equals or not name.strip() or not path:
+            raise InvalidExpression(f"--table {one}: expected name=path, e.g. events=lake/events")
+        found[name.strip()] = path
+    return found
+
+
+def _on_spark(query: str, tables: Mapping[str, str], rows: int | None, *, explain: bool) -> Any:
+    """The answer of Spark, or None after an explanation was printed. Paths of tables get names."""
+    from shredlake.spark.arrow import collected
+    from shredlake.spark.query import api
+    from shredlake.spark.session import session
+
+    given: dict[str, Any] = dict(tables)
+    for number, path in enumerate(name for name in tables_of(query) if "/" in name):
+        query = query.replace(f"'{path}'", f"`__table{number}`").replace(f'"{path}"', f"`__table{number}`")
+        given[f"__table{number}"] = path
+    spark = session()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")  # the same as without Spark
+    if explain:
+        say(str(api.explain(spark, query, **given)))
+        return None
+    frame = api.sql(spark, query, **given)
+    return collected(frame if rows is None else frame.limit(rows))
