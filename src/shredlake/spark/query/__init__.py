@@ -7,9 +7,11 @@
 - `sql_paths`     the paths in the text of a query, replaced by plain columns
 - `views`         names that only one query can see
 - `scan`          a query on columns and paths as a DataFrame
-- `file_groups`   the files of a scan, by the way they are read
+- `data_files`    the files of a scan, as Arrow columns
+- `file_groups`   the same, by the way they are read
 - `layouts`       how each file shreds its Variants
 - `path_columns`  how files of one layout serve a path
+- `file_index`    a list of files as one of Spark's own relations, with partition values
 - `frames`        DataFrames over files, without deleted rows, and a cache of them
 - `workers/`      queries whose rows Python workers reduce
 - `explain`       what a query will read, and why

@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from shredlake.delta.log.files import as_adds
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.data_file import DataFile
 from shredlake.delta.stats.skipping import FileStatistics, prune
@@ -111,14 +114,15 @@ class SqlExplain:
 def explain(scan: SparkScan) -> SparkExplain:
     """Counts files from the log, and row groups and bytes from the footers of the remaining files."""
     groups = scan.groups
-    adds = [add for group in groups for add in group.adds]
-    chosen = adds[:: max(1, -(-len(adds) // FOOTERS))]
+    count = sum(len(group.files) for group in groups)
+    tables = [group.files.table for group in groups]
+    chosen = _every(pa.concat_tables(tables), max(1, -(-count // FOOTERS))) if tables else []
     with ThreadPoolExecutor(16) as pool:
         costs = list(pool.map(lambda add: _cost(scan, add), chosen))
-    scale = len(adds) / len(chosen) if chosen else 1.0
+    scale = count / len(chosen) if chosen else 1.0
     sizes = scan.snapshot.files.table(["size"]).column(0).to_pylist()
     return SparkExplain(
-        files=len(adds),
+        files=count,
         files_total=len(sizes),
         pruned_by_partition=scan.local.verdict.by_partition,
         pruned_by_statistics=scan.local.verdict.by_statistics,
@@ -129,6 +133,11 @@ def explain(scan: SparkScan) -> SparkExplain:
         predicates=tuple(_predicates(scan, costs, len(sizes), scale)),
         notes=tuple(_notes(scan, costs)),
     )
+
+
+def _every(files: pa.Table, step: int) -> list[Add]:
+    """Every n-th file."""
+    return as_adds(files.take(pa.array(range(0, files.num_rows, step))))
 
 
 def _cost(scan: SparkScan, add: Add) -> FileCost:
@@ -212,7 +221,7 @@ def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float
 
 def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
     """A sentence for each path that is not a plain column in all files."""
-    files = sum(len(group.adds) for group in scan.groups)
+    files = sum(len(group.files) for group in scan.groups)
     rows = sum(cost.rows for cost in costs)
     in_value: Counter[str] = Counter()
     for cost in costs:
@@ -221,10 +230,10 @@ def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
     others: Counter[str] = Counter()
     for group in scan.groups:
         if group.worker:
-            others[group.worker] += len(group.adds)
+            others[group.worker] += len(group.files)
         for ref, served in group.served.items():
             if served.service is Service.MIXED:
-                mixed[_place(ref)] += len(group.adds)
+                mixed[_place(ref)] += len(group.files)
     for path, count in mixed.items():
         share = in_value[path] / rows if rows else 0.0
         yield f"{path} is mixed in {count:,} of {files:,} files: {share:.1%} of rows read from value"

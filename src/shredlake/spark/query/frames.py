@@ -1,24 +1,27 @@
-"""DataFrames over the files of a table, without deleted rows, and a cache of them.
+"""DataFrames over the files of a table, with partition values, without deleted rows, and a cache of them.
 
-For every new relation Spark checks every path again (from 33 paths on in a job of its own) and analyses every
-step from the relation to the view. Data files never change, so a frame over the same files can be reused.
-Frames belong to their session and are dropped with it.
+Data files never change, so a frame over the same files can be reused. Frames belong to their session and are
+dropped with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shredlake.caches import of_session
-from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.deletion_vectors import read_vector
-from shredlake.delta.storage.storage import Storage, decode_path
-from shredlake.spark.arrow import hadoop_path
+from shredlake.spark.columns import at
 from shredlake.spark.engine import is_connect
-from shredlake.spark.settings import session_constant, settings
+from shredlake.spark.query.data_files import DataFiles
+from shredlake.spark.query.file_index import has_values, partition_schema, relation
+from shredlake.spark.settings import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +34,15 @@ FILE: Final = "\u0000file"
 ROW: Final = "\u0000row"
 """Columns that say where a row is stored, of names that no table has."""
 
+KNOWN: Final = "\u0000known"
+"""Marks the files whose partition values a join found."""
+
+ESCAPED: Final = re.compile(
+    r"[^A-Za-z0-9_!.~'()*:@&=+$,;/\-\u0080-\U0010ffff]"
+    r"|[\u0080-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+)
+"""Characters that Java's `URI` escapes in a path: all of ASCII but some, and blanks and controls beyond."""
+
 FRAMES: Final = 128
 """The number of frames that a session keeps."""
 
@@ -42,90 +54,78 @@ def cached_frame(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[
     return found
 
 
-def parquet_files(
-    spark: SparkSession, schema: StructType, storage: Storage, adds: Sequence[Add], *, declare: bool = False
+def table_rows(
+    spark: SparkSession, schema: StructType, files: DataFiles, *, values: bool = False, declare: bool = False
 ) -> DataFrame:
-    """Reads the columns of a schema from these files of a table.
+    """The live rows of these files of a table, with the columns of a schema.
 
-    With `declare`, Spark may rely on columns that are not nullable in the schema.
+    With `values`, the frame also has the partition columns (`data_files.value_name`). With `declare`, Spark
+    may rely on columns that are not nullable in the schema.
     """
-    paths = [hadoop_path(storage, add.path) for add in adds]
-    # Size and time tell apart the files of a table that another writer made again under the same names.
-    stamps = [(add.size, add.modification_time) for add in adds]
 
     def make() -> DataFrame:
-        frame = spark.read.schema(schema).option(*NO_PATTERNS).parquet(*paths)
-        return _declared(frame, schema) if declare else frame
+        rows = relation(spark, files, schema, declare=declare)
+        if rows is None:  # over Connect, and on a Spark with other classes: slower, with the same result
+            rows = spark.read.schema(schema).option(*NO_PATTERNS).parquet(*files.paths.to_pylist())
+        joined = values and not has_values(rows, files)
+        if not joined and files.deleted_rows.null_count == len(files):
+            return rows
+        return _located(rows, files, joined)
 
-    return cached_frame(spark, (schema.json(), declare, *zip(paths, stamps, strict=True)), make)
+    return cached_frame(spark, (schema.json(), values, declare, files.digest), make)
 
 
-def without_deleted_rows(rows: DataFrame, storage: Storage, adds: Sequence[Add]) -> DataFrame:
-    """Removes the rows that the deletion vectors of these files delete. All files have distinct names."""
-    files: list[str] = []
-    numbers: list[int] = []
-    for add in adds:
-        if add.deletion_vector is not None:
-            numbers.extend(read_vector(storage, add.deletion_vector))
-            files.extend([file_name(add)] * (len(numbers) - len(files)))
-    if not files:
-        return rows
+def _located(rows: DataFrame, files: DataFiles, joined: bool) -> DataFrame:
+    """The rows without deleted ones and, if `joined`, with partition values that folders do not tell."""
     from pyspark.sql import functions as F
 
-    deleted = pa.table({FILE: files, ROW: pa.array(numbers, pa.int64())})
-    located = rows.select(
-        "*", F.col("_metadata.file_name").alias(FILE), F.col("_metadata.row_index").alias(ROW)
-    )
-    deleted_rows = F.broadcast(rows.sparkSession.createDataFrame(deleted))
-    return located.join(deleted_rows, [FILE, ROW], "left_anti")
+    # Names are shorter than addresses, and as good if no two files have the same.
+    if len(pc.unique(files.names)) == len(files):
+        keys, key = files.names, F.col("_metadata.file_name")
+    else:
+        keys = pa.array([url_of(path) for path in files.paths.to_pylist()], pa.string())
+        # Spark spells an address without the empty host that our paths have.
+        key = F.regexp_replace(F.col("_metadata.file_path"), "^file:///", "file:/")
+    found = rows.select("*", key.alias(FILE), F.col("_metadata.row_index").alias(ROW))
+    if files.deleted_rows.null_count < len(files):
+        found = found.join(F.broadcast(_deleted(rows.sparkSession, files, keys)), [FILE, ROW], "left_anti")
+    columns = [at((name,)) for name in rows.columns]
+    if joined:
+        found = found.join(F.broadcast(_values(rows.sparkSession, files, keys)), FILE, "left")
+        lost = F.raise_error(F.concat(F.lit("shredlake does not know the partition of "), at((FILE,))))
+        known = at((KNOWN,))
+        columns += [F.when(known, at((name,))).otherwise(lost).alias(name) for name in files.partition_values]
+    return found.select(*columns)
 
 
-def file_name(add: Add) -> str:
-    """The last part of a file's path, as in `_metadata.file_name`."""
-    return decode_path(add.path).rsplit("/", 1)[-1]
+def _values(spark: SparkSession, files: DataFiles, keys: pa.Array) -> DataFrame:
+    """The partition values of each file."""
+    from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+
+    known = {FILE: keys, **files.partition_values, KNOWN: pa.repeat(pa.scalar(True), len(files))}
+    fields = [StructField(FILE, StringType()), *partition_schema(files), StructField(KNOWN, BooleanType())]
+    return spark.createDataFrame(pa.table(known), StructType(fields))
 
 
-def is_hidden(add: Add) -> bool:
-    """Whether Spark silently leaves the file out of its listing."""
-    return file_name(add).startswith(("_", ".")) or file_name(add).endswith("._COPYING_")
+def _deleted(spark: SparkSession, files: DataFiles, keys: pa.Array) -> DataFrame:
+    """The rows that deletion vectors delete. `file_groups` bounds their number."""
+    deleting = files.deleted_rows.is_valid()
+    vectors = [
+        read_vector(files.snapshot.storage, add.deletion_vector)
+        for add in files.filter(deleting).adds
+        if add.deletion_vector is not None
+    ]
+    numbers = [np.fromiter(vector, np.int64, len(vector)) for vector in vectors]
+    places = np.repeat(np.arange(len(vectors)), [len(one) for one in numbers])
+    found = {FILE: keys.filter(deleting).take(pa.array(places)), ROW: pa.array(np.concatenate(numbers))}
+    return spark.createDataFrame(pa.table(found))
 
 
-def _declared(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Declares columns that are never null as such, if this Spark allows it.
+def url_of(path: str) -> str:
+    """A path as in `_metadata.file_path`: escaped as Java's `URI` does it.
 
-    Spark treats every column of a file as nullable. Each nullable level of a path costs a test and an object
-    for every row: see docs/decisions/0008.
+    >>> url_of("file:///data/my table/a=100%/ü.parquet")
+    'file:/data/my%20table/a=100%25/ü.parquet'
     """
-    from py4j.protocol import Py4JError
-
-    spark = frame.sparkSession
-    if is_connect(spark):
-        return frame
-    jvm, session = spark._jvm, spark._jsparkSession
-    try:
-        files = frame._jdf.queryExecution().analyzed().relation()
-        declared = files.copy(
-            files.location(),
-            files.partitionSchema(),
-            jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()),
-            files.bucketSpec(),
-            files.fileFormat(),
-            files.options(),
-            session,
-        )
-        relations = getattr(jvm.org.apache.spark.sql.execution.datasources, "LogicalRelation$")
-        return frame_of(spark, getattr(relations, "MODULE$").apply(declared, False))
-    except (Py4JError, TypeError):
-        return frame  # this Spark has other classes: slower, with the same result
-
-
-def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
-    """Makes a DataFrame of a logical plan in the JVM."""
-    from pyspark.sql import DataFrame
-
-    datasets = session_constant(spark, "Dataset$", lambda: _datasets(spark._jvm))
-    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
-
-
-def _datasets(jvm: Any) -> Any:
-    return getattr(getattr(jvm.org.apache.spark.sql.classic, "Dataset$"), "MODULE$")
+    escaped = re.sub(ESCAPED, lambda found: quote(found[0], safe=""), path)
+    return re.sub("^file:///", "file:/", escaped)

@@ -18,13 +18,12 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.caches import of_session
-from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.bind import rewrite
@@ -51,9 +50,10 @@ from shredlake.expr.types import BOOLEAN
 from shredlake.kernels.get import get_path
 from shredlake.spark.arrow import SCHEMA_NAMES, from_tasks, spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined
+from shredlake.spark.query.data_files import DataFiles, value_name
 from shredlake.spark.query.explain import SparkExplain, explain
 from shredlake.spark.query.file_groups import FileGroup, Grouper, column_name, must_cast, physical_names
-from shredlake.spark.query.frames import parquet_files, without_deleted_rows
+from shredlake.spark.query.frames import table_rows
 from shredlake.spark.query.path_columns import (
     Service,
     is_false_of_null,
@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
+
+FILES_OF_SCANS: Final = 8
+"""The number of lists of files that a session keeps. One of 100,000 files takes about 25 MB."""
 
 Part = tuple["DataFrame", Mapping[str, "SparkColumn"]]
 """Rows, and by name the columns that the query needs of them. A column that tells where a value does not cast
@@ -139,12 +142,21 @@ class SparkScan:
         return *self.identity, self.local.query.predicate if matters else None, self.options.timezone
 
     @cached_property
+    def files(self) -> DataFiles:
+        """The files that the log can't rule out."""
+        keep = self.local.verdict.keep
+        key = (self.snapshot.storage, self.snapshot.segment, hashlib.blake2b(keep.tobytes()).digest())
+        kept = of_session(self.spark, "files of scans", FILES_OF_SCANS)
+        found: DataFiles = kept.get(key, lambda: DataFiles.of(self.snapshot, keep))
+        return found
+
+    @cached_property
     def groups(self) -> list[FileGroup]:
         """The files that the log can't rule out, by the way they are read."""
 
         def group() -> list[FileGroup]:
             grouper = Grouper(self.spark, self.snapshot, self.references, self.options, self.native)
-            return grouper.groups(as_adds(self.local.files()))
+            return grouper.groups(self.files)
 
         # Data files never change, so a query that reads the same files in the same way has the same groups.
         found: list[FileGroup] = of_session(self.spark, "groups of files", 128).get(self.identity, group)
@@ -271,9 +283,8 @@ class SparkScan:
 
         # Without columns, rows are still counted.
         schema = StructType.fromJson(read_schema(columns or {("\u0000",): "integer"}, group.never_null))
-        declare = bool(group.never_null)
-        rows = parquet_files(self.spark, schema, self.snapshot.storage, group.adds, declare=declare)
-        return without_deleted_rows(rows, self.snapshot.storage, group.adds)
+        values = any(self.is_partition(ref) for ref in self.references)
+        return table_rows(self.spark, schema, group.files, values=values, declare=bool(group.never_null))
 
     def _typed_columns(self, group: FileGroup) -> dict[str, SparkColumn]:
         """The columns of `_row_type`, made from the columns of the files."""
@@ -282,8 +293,7 @@ class SparkScan:
         found: dict[str, SparkColumn] = {}
         for ref, name in self.references.items():
             if not isinstance(ref, Get):
-                partition = self.is_partition(ref)
-                found[name] = group.partition_value(self.snapshot, ref) if partition else at(self._names(ref))
+                found[name] = at(self._partition_name(ref) or self._names(ref))
                 continue
             served, kind = group.served[ref], self._spark_type_of(ref)
             if not served.typed:
@@ -386,6 +396,12 @@ class SparkScan:
         """Whether the values of this column are in the log, not in the files."""
         field = resolve(self.snapshot.schema, column_name(ref))[0]
         return field.name in self.snapshot.metadata.partition_columns
+
+    def _partition_name(self, ref: Column) -> Names:
+        """Where the values of a partition column are; empty for other columns."""
+        return (
+            (value_name(resolve(self.snapshot.schema, ref.name)[0].name),) if self.is_partition(ref) else ()
+        )
 
     def _names(self, ref: Column) -> Names:
         return physical_names(self.snapshot, ref.name)

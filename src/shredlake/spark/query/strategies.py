@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from shredlake.delta.log.files import as_adds
+import pyarrow.compute as pc
+
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.read.bind import rewrite as rewrite_references
 from shredlake.delta.schema.types import Struct
@@ -27,7 +28,7 @@ from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
-from shredlake.spark.query.frames import cached_frame, is_hidden, parquet_files
+from shredlake.spark.query.frames import cached_frame, table_rows
 from shredlake.spark.query.scan import SparkScan
 from shredlake.spark.query.sql_paths import Rewritten, depends_on_generated_names, may_take_whole, rewrite
 from shredlake.spark.query.views import AnalysisFailure, analysed, analysed_or_failure
@@ -328,10 +329,11 @@ def variants_frame(scan: SparkScan) -> DataFrame:
     """The rows of such a scan; in one step where the files are all there is to read."""
     snapshot = scan.snapshot
     if not snapshot.metadata.partition_columns and snapshot.settings.mapping_mode == "none":
-        adds = as_adds(scan.local.files())
-        if adds and not any(add.deletion_vector or is_hidden(add) for add in adds):
+        files = scan.files
+        plain = not pc.any(files.invisible).as_py() and files.deleted_rows.null_count == len(files)
+        if len(files) and plain:
             schema: Any = spark_type(snapshot.schema)
-            return parquet_files(scan.spark, schema, snapshot.storage, adds)
+            return table_rows(scan.spark, schema, files)
     return scan.frame()
 
 

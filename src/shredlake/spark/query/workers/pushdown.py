@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from shredlake.caches import LruCache
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.bind import rewrite
 from shredlake.delta.read.data_file import DataFile, Query, open_file
 from shredlake.delta.schema.names import resolve
@@ -33,7 +32,7 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.spark.arrow import from_tasks, spark_type
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
-from shredlake.spark.query.frames import frame_of
+from shredlake.spark.query.file_index import frame_of
 from shredlake.spark.query.path_columns import Service
 from shredlake.spark.query.scan import SparkScan, lenient
 from shredlake.spark.query.workers.partials import FUNCTIONS
@@ -189,7 +188,7 @@ def _has_proleptic_dates(scan: SparkScan) -> bool:
     """
     columns = [ref for ref in scan.references if isinstance(ref, Column) and not scan.is_partition(ref)]
     kinds = [resolve(scan.snapshot.schema, ref.name)[-1].type for ref in columns]
-    ours = all(LAYOUT_TAG in (add.tags or {}) for group in scan.groups for add in group.adds)
+    ours = all(group.is_ours for group in scan.groups)
     return ours or not any(kind in ("date", "timestamp", "timestamp_ntz") for kind in kinds)
 
 
@@ -214,8 +213,7 @@ def read_by_workers(
 
     snapshot = scan.snapshot.without_files()
     query = worker_query(scan)
-    # Without statistics, because every task gets the list.
-    adds = [replace(add, stats=None, tags=None, extra={}) for group in scan.groups for add in group.adds]
+    adds = [add for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
     most = -(-sum(add.size for add in adds) // TASK_BYTES)
     tasks = split_evenly(adds, max(TASKS_PER_CORE * cores, most))
