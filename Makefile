@@ -12,7 +12,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-query kill kill-convert clean
+.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -102,6 +102,9 @@ bench-infer: build ## layouts against those of Spark's and DuckDB's writers, pro
 
 bench-ingest: build ## text to shredded files, against Spark's own writer: minutes
 	@$(BIN)/python benchmarks/ingest.py $(ARGS)
+
+bench-partitions: build ## planning on Spark over many partitions and files, beside Spark's own: minutes
+	@$(BIN)/python benchmarks/partitions.py
 
 bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
 	@$(BIN)/python benchmarks/query.py $(ARGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -15,14 +15,10 @@ from shredlake.errors import InvalidExpression
 from shredlake.expr.types import DataType
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.casts.invalid_utf8 import decoded
-from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType as SparkType
-    from pyspark.sql.types import StructType
-
-Task = TypeVar("Task")
 
 NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
 """Shredlake types that some supported Spark version cannot store in a column."""
@@ -60,26 +56,6 @@ def spark_batch(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordB
     Spark reads the fields of a Variant by position: first `value`, then `metadata`.
     """
     return pa.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=list(names))
-
-
-def from_tasks(
-    spark: SparkSession,
-    tasks: Sequence[Task],
-    work: Callable[[Task], Iterator[pa.RecordBatch]],
-    schema: StructType,
-) -> DataFrame:
-    """A frame of the rows that the workers produce from the tasks, with one partition per task."""
-    names = schema.names
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        prepare_worker()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for rows in work(tasks[number]):
-                    yield spark_batch(rows.columns, names)
-
-    # A range of n rows in n partitions puts row i, and therefore task i, into partition i.
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
 
 
 def _for_spark(column: pa.Array) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import threading
 import time
@@ -14,12 +15,13 @@ from shredlake import errors
 from shredlake.delta.read.conform import conform
 from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
 from shredlake.jobs.engine import SortJob, Tally, Task, Watch, no_tally, unwatched
-from shredlake.spark.arrow import from_spark, from_tasks, spark_type
+from shredlake.spark.arrow import from_spark, spark_batch, spark_type
 from shredlake.spark.columns import at, spark_order
 from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 class SparkEngine:
@@ -46,14 +48,14 @@ class SparkEngine:
         if not tasks:
             return []
         count = len(tasks)
-        listed = list(tasks)
+        task = shared_tasks(self.spark, tasks)
         counters = _Counters(self.spark)
         add = counters.add
 
         def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    result = work(listed[number])
+                    result = work(task(number))
                     prepare_worker()
                     add(*tally(result))
                     yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})
@@ -90,6 +92,41 @@ class SparkEngine:
             yield pa.RecordBatch.from_pydict({"result": [write(converted())]})
 
         return [row["result"] for row in collected(rows.mapInArrow(perform, "result string"), watch)]
+
+
+def from_tasks(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    work: Callable[[Task], Iterator[pa.RecordBatch]],
+    schema: StructType,
+) -> DataFrame:
+    """A frame of the rows that the workers produce from the tasks, with one partition per task."""
+    names, task = schema.names, shared_tasks(spark, tasks)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        prepare_worker()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in work(task(number)):
+                    yield spark_batch(rows.columns, names)
+
+    # A range of n rows in n partitions puts row i, and therefore task i, into partition i.
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
+
+
+def shared_tasks(spark: SparkSession, tasks: Sequence[Task]) -> Callable[[int], Task]:
+    """Sends tasks to the workers, each pickled by itself: a worker unpickles those that it runs.
+
+    A worker process loads the list once, however many tasks it runs. Connect has no broadcast variables:
+    there every task brings the list along.
+    """
+    from pyspark import cloudpickle
+
+    pickled = [cloudpickle.dumps(task) for task in tasks]
+    if is_connect(spark):
+        return lambda number: pickle.loads(pickled[number])
+    sent = spark.sparkContext.broadcast(pickled)
+    return lambda number: pickle.loads(sent.value[number])
 
 
 def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | None = None) -> list[Any]:

@@ -10,7 +10,7 @@ Between the two steps, every row has extra columns that hold its entry for the r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,14 +71,15 @@ class Parse:
 class ParseText:
     """Reads and parses splits of text. The frame only holds the numbers of the tasks."""
 
-    tasks: Sequence[Sequence[Split]]
+    task: Callable[[int], Sequence[Split]]
+    """Finds a task by its number (`engine.shared_tasks`)."""
     parsing: Parsing
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         names = [DOCUMENT, *REJECT_COLUMNS]
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for split in self.tasks[number]:
+                for split in self.task(number):
                     for piece in parsed_pieces(split, self.parsing):
                         for rows in piece.column.chunks:
                             nothing = [pa.nulls(len(rows), item.type) for item in REJECTS_SCHEMA]

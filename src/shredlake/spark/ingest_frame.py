@@ -47,7 +47,7 @@ from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.arrow import from_spark, spark_type
 from shredlake.spark.columns import at, from_log, from_user, spark_order
-from shredlake.spark.engine import SparkEngine, collected, translated
+from shredlake.spark.engine import SparkEngine, collected, shared_tasks, translated
 from shredlake.spark.frame_tasks import (
     DOCUMENT,
     HELD,
@@ -134,7 +134,7 @@ def ingest_text_by_sql(
         return LineNumbers(zip(splits, map(int, engine.run(splits, count_lines)), strict=True))
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
-    parsed = numbers.mapInArrow(ParseText(tasks, options.parsing), _parsed_schema([]))
+    parsed = numbers.mapInArrow(ParseText(shared_tasks(spark, tasks), options.parsing), _parsed_schema([]))
     return _ingest(
         parsed,
         table,

@@ -7,6 +7,7 @@ domain. Commits are read newest first; everything that they do not define comes 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -249,11 +250,24 @@ def replay(storage: Storage, segment: LogSegment) -> Snapshot:
         segment=segment,
         protocol=state.protocol,
         metadata=state.metadata,
-        transactions=state.transactions,
+        transactions=_unexpired(state.transactions, state.metadata),
         domains={name: domain for name, domain in state.domains.items() if not domain.removed},
         files=Files(parts, recent, superseded),
         recent_tombstones=_tombstone_rows(state.removes),
     )
+
+
+def _unexpired(transactions: dict[str, Transaction], metadata: Metadata) -> dict[str, Transaction]:
+    """The transactions that the table still remembers. Without a retention, and without a time, all stay."""
+    retention = TableProperties(metadata.configuration).transaction_retention_ms
+    if retention is None:
+        return transactions
+    oldest = int(time.time() * 1000) - retention
+    return {
+        name: one
+        for name, one in transactions.items()
+        if one.last_updated is None or one.last_updated > oldest
+    }
 
 
 def _replay_checkpoint(storage: Storage, segment: LogSegment, state: _Replay) -> list[CheckpointPart]:

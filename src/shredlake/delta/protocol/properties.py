@@ -175,6 +175,15 @@ PREFIX_LENGTH = _count(
 FILE_RETENTION = _duration(
     "delta.deletedFileRetentionDuration", "interval 1 week", "How long `vacuum` keeps removed files."
 )
+TRANSACTION_RETENTION = _known(
+    Property[int | None](
+        "delta.setTransactionRetentionDuration",
+        milliseconds,
+        None,
+        "a duration such as 'interval 30 days'",
+        "How long the ids of ingested files and stream batches are remembered; forever if it is not set.",
+    )
+)
 _duration(
     "delta.logRetentionDuration", "interval 30 days", "How long other engines keep the log.", used=False
 )
@@ -225,7 +234,6 @@ for _name, _doc in (
 for _name, _default, _doc in (
     ("delta.checkpointRetentionDuration", "interval 2 days", "How long checkpoints stay."),
     ("delta.sampleRetentionDuration", "interval 7 days", "How long samples stay."),
-    ("delta.setTransactionRetentionDuration", "interval 30 days", "How long transaction ids stay."),
 ):
     _duration(_name, _default, _doc, used=False)
 for _name, _doc in (
@@ -323,6 +331,11 @@ class TableProperties:
     @property
     def file_retention_ms(self) -> int:
         return self.get(FILE_RETENTION)
+
+    @property
+    def transaction_retention_ms(self) -> int | None:
+        """How long transaction ids count; None for ever."""
+        return self.get(TRANSACTION_RETENTION)
 
     @property
     def commit_times(self) -> bool:

@@ -274,7 +274,7 @@ def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
 
 def look_into(file: SourceFile) -> tuple[Framing, bool]:
     """Detects the framing of a file and whether it is compressed, regardless of its name."""
-    text = open_at(file)
+    text = open_at(file, piece=HEAD_SIZE)
     try:
         return framing_of(file, text.read(HEAD_SIZE)), isinstance(text, _Inflater)
     finally:
@@ -329,9 +329,9 @@ class Readable(Protocol):
     def close(self) -> None: ...
 
 
-def open_at(file: SourceFile, start: int = 0) -> Readable:
+def open_at(file: SourceFile, start: int = 0, *, piece: int = READ_SIZE) -> Readable:
     """The file's text, decompressed, from byte `start` on (always 0 for compressed files)."""
-    plain: BinaryIO = open_plain(file, start)
+    plain: BinaryIO = open_plain(file, start, piece=piece)
     codec = None if start else _codec(file, plain)
     if codec == "gzip":
         return _Inflater(plain, lambda: zlib.decompressobj(wbits=31), file.uri)
@@ -356,14 +356,14 @@ def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
     return None if not head or text.startswith((b"{", b"[", b'"')) else file.promised
 
 
-def open_plain(file: SourceFile, start: int = 0) -> BinaryIO:
+def open_plain(file: SourceFile, start: int = 0, *, piece: int = READ_SIZE) -> BinaryIO:
     """Opens the file's raw bytes, from byte `start` on."""
     if "://" not in file.uri:
         local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         local.seek(start)
         return cast(BinaryIO, local)
     key, store = location(file)
-    return cast(BinaryIO, io.BufferedReader(_Remote(store, key, start, file.size), READ_SIZE))
+    return cast(BinaryIO, io.BufferedReader(_Remote(store, key, start, file.size), piece))
 
 
 class _Remote(io.RawIOBase):

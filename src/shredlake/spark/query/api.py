@@ -221,14 +221,14 @@ def _cached_answer(query: str, snapshots: Mapping[str, Snapshot], original: Data
     """
     spark = original.sparkSession
     if is_connect(spark):
-        return answer(Question(query, snapshots, original, QueryFacts.of(original)))
+        return answer(Question(query, snapshots, original, QueryFacts()))
     versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
     key = (settings(spark), query, versions)
     answers = of_session(spark, "answers", ANSWERS)
     found = plan.inline_ctes(spark, original._jdf.queryExecution().analyzed())
     known: tuple[Any, Answer] | None = answers.find(key)
     if known is None or not known[0].sameResult(found):
-        question = Question(query, snapshots, original, QueryFacts.of(original))
+        question = Question(query, snapshots, original, QueryFacts.of(original, found))
         known = answers.put(key, (found, answer(question)))
     return known[1]
 

@@ -48,8 +48,9 @@ from shredlake.expr import (
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.types import BOOLEAN
 from shredlake.kernels.get import get_path
-from shredlake.spark.arrow import SCHEMA_NAMES, from_tasks, spark_batch, spark_type
+from shredlake.spark.arrow import SCHEMA_NAMES, spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined
+from shredlake.spark.engine import from_tasks
 from shredlake.spark.query.data_files import DataFiles, value_name
 from shredlake.spark.query.explain import SparkExplain, explain
 from shredlake.spark.query.file_groups import FileGroup, Grouper, column_name, must_cast, physical_names

@@ -25,7 +25,6 @@ from shredlake.delta.read.bind import rewrite as rewrite_references
 from shredlake.delta.schema.types import Struct
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.spark.arrow import spark_type
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
@@ -60,13 +59,11 @@ class QueryFacts:
     analysed: plan.Plan | None = None
 
     @classmethod
-    def of(cls, original: DataFrame) -> QueryFacts:
-        """The facts about an analysed query."""
+    def of(cls, original: DataFrame, inlined: Any) -> QueryFacts:
+        """The facts about an analysed query. `inlined` is its plan without common table expressions."""
         spark = original.sparkSession
-        if is_connect(spark):
-            return cls()
         execution = original._jdf.queryExecution()
-        found = plan.Plan.of(spark, plan.inline_ctes(spark, execution.analyzed()))
+        found = plan.Plan.of(spark, inlined)
         with temporary_settings(spark, {LONG_LISTS: "10000"} if found.holds("In") else {}):
             optimised = plan.Plan.of(spark, execution.optimizedPlan())
         whole = ""

@@ -29,7 +29,8 @@ from shredlake.delta.schema.names import resolve
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
 from shredlake.parquet.read.open_file import OpenFile
-from shredlake.spark.arrow import from_tasks, spark_type
+from shredlake.spark.arrow import spark_type
+from shredlake.spark.engine import from_tasks
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
 from shredlake.spark.query.file_index import frame_of
