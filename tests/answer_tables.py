@@ -83,7 +83,7 @@ def random_answers(place: str | Path, dice: random.Random) -> Answers:
     table = sl.Table.create(place, SCHEMA, partitions, properties)
     story = [f"mapping {mapping}, by {partitions}, vectors {vectors}"]
     parts: list[pa.Table] = []
-    for number in range(dice.randrange(1, 5)):
+    for number in range(dice.randrange(1, 4)):
         rows = _rows(dice, number * 1000, dice.choice([0, 1, 4, 12, 30]))
         layouts = {name: dice.choice(LAYOUTS) for name in ("v", "w")}
         options = WriteOptions(row_group_rows=dice.choice([5, 12, 1000]), page_rows=dice.choice([2, 7]))
