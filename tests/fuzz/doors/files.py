@@ -163,6 +163,18 @@ def file_seeds() -> list[bytes]:
     return [bytes([n]) + file for n, file in enumerate(seeds)]
 
 
+def footer_seeds() -> list[bytes]:
+    """The smallest files: their footers are parsed a thousand times a second."""
+    return sorted(file_seeds(), key=len)[:3]
+
+
+def change_footer(data: bytes, dice: random.Random) -> bytes:
+    """As `change_file`, but most often by bytes, which costs little."""
+    if dice.random() < 0.15:
+        return change_file(data, dice)
+    return data[:1] + _changed_bytes(data[1:], dice)
+
+
 @cache
 def draft_seeds() -> list[bytes]:
     plain = _variants()
@@ -245,7 +257,7 @@ def _places(raw: bytes) -> list[int]:
 _BUDGET = Budget(seconds=3.0, megabytes=512)
 
 DOORS = [
-    Door("parquet-footer", "parquet", file_seeds, enter_footer, change_file, _BUDGET),
+    Door("parquet-footer", "parquet", footer_seeds, enter_footer, change_footer, _BUDGET),
     Door("parquet-read", "parquet", file_seeds, enter_read, change_file, _BUDGET),
     Door("parquet-scan", "parquet", file_seeds, enter_scan, change_file, _BUDGET),
     Door("parquet-inspect", "parquet", file_seeds, enter_inspect, change_file, _BUDGET),
