@@ -20,7 +20,7 @@ from shredlake.expr import parse_predicate
 from shredlake.expr.evaluate import matching
 from shredlake.kernels import dispatch
 
-CONDITIONS = int(os.environ.get("SHREDLAKE_ANSWERS", "400"))
+CONDITIONS = int(os.environ.get("SHREDLAKE_ANSWERS", "200"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
 PER_TABLE = 100
 

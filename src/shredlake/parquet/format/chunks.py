@@ -6,6 +6,7 @@ scanned once for the positions of all chunks, and each chunk is parsed on demand
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final, NoReturn
 
@@ -50,6 +51,7 @@ class Chunk:
     def __init__(self, raw: bytes, place: int, numbers: tuple[int, ...]) -> None:
         self._raw = raw
         self.place = place
+        self.index_sums: tuple[int, int] | None = None
         (
             self.values,
             self.uncompressed_size,
@@ -117,6 +119,11 @@ class Chunk:
         return max(self.uncompressed_size, max(self._unencoded, 0) + 4 * self.values)
 
     @property
+    def index_extents(self) -> tuple[Extent | None, Extent | None]:
+        """Where the offset index and the column index lie."""
+        return self.offset_index, self.column_index
+
+    @property
     def offset_index(self) -> Extent | None:
         offset, length, _, _ = self._indexes
         return (offset, length) if offset > 0 and length > 0 else None
@@ -140,6 +147,7 @@ class Chunks:
         self._raw = footer.raw
         self._parsed: dict[tuple[int, int], Chunk] = {}
         self._repeated: frozenset[int] | None = None
+        self._seal = footer.seal
         if min(self.row_counts, default=0) < 0:
             raise InvalidFile(f"{name}: the footer is damaged: a row group has {min(self.row_counts)} rows")
 
@@ -157,6 +165,12 @@ class Chunks:
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def all(self) -> Iterator[Chunk]:
+        """Every chunk, row group by row group."""
+        for group, places in enumerate(self._places):
+            for column in range(len(places)):
+                yield self.chunk(group, column)
 
     @property
     def size(self) -> int:
@@ -177,7 +191,9 @@ class Chunks:
                 check_values(
                     found[0], self.row_counts[row_group], repeated=column in self._repeated, place=place
                 )
-            self._parsed[key] = Chunk(self._raw, places[column], found)
+            self._parsed[key] = chunk = Chunk(self._raw, places[column], found)
+            if self._seal is not None:
+                chunk.index_sums = self._seal.of(row_group * len(places) + column)
         return self._parsed[key]
 
     def _refuse(self, position: int, place: str) -> NoReturn:

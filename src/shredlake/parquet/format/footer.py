@@ -26,6 +26,7 @@ from shredlake.parquet.format.schema import (
     SchemaNode,
     schema_tree,
 )
+from shredlake.parquet.format.seal import Seal
 from shredlake.parquet.format.thrift import Reader, Struct, Writer
 
 Extent: TypeAlias = tuple[int, int]
@@ -78,6 +79,8 @@ class Footer:
     start: int
     known_schema: SchemaNode | None = field(default=None, compare=False, repr=False)
     """The schema, if it was parsed before, since parsing that of a wide file is slow."""
+    seal: Seal | None = field(default=None, compare=False, repr=False)
+    """Checksums of the page indexes, where the footer was compared with its own."""
 
     @cached_property
     def schema(self) -> SchemaNode:

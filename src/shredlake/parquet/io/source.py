@@ -22,6 +22,7 @@ import pyarrow.fs
 
 from shredlake.errors import InvalidFile, ReadFailed
 from shredlake.parquet.format.footer import MAGIC, TAIL, Extent, Footer, footer_length
+from shredlake.parquet.format.seal import check_seal
 
 Location: TypeAlias = Any
 """A path or URL, or an open binary file."""
@@ -67,7 +68,7 @@ class Source(ABC):
         ]
 
     def footer(self) -> Footer:
-        """The file's Parquet footer."""
+        """The file's Parquet footer, compared with its seal where it has one."""
         if self.size < len(MAGIC) + TAIL:
             raise InvalidFile(f"{self.name} is not a Parquet file: it has {self.size} bytes")
         guess = min(self.size, self.tail)
@@ -75,9 +76,10 @@ class Source(ABC):
         length = footer_length(bytes(end[-TAIL:]), self.size, self.name)
         start = self.size - TAIL - length
         if length + TAIL <= guess:
-            return Footer(bytes(end[-TAIL - length : -TAIL]), start)
-        [raw] = self.read([(start, length)])
-        return Footer(bytes(raw), start)
+            raw = bytes(end[-TAIL - length : -TAIL])
+        else:
+            raw = bytes(self.read([(start, length)])[0])
+        return Footer(raw, start, seal=check_seal(raw, start, self.name))
 
     @abstractmethod
     def _fetch(self, extents: Sequence[Extent]) -> list[memoryview]: ...

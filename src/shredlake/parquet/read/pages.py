@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,12 @@ def read_page_indexes(source: Source, chunks: Mapping[K, tuple[Chunk, int]]) -> 
         if extent is not None
     ]
     parts = source.read([extent for _, extent in wanted])
+    for (key, extent), data in zip(wanted, parts, strict=True):
+        chunk = chunks[key][0]
+        if chunk.index_sums is None:
+            continue
+        if zlib.crc32(data) != chunk.index_sums[extent == chunk.column_index]:
+            raise InvalidFile(f"{source.name} is damaged: a page index does not match its checksum")
     try:
         trees = {place: read_struct(data) for place, data in zip(wanted, parts, strict=True)}
     except InvalidFile as error:

@@ -9,10 +9,11 @@ batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,7 @@ from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.parquet.format.chunks import Chunks
 from shredlake.parquet.format.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.format.schema import SchemaNode
+from shredlake.parquet.format.seal import KEY, blank, sealed
 from shredlake.parquet.given import given_tables
 from shredlake.parquet.io.destination import Destination, destination
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
@@ -158,7 +160,7 @@ class ParquetWriter:
         self._plan = plan_shredding(schema, asked, variants)
         self._metadata = dict(metadata or {})
         self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = self._written_bytes = 0
+        self._waiting_rows = self._waiting_bytes = self._written_bytes = self._chunks = 0
         self._nan: set[int] = set()
         self._destination: Destination = destination(where, store)
         self._file: pq.ParquetWriter | None = None
@@ -214,6 +216,7 @@ class ParquetWriter:
         if self._file is None:
             self._file = self._open(arranged)
         self._file.write_table(arranged, row_group_size=max(arranged.num_rows, 1))
+        self._chunks += sum(1 for _ in leaves(arranged.schema))
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
         options = self.options
@@ -261,6 +264,7 @@ class ParquetWriter:
             if self._waiting or self._file is None:
                 self._flush()
             assert self._file is not None
+            self._file.add_key_value_metadata({KEY: blank(self._chunks)})
             self._file.close()
             draft = self._destination.draft
             counts = _annotate_file(draft, list(self._plan))
@@ -375,11 +379,24 @@ def _annotate_file(draft: Any, groups: list[Names]) -> list[FooterCounts]:
         footer = annotate(read_footer(file, str(draft)), groups)
         variants = tuple(variant_column(footer.schema.find(group)) for group in groups)
         footer = without_bounds(footer, binary_leaves(variants), str(draft))
+        chunks = Chunks(footer, str(draft))
+        raw = sealed(footer.raw, footer.start, _index_sums(file, chunks, footer.start))
         file.seek(footer.start)
-        file.write(footer_bytes(footer.raw))
+        file.write(footer_bytes(raw))
         file.truncate()
-    chunks = Chunks(footer, str(draft))
     return [FooterCounts(footer.schema, chunks, column) for column in variants]
+
+
+def _index_sums(file: IO[bytes], chunks: Chunks, end: int) -> list[int]:
+    """The checksums of all page indexes, which lie side by side before the footer."""
+    extents = [extent for chunk in chunks.all() for extent in chunk.index_extents]
+    start = min((extent[0] for extent in extents if extent is not None), default=end)
+    file.seek(start)
+    indexes = memoryview(file.read(end - start))
+    return [
+        0 if extent is None else zlib.crc32(indexes[extent[0] - start : sum(extent) - start])
+        for extent in extents
+    ]
 
 
 def _facts(name: str, draft: Any, counts: list[FooterCounts], with_nan: set[int]) -> FileFacts:
