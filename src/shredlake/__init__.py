@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shredlake.delta.report.drift import Drift, drift
+    from shredlake.delta.report.views import views
+    from shredlake.diagnosis.doctor import Diagnosis, doctor
     from shredlake.errors import (
         CastError,
         CommitConflict,
@@ -109,6 +112,8 @@ __all__ = [
     "Decimal4",
     "Decimal8",
     "Decimal16",
+    "Diagnosis",
+    "Drift",
     "Explain",
     "FileFacts",
     "FileMissing",
@@ -166,6 +171,8 @@ __all__ = [
     "check",
     "convert",
     "convert_draft",
+    "doctor",
+    "drift",
     "from_arrow",
     "from_json",
     "get",
@@ -192,6 +199,7 @@ __all__ = [
     "unshred",
     "validate",
     "variant",
+    "views",
     "write_draft",
     "write_parquet",
 ]
@@ -203,6 +211,9 @@ _MODULES = {
     "shredlake.sql.explain": "SqlExplain",
     "shredlake.sql.result": "SqlResult",
     "shredlake.table": "Table",
+    "shredlake.delta.report.drift": "Drift drift",
+    "shredlake.delta.report.views": "views",
+    "shredlake.diagnosis.doctor": "Diagnosis doctor",
     "shredlake.errors": (
         "CastError CommitConflict CommitUncertain ConstraintViolation CorruptLog FileMissing "
         "InvalidExpression InvalidFile InvalidJson InvalidPath InvalidSchema InvalidValue "

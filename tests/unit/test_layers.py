@@ -28,6 +28,7 @@ LAYERS = [
     "lazy_frame",
     "sql",
     "spark",
+    "diagnosis",
     "cli",
 ]
 

@@ -31,6 +31,14 @@ VERBS: Final = {
     "count": ("querying.count:count", "Count the rows of a table that meet a condition."),
     "delete": ("maintaining.delete:delete", "Delete the rows of a table that meet a condition."),
     "demo": ("demo:demo", "Generate events, ingest them, show the layout, and query paths."),
+    "doctor": (
+        "describing.doctor:examine",
+        "Show which engines can read a table or file, and why not; or check this environment.",
+    ),
+    "drift": (
+        "describing.drift:show_drift",
+        "Show which paths appeared, vanished or changed type over the versions of a table.",
+    ),
     "head": ("querying.head:head", "Show the first rows of a table."),
     "history": ("describing.history:history", "Show the commits of a Delta table, newest first."),
     "ingest": ("loading.ingest:ingest_source", "Ingest JSON into a shredded Delta table, each file once."),
@@ -67,6 +75,10 @@ VERBS: Final = {
     "vacuum": (
         "maintaining.vacuum:vacuum",
         "List, or with --delete delete, the files that no retained version needs.",
+    ),
+    "views": (
+        "describing.views:show_views",
+        "Print SQL for a view, or a dbt model, with one typed column per path.",
     ),
 }
 """Each verb: the module in `cli/verbs` and the function that runs it, and the first line of its docstring."""

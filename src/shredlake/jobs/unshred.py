@@ -1,4 +1,4 @@
-"""Copies a table into a table whose files are not shredded."""
+"""Copies a table for engines that cannot read it: unshredded, or with JSON text for Variants."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
+import pyarrow as pa
+
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
+from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
@@ -23,6 +26,7 @@ from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.verified_copy import CopyResult, copy_files
 from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.to_json import to_json
 
 
 def unshred_table(
@@ -34,18 +38,23 @@ def unshred_table(
     file_bytes: int = FILE_BYTES,
     storage_options: Mapping[str, str] | None = None,
     show_progress: bool = False,
+    as_text: bool = False,
 ) -> IngestReport:
-    """Copies a table into a table with unshredded files, for engines that cannot read shredded ones."""
+    """Copies a table into a table with unshredded files, for engines that cannot read shredded ones.
+
+    With `as_text`, Variant columns become string columns of JSON, for engines without Variants.
+    """
     started = time.monotonic()
     options = dict(storage_options or {})
     source = load_snapshot(Storage(table, options), version)
     storage = Storage(target, options)
+    schema = _with_texts(source) if as_text else source.arrow_schema
     snapshot = (
-        planned(storage, source.arrow_schema, source.metadata.partition_columns, _plain_properties(source))
+        planned(storage, schema, source.metadata.partition_columns, _plain_properties(source))
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
-    transaction = f"shredlake-unshred-{source.metadata.id}", source.version
+    transaction = f"shredlake-{'text' if as_text else 'unshred'}-{source.metadata.id}", source.version
     if (done := already_done(snapshot, claim_job(transaction))) is not None:
         return done
     if snapshot.version > 0 or len(snapshot.files):
@@ -56,7 +65,8 @@ def unshred_table(
     job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)
     size = sum(add.size for one in bins for add in one)
     with progress("unshred", len(bins), size, show_progress) as watch:
-        work = partial(copy_files, source.without_files(), snapshot.without_files(), job)
+        change = texts_of if as_text else None
+        work = partial(copy_files, source.without_files(), snapshot.without_files(), job, change=change)
         answers = engine.run(bins, work, watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
@@ -72,6 +82,30 @@ def unshred_table(
         table_bytes=sum(add.size for add in adds),
         seconds=time.monotonic() - started,
     )
+
+
+def _with_texts(source: Snapshot) -> pa.Schema:
+    """The schema with strings for Variants."""
+    nested = next((place.name for place in variant_places(source.schema) if len(place.steps) > 1), None)
+    if nested is not None:
+        raise InvalidSchema(f"{source.storage.uri}: {nested} is a nested Variant, which can't become text")
+    return pa.schema(
+        [
+            pa.field(item.name, pa.string(), item.nullable) if is_variant(item.type) else item
+            for item in source.arrow_schema
+        ]
+    )
+
+
+def texts_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows with JSON text for Variants.
+
+    >>> from shredlake.kernels.from_json import from_json
+    >>> texts_of(pa.record_batch({"v": from_json(['{"a":1}'])})).to_pylist()
+    [{'v': '{"a":1}'}]
+    """
+    columns = [to_json(column) if is_variant(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _plain_properties(source: Snapshot) -> dict[str, str]:

@@ -7,7 +7,7 @@ checksum does not depend on order or layout, so it also holds across a shuffle.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,12 +103,23 @@ def write_and_sum(target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBat
     return CopyResult(tuple(written), total, paths.warnings)
 
 
-def copy_files(source: Snapshot, target: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
-    """Rewrites the rows of some files, as a task; raises if the new rows differ from the old ones."""
+def copy_files(
+    source: Snapshot,
+    target: Snapshot,
+    job: FileJob,
+    adds: Sequence[Add],
+    *,
+    change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+) -> str:
+    """Copies the rows of some files to new files, as a task; raises if the copy differs.
+
+    `change` is applied to the rows before they are counted and written.
+    """
     before = RowSum()
 
     def read() -> Iterator[pa.RecordBatch]:
-        for batch in rows_in(source, adds):
+        for found in rows_in(source, adds):
+            batch = found if change is None else change(found)
             before.add(batch)
             yield batch
 

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -21,6 +22,11 @@ from shredlake.jobs.unshred import unshred_table
 from shredlake.parquet.legacy.convert import convert_draft
 from shredlake.parquet.write.writer import FileFacts
 
+Engine = Literal["duckdb", "trino", "deltalake"]
+
+WITHOUT_VARIANTS = frozenset({"trino"})
+"""Engines that have no Variants in Delta tables."""
+
 
 def migrate_files(
     source: str = typer.Argument(
@@ -31,6 +37,11 @@ def migrate_files(
     strict: bool = typer.Option(False, "--strict", help="Fail on anything that the draft does not allow."),
     table: bool = typer.Option(False, "--table", help="Write to a Delta table, created if missing."),
     unshred: bool = typer.Option(False, "--unshred", help="Copy a Delta table without shredding."),
+    compat: Engine | None = typer.Option(
+        None,
+        "--compat",
+        help="Copy a Delta table for an engine: duckdb, trino or deltalake.",
+    ),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
@@ -41,19 +52,21 @@ def migrate_files(
 
     Every value stays the same. With --table the rows go to a Delta table. With --unshred the source is a
     Delta table, and the target is a copy without shredding, for engines that can't read shredded files.
+    --compat does the same for an engine by its name; for trino, Variants become strings of JSON.
     """
-    if table and unshred:
-        raise typer.BadParameter("--table and --unshred can't be used together")
-    if table or unshred:
+    if table and (unshred or compat):
+        raise typer.BadParameter("--table can't be used with --unshred or --compat")
+    if table or unshred or compat:
         table_to_write(target)
         with running(engine, 0, master, remote) as chosen:
-            if unshred:
+            if unshred or compat:
                 report = unshred_table(
                     chosen,
                     source,
                     target,
                     storage_options=storage_options(storage),
                     show_progress=sys.stderr.isatty(),
+                    as_text=compat in WITHOUT_VARIANTS,
                 )
             else:
                 report = files_to_table(

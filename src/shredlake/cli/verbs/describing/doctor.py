@@ -1,0 +1,68 @@
+"""`shredlake doctor`: who can read a table or file; without an argument, what this environment has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import typer
+from rich.table import Table as Grid
+from rich.text import Text
+
+from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.diagnosis.doctor import Diagnosis, doctor
+from shredlake.diagnosis.environment import Check, examine_environment
+
+STYLES = {"yes": "green", "partly": "yellow", "no": "red", "unknown": "bright_black"}
+
+
+def examine(
+    address: str | None = typer.Argument(
+        None, help="A Delta table or a Parquet file (default: this environment)."
+    ),
+    run_engines: bool = typer.Option(
+        True, "--run-engines/--rules-only", help="Ask engines that are installed to read a row."
+    ),
+    store: str | None = typer.Option(
+        None, "--store", help="Also check that this folder or bucket can be listed."
+    ),
+    run_spark: bool = typer.Option(False, "--spark", help="Ask Spark too, which takes seconds to start."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Show which engines can read a table or file, and why not; or check this environment."""
+    if address is None:
+        checks = examine_environment(store)
+        if as_json:
+            say(json.dumps([asdict(check) for check in checks], ensure_ascii=False))
+        else:
+            _environment(checks)
+        return
+    diagnosis = doctor(address, run_engines=run_engines, run_spark=run_spark)
+    if as_json:
+        say(json.dumps(asdict(diagnosis), ensure_ascii=False))
+    else:
+        _engines(diagnosis)
+
+
+def _environment(checks: list[Check]) -> None:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2))
+    for name in ("", "", "found", "what to do"):
+        grid.add_column(name)
+    for check in checks:
+        mark = Text("ok", "green") if check.good else Text("--", "yellow")
+        grid.add_row(mark, *cells((check.name, check.found, "" if check.good else check.advice)))
+    screen(width=200).print(grid)
+
+
+def _engines(diagnosis: Diagnosis) -> None:
+    console = screen(width=200)
+    needs = ", ".join(diagnosis.needs) or "nothing special"
+    console.print(shown(diagnosis.address, "bold").append(f"  needs {needs}", "not bold"))
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2))
+    for name in ("engine", "version", "reads it", "known", "why", "what to do"):
+        grid.add_column(name)
+    for one in diagnosis.engines:
+        verdict = Text(one.verdict, STYLES[one.verdict])
+        known = "tried here" if one.checked else "rule"
+        grid.add_row(*cells((one.engine, one.version, verdict, known, one.why, one.fix)))
+    console.print(grid)

@@ -1,0 +1,38 @@
+"""`shredlake views`: SQL for a view or a dbt model with one typed column per path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from shredlake.cli.inputs import open_table
+from shredlake.cli.terminal import say
+from shredlake.delta.report.views import Dialect, views
+from shredlake.errors import InvalidFile
+
+
+def show_views(
+    uri: str = typer.Argument(help="The table: a path or a URL."),
+    dialect: Dialect = typer.Option("spark", "--dialect", "-d", help="spark, duckdb or dbt."),
+    name: str | None = typer.Option(None, "--name", help="The name of the view (default FOLDER_typed)."),
+    source: str | None = typer.Option(
+        None, "--from", help="What the view selects from, as written in SQL (default: the table)."
+    ),
+    output: str | None = typer.Option(None, "--output", "-o", help="Write the files to this folder."),
+) -> None:
+    """Print SQL for a view, or a dbt model, with one typed column per path."""
+    open_table(uri)
+    texts = views(uri, dialect, name=name, source=source)
+    if output is None:
+        for file, text in texts.items():
+            if len(texts) > 1:
+                say(f"{'#' if file.endswith('.yml') else '--'} {file}")
+            say(text)
+        return
+    folder = Path(output)
+    if not folder.is_dir():
+        raise InvalidFile(f"{output} is not a folder; create it first")
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
+        say(str(folder / file))

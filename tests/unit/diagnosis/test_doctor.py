@@ -1,0 +1,139 @@
+"""Who can read a table or file: the rules, and what the engines themselves say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import shredlake as sl
+from shredlake.cli.app import app
+from shredlake.diagnosis.environment import examine_environment
+from shredlake.diagnosis.facts import Facts
+from shredlake.diagnosis.probes import PROBES
+from shredlake.diagnosis.rules import ENGINES, RULES, rule_for
+
+TABLES = {
+    "shredded": {"delta.enableVariantShredding": "true"},
+    "plain": {},
+    "mapped": {"delta.enableVariantShredding": "true", "delta.columnMapping.mode": "name"},
+}
+
+
+def make(where: Path, kind: str) -> sl.Table:
+    table = sl.Table.create(
+        where, pa.schema([("id", pa.int64()), ("v", sl.variant())]), properties=TABLES[kind]
+    )
+    table.append([{"id": n, "v": {"a": n}} for n in range(10)])
+    return table
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_rules_agree_with_the_engines_about_tables(tmp_path: Path, kind: str) -> None:
+    make(tmp_path / "t", kind)
+    rules = sl.doctor(tmp_path / "t", run_engines=False)
+    tried = sl.doctor(tmp_path / "t")
+    asked = [engine for engine, subject in PROBES if subject == "table"]
+    assert asked == ["deltalake", "polars"]
+    for engine in asked:
+        assert tried.of(engine).checked, engine
+        assert tried.of(engine).verdict == rules.of(engine).verdict, tried.of(engine)
+    assert tried.of("deltalake").verdict == ("yes" if kind == "plain" else "no")
+
+
+@pytest.mark.parametrize("shredding", [None, "struct<a bigint>"])
+@pytest.mark.parametrize("annotated", [True, False])
+def test_rules_agree_with_the_engines_about_files(
+    tmp_path: Path, shredding: str | None, annotated: bool
+) -> None:
+    column = sl.from_json(['{"a": 1}', '{"a": "x"}'])
+    path = tmp_path / "f.parquet"
+    if annotated:
+        sl.write_parquet({"v": column}, path, shredding={"v": shredding} if shredding else None)
+    else:
+        wanted = sl.ShreddingSchema.parse(shredding) if shredding else None
+        pq.write_table(pa.table({"v": sl.shred(column, wanted) if wanted else column}), path)
+    rules, tried = sl.doctor(path, run_engines=False), sl.doctor(path)
+    for engine in ("polars", "duckdb", "pyarrow"):
+        assert tried.of(engine).checked
+        assert tried.of(engine).verdict == rules.of(engine).verdict, tried.of(engine)
+    assert tried.of("polars").verdict == ("no" if annotated else "yes")
+    assert ("shredded bigint" in tried.needs) is bool(shredding)
+
+
+def test_the_fixes_work(tmp_path: Path) -> None:
+    """Runs the command that doctor names, and asks again."""
+    make(tmp_path / "t", "shredded")
+    for engine in ("deltalake", "trino"):
+        before = sl.doctor(tmp_path / "t").of(engine)
+        assert before.verdict == "no"
+        command = before.fix.split()
+        assert command[:2] == ["shredlake", "migrate"]
+        done = CliRunner().invoke(app, command[1:])
+        assert done.exit_code == 0, done.output
+        after = sl.doctor(command[3])
+        assert after.of(engine).verdict == "yes"
+    texts = sl.Table(tmp_path / "t_text").scan(["v"]).to_arrow()["v"].to_pylist()
+    assert sorted(texts) == [f'{{"a":{n}}}' for n in range(10)]
+    assert sl.doctor(tmp_path / "t_text").of("polars").verdict == "yes"
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "trino", "deltalake"])
+def test_copies_by_the_name_of_an_engine(tmp_path: Path, engine: str) -> None:
+    make(tmp_path / "t", "mapped")
+    done = CliRunner().invoke(app, ["migrate", str(tmp_path / "t"), str(tmp_path / "c"), "--compat", engine])
+    assert done.exit_code == 0, done.output
+    copy = sl.Table(tmp_path / "c")
+    assert copy.scan().count() == 10
+    assert copy.schema.field("v").type == (pa.string() if engine == "trino" else sl.variant())
+    assert "variantShredding" not in (copy.protocol.reader_features or ())
+
+
+def test_nested_variants_are_not_made_text(tmp_path: Path) -> None:
+    schema = pa.schema([("v", sl.variant()), ("s", pa.struct([("x", sl.variant())]))])
+    sl.Table.create(tmp_path / "t", schema)
+    done = CliRunner().invoke(app, ["migrate", str(tmp_path / "t"), str(tmp_path / "c"), "--compat", "trino"])
+    assert isinstance(done.exception, sl.InvalidSchema)
+    assert "s.x is a nested Variant" in str(done.exception)
+
+
+def test_every_rule_is_about_a_known_engine() -> None:
+    assert {rule.engine for rule in RULES} <= set(ENGINES)
+    assert {engine for engine, _ in PROBES} <= set(ENGINES)
+    for rule in RULES:
+        assert rule.verdict != "yes"
+        assert rule.why
+        rule.fix.format(address="x")
+    facts = Facts("file", "f", frozenset({"variant", "annotated", "shredded uuid"}))
+    assert rule_for("spark", facts).verdict == "no"
+
+
+def test_the_environment() -> None:
+    found = {check.name: check for check in examine_environment()}
+    assert found["shredlake"].found == sl.__version__
+    assert found["kernels"].good
+    assert "free" in found["disk"].found
+    assert all(check.good or check.advice for check in found.values())
+
+
+def test_access_to_a_store(tmp_path: Path) -> None:
+    assert examine_environment(str(tmp_path))[-1].good
+    bad = examine_environment("nothing://x")[-1]
+    assert not bad.good
+    assert "nothing" in bad.advice
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    make(tmp_path / "t", "shredded")
+    shown = CliRunner().invoke(app, ["doctor", str(tmp_path / "t")])
+    assert shown.exit_code == 0, shown.output
+    assert "feature variantShredding" in shown.output
+    as_json = CliRunner().invoke(app, ["doctor", str(tmp_path / "t"), "--rules-only", "--json"])
+    verdicts = {one["engine"]: one["verdict"] for one in json.loads(as_json.output)["engines"]}
+    assert verdicts["shredlake"] == "yes"
+    assert not any(one["checked"] for one in json.loads(as_json.output)["engines"])
+    assert "kernels" in CliRunner().invoke(app, ["doctor"]).output
