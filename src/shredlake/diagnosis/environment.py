@@ -6,10 +6,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import ShredlakeError
@@ -42,16 +42,18 @@ class Check:
     advice: str = ""
 
 
-def examine_environment(store: str | None = None) -> list[Check]:
+def examine_environment(
+    store: str | None = None, storage_options: Mapping[str, Any] | None = None
+) -> list[Check]:
     """Checks this environment; with `store`, also that a folder or bucket can be listed.
 
     >>> [check.name for check in examine_environment()][:3]
     ['shredlake', 'python', 'kernels']
     """
-    return list(_checks(store))
+    return [*_checks(), *([] if store is None else [_store(store, storage_options or {})])]
 
 
-def _checks(store: str | None) -> Iterator[Check]:
+def _checks() -> Iterator[Check]:
     yield Check("shredlake", _version("shredlake") or "not installed as a package", True)
     yield Check(
         "python", sys.version.split()[0], sys.version_info >= (3, 11), "Python 3.11 or newer is needed"
@@ -79,13 +81,11 @@ def _checks(store: str | None) -> Iterator[Check]:
         free = shutil.disk_usage(folder).free
         advice = "sorting and converting need space for a copy of the data; set TMPDIR for temporary files"
         yield Check(name, f"{bytes_text(free)} free in {folder}", free >= LITTLE_DISK, advice)
-    if store is not None:
-        yield _store(store)
 
 
-def _store(address: str) -> Check:
+def _store(address: str, options: Mapping[str, Any]) -> Check:
     try:
-        next(Storage(normalized_uri(address)).entries(), None)
+        next(Storage(normalized_uri(address), dict(options)).entries(), None)
     except ShredlakeError as error:
         return Check("store", address, False, str(error))
     return Check("store", f"{address} can be listed", True)

@@ -19,7 +19,7 @@ from shredlake.diagnosis.rules import ENGINES, RULES, rule_for
 
 TABLES = {
     "shredded": {"delta.enableVariantShredding": "true"},
-    "plain": {},
+    "plain": {"delta.enableVariantShredding": "false"},
     "mapped": {"delta.enableVariantShredding": "true", "delta.columnMapping.mode": "name"},
 }
 

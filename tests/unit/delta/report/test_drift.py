@@ -50,7 +50,9 @@ def test_from_the_log_alone(tmp_path: Path) -> None:
     assert (blind.changes, blind.files_unknown) == ((), 2)
 
 
-@pytest.mark.parametrize(("properties", "read"), [({}, False), (SHREDDED, True)])
+@pytest.mark.parametrize(
+    ("properties", "read"), [({"delta.enableVariantShredding": "false"}, False), (SHREDDED, True)]
+)
 def test_from_the_data(tmp_path: Path, properties: dict[str, str], read: bool) -> None:
     make(tmp_path, FIRST, SECOND, properties=properties)
     found = sl.drift(tmp_path, read=read)

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.terminal import cells, say, screen, shown
 from shredlake.diagnosis.doctor import Diagnosis, doctor
 from shredlake.diagnosis.environment import Check, examine_environment
@@ -27,17 +28,20 @@ def examine(
         None, "--store", help="Also check that this folder or bucket can be listed."
     ),
     run_spark: bool = typer.Option(False, "--spark", help="Ask Spark too, which takes seconds to start."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Show which engines can read a table or file, and why not; or check this environment."""
     if address is None:
-        checks = examine_environment(store)
+        checks = examine_environment(store, storage_options(storage))
         if as_json:
             say(json.dumps([asdict(check) for check in checks], ensure_ascii=False))
         else:
             _environment(checks)
         return
-    diagnosis = doctor(address, run_engines=run_engines, run_spark=run_spark)
+    diagnosis = doctor(
+        address, run_engines=run_engines, run_spark=run_spark, storage_options=storage_options(storage)
+    )
     if as_json:
         say(json.dumps(asdict(diagnosis), ensure_ascii=False))
     else:

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.options import STORAGE, storage_options
 from shredlake.cli.terminal import cells, say, screen, shown
 from shredlake.delta.report.drift import Drift, drift, types_text
 from shredlake.formatting import counted
@@ -21,11 +22,12 @@ def show_drift(
     read: bool = typer.Option(
         False, "--read", help="Read the data, so that paths that are not shredded count too."
     ),
+    storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per change."),
 ) -> None:
     """Show which paths appeared, vanished or changed type over the versions of a table."""
-    open_table(uri)
-    found = drift(uri, since, read=read)
+    open_table(uri, storage=storage)
+    found = drift(uri, since, read=read, storage_options=storage_options(storage))
     if as_json:
         for change in found.changes:
             say(json.dumps(change.to_dict(), ensure_ascii=False))

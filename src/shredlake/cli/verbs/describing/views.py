@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import typer
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.options import STORAGE, storage_options
 from shredlake.cli.terminal import say
 from shredlake.delta.report.views import Dialect, views
 from shredlake.errors import InvalidFile
@@ -20,10 +22,15 @@ def show_views(
         None, "--from", help="What the view selects from, as written in SQL (default: the table)."
     ),
     output: str | None = typer.Option(None, "--output", "-o", help="Write the files to this folder."),
+    storage: list[str] = STORAGE,
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON object of texts by file name."),
 ) -> None:
     """Print SQL for a view, or a dbt model, with one typed column per path."""
-    open_table(uri)
-    texts = views(uri, dialect, name=name, source=source)
+    open_table(uri, storage=storage)
+    texts = views(uri, dialect, name=name, source=source, storage_options=storage_options(storage))
+    if as_json:
+        say(json.dumps(texts, ensure_ascii=False))
+        return
     if output is None:
         for file, text in texts.items():
             if len(texts) > 1:
