@@ -129,14 +129,19 @@ def test_mistakes_in_streams(spark: Any, apart: Path) -> None:
 def test_changes_as_a_batch(spark: Any, apart: Path) -> None:
     table = made(apart / "a", (1, 2))
     table.delete("id = 1")
-    reader = spark.read.format("shredlake").option("readChangeFeed", "true")
-    found = reader.option("startingVersion", 1).load(str(apart / "a"))
-    rows = sorted((row.id, row._change_type, row._commit_version) for row in found.collect())
+
+    def changes(**options: Any) -> Any:
+        reader = spark.read.format("shredlake").option("readChangeFeed", "true")
+        return reader.options(**options).load(str(apart / "a")).collect()
+
+    rows = sorted((row.id, row._change_type, row._commit_version) for row in changes(startingVersion=1))
     assert rows == [(1, "delete", 2), (1, "insert", 1), (2, "insert", 1)]
-    one = reader.option("startingVersion", 2).option("columns", "id, _change_type AS what")
-    assert [tuple(row) for row in one.load(str(apart / "a")).collect()] == [(1, "delete")]
+    assert [tuple(row) for row in changes(startingVersion=2, columns="id, _change_type AS what")] == [
+        (1, "delete")
+    ]
+    assert len(changes(startingVersion=1, endingVersion=1)) == 2
     with pytest.raises(Exception, match="needs startingVersion"):
-        reader.load(str(apart / "a")).collect()
+        changes()
 
 
 def applied(place: Path) -> list[tuple[int, int]]:

@@ -23,9 +23,10 @@ from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.errors import InvalidSchema
 from shredlake.jobs.engine import Engine
-from shredlake.jobs.ingest.ingest import already_done, commit_adds
+from shredlake.jobs.ingest.ingest import already_done
 from shredlake.jobs.ingest.once import claim_files
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob
+from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.ingest.sources import SourceFile, find_files, location
 from shredlake.jobs.packing import pack
 from shredlake.jobs.report import IngestReport, progress

@@ -19,9 +19,10 @@ from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.errors import InvalidSchema, TableExists
 from shredlake.jobs.engine import Engine
-from shredlake.jobs.ingest.ingest import already_done, commit_adds
+from shredlake.jobs.ingest.ingest import already_done
 from shredlake.jobs.ingest.once import claim_job
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob
+from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.verified_copy import CopyResult, copy_files

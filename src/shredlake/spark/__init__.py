@@ -9,6 +9,7 @@
 - `worker`            prepares a Python worker
 - `arrow`             converts types, batches and paths between Spark and Arrow
 - `columns`           converts expressions to Spark columns
+- `given`             checks what callers give to ingest and stream
 - `ingest_frame`      ingests DataFrames, and text whose rows need Spark SQL
 - `frame_tasks`       the part of such an ingest that runs in Python workers
 - `store_assignment`  casts the values of a DataFrame to the types of the table's columns

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
@@ -22,6 +24,11 @@ from shredlake.spark.worker import prepare_worker
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+DESCRIPTION: Final = "spark.job.description"
+GROUP: Final = "spark.jobGroup.id"
+"""Properties of the thread that starts jobs."""
 
 
 class SparkEngine:
@@ -138,6 +145,24 @@ def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | 
             raise translated(error) from error
 
 
+@contextmanager
+def described(spark: SparkSession, verb: str, table: str | os.PathLike[str]) -> Iterator[None]:
+    """Names the jobs of the block in Spark's UI, and restores the caller's description afterwards.
+
+    Connect has no job descriptions.
+    """
+    if is_connect(spark):
+        yield
+        return
+    context = spark.sparkContext
+    before = context.getLocalProperty(DESCRIPTION)
+    context.setLocalProperty(DESCRIPTION, f"shredlake: {verb} {os.fspath(table)}")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(DESCRIPTION, before)
+
+
 class _Counters:
     """Counts rows and rejects with Spark accumulators as tasks finish. Connect does not have accumulators."""
 
@@ -179,13 +204,15 @@ class _Watcher:
         self._spark, self._watch, self._counters = spark, watch, counters
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._group: str | None = None
 
     def __enter__(self) -> None:
         if self._watch is unwatched or is_connect(self._spark):
             return
         context = self._spark.sparkContext
         group = f"shredlake-{time.monotonic_ns()}"
-        context.setJobGroup(group, "shredlake")
+        self._group = context.getLocalProperty(GROUP)
+        context.setLocalProperty(GROUP, group)
         tracker = context.statusTracker()
 
         def count() -> None:
@@ -204,7 +231,7 @@ class _Watcher:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-            self._spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+            self._spark.sparkContext.setLocalProperty(GROUP, self._group)
 
 
 class _NoStages:

@@ -58,6 +58,7 @@ from shredlake.spark.frame_tasks import (
     ParseText,
     Write,
 )
+from shredlake.spark.given import check_frame
 from shredlake.spark.store_assignment import stored
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def ingest_frame(
 ) -> IngestReport:
     """Ingests a DataFrame on the Spark session that it belongs to."""
     named = document_column(frame, options.column, document)
+    check_frame(frame, named)
     if named != options.column and options.column in frame.columns:
         raise InvalidSchema(
             f"the documents in {named!r} go to the column {options.column!r}, but the frame also has "

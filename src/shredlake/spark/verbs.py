@@ -6,16 +6,26 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from shredlake.errors import PipelineError
 from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
-from shredlake.jobs.verbs import Address, IngestArguments, addresses, as_tuple, ingest_options
+from shredlake.jobs.verbs import (
+    Address,
+    ArrowData,
+    IngestArguments,
+    addresses,
+    as_tuple,
+    ingest_options,
+)
+from shredlake.jobs.verbs import ingest as ingest_here
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
-from shredlake.spark.engine import SparkEngine
+from shredlake.spark.engine import SparkEngine, described
+from shredlake.spark.given import check_source, is_in_memory, stream_folder
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 from shredlake.spark.session import ensure_supported
 from shredlake.spark.stream import StreamOptions, start_stream
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
 
 def ingest(
     spark: SparkSession,
-    source: Address | Iterable[Address] | DataFrame,
+    source: Address | Iterable[Address] | DataFrame | ArrowData,
     table: Address,
     *,
     document: str | None = None,
@@ -36,8 +46,9 @@ def ingest(
     """Ingests JSON into a shredded Delta table: NDJSON files, JSON arrays, or a DataFrame.
 
     `source` is a path, a glob, a folder, a list of these, or a DataFrame whose column `document` holds
-    text, Variants or structs. The options are the fields of `IngestOptions`. Invalid documents go to the
-    rejects table. The job checks that documents = rows + rejects, and then publishes all rows in one commit.
+    text, Variants or structs. This process ingests pandas and Arrow data. The options are the fields of
+    `IngestOptions`. Invalid documents go to the rejects table. The job checks that documents = rows +
+    rejects, and then publishes all rows in one commit.
 
     >>> import pathlib, tempfile
     >>> from shredlake.spark import session
@@ -49,14 +60,19 @@ def ingest(
     """
     ensure_supported(spark)
     chosen = ingest_options(options)
-    if hasattr(source, "mapInArrow"):
-        return ingest_frame(source, os.fspath(table), chosen, document)
-    return ingest_files(SparkEngine(spark), addresses(source), os.fspath(table), chosen)
+    if is_in_memory(source):
+        return ingest_here(source, table, document=document, **options)
+    check_source(source)
+    given: Any = source
+    with described(spark, "ingest into", table):
+        if hasattr(source, "mapInArrow"):
+            return ingest_frame(given, os.fspath(table), chosen, document)
+        return ingest_files(SparkEngine(spark), addresses(given), os.fspath(table), chosen)
 
 
 def stream(
     spark: SparkSession,
-    source: str | DataFrame,
+    source: Address | DataFrame,
     table: Address,
     checkpoint: Address,
     *,
@@ -88,6 +104,10 @@ def stream(
     ensure_supported(spark)
     how = StreamOptions(document, files_per_batch, writers, compact_every, trigger, on_batch)
     chosen = ingest_options(options)
+    if not hasattr(source, "mapInArrow"):
+        source = stream_folder(source, dict(chosen.storage_options))
+    elif not getattr(source, "isStreaming", True):
+        raise PipelineError("stream takes a streaming DataFrame; ingest this one with sls.ingest")
     return start_stream(source, spark, os.fspath(table), os.fspath(checkpoint), chosen, how)
 
 
@@ -121,18 +141,19 @@ def optimize(
     (2, 1, 2)
     """
     ensure_supported(spark)
-    return optimize_table(
-        SparkEngine(spark),
-        os.fspath(table),
-        where=where,
-        sort_by=as_tuple(sort_by),
-        column=column,
-        shredding=shredding,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        writing=writing,
-        show_progress=show_progress,
-    )
+    with described(spark, "optimize", table):
+        return optimize_table(
+            SparkEngine(spark),
+            os.fspath(table),
+            where=where,
+            sort_by=as_tuple(sort_by),
+            column=column,
+            shredding=shredding,
+            file_bytes=file_bytes,
+            storage_options=storage_options,
+            writing=writing,
+            show_progress=show_progress,
+        )
 
 
 def convert(
@@ -164,19 +185,20 @@ def convert(
     (1, 1, 'struct<a bigint>')
     """
     ensure_supported(spark)
-    return convert_table(
-        SparkEngine(spark),
-        os.fspath(table),
-        columns,
-        target=None if target is None else os.fspath(target),
-        shredding=shredding,
-        rejects=rejects,
-        max_rejects=max_rejects,
-        parsing=parsing,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        show_progress=show_progress,
-    )
+    with described(spark, "convert", table):
+        return convert_table(
+            SparkEngine(spark),
+            os.fspath(table),
+            columns,
+            target=None if target is None else os.fspath(target),
+            shredding=shredding,
+            rejects=rejects,
+            max_rejects=max_rejects,
+            parsing=parsing,
+            file_bytes=file_bytes,
+            storage_options=storage_options,
+            show_progress=show_progress,
+        )
 
 
 def migrate_draft(
@@ -203,15 +225,16 @@ def migrate_draft(
     'struct<id bigint>'
     """
     ensure_supported(spark)
-    return migrate_files(
-        SparkEngine(spark),
-        addresses(source),
-        os.fspath(table),
-        strict=strict,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        show_progress=show_progress,
-    )
+    with described(spark, "migrate into", table):
+        return migrate_files(
+            SparkEngine(spark),
+            addresses(source),
+            os.fspath(table),
+            strict=strict,
+            file_bytes=file_bytes,
+            storage_options=storage_options,
+            show_progress=show_progress,
+        )
 
 
 def unshred(
@@ -236,12 +259,13 @@ def unshred(
     1
     """
     ensure_supported(spark)
-    return unshred_table(
-        SparkEngine(spark),
-        os.fspath(table),
-        os.fspath(target),
-        version=version,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        show_progress=show_progress,
-    )
+    with described(spark, "unshred", table):
+        return unshred_table(
+            SparkEngine(spark),
+            os.fspath(table),
+            os.fspath(target),
+            version=version,
+            file_bytes=file_bytes,
+            storage_options=storage_options,
+            show_progress=show_progress,
+        )

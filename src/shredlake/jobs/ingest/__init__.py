@@ -10,4 +10,5 @@ In reading order:
 - `rejects`: invalid documents.
 - `once`: exactly-once ingest of files and jobs.
 - `outcome`: checks that every document is accounted for.
+- `publish`: the commit of a job.
 """

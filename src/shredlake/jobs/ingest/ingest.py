@@ -14,7 +14,6 @@ run left are in no version, and `vacuum` removes them. The same commit creates t
 from __future__ import annotations
 
 import base64
-import json
 import logging
 import os
 import sys
@@ -34,11 +33,9 @@ from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.commit import commit, transaction_actions
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
-from shredlake.delta.write.transaction import Operation
 from shredlake.errors import (
     CommitConflict,
     InvalidSchema,
@@ -68,6 +65,7 @@ from shredlake.jobs.ingest.parse_task import (
     with_computed,
     write_splits,
 )
+from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.ingest.rejects import (
     LineNumbers,
     discard_staged,
@@ -439,7 +437,8 @@ def finish(
             if publish is not None:
                 version = publish(adds)
             else:
-                version = commit_adds(snapshot, adds, claim.transactions, source)
+                rejects = {"numRejects": sum(result.rejected for result in results)}
+                version = commit_adds(snapshot, adds, claim.transactions, source, rejects)
     except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
         discard_staged(places)
         if list_log(storage).latest is not None:
@@ -454,7 +453,7 @@ def finish(
                 ) from None
         raise
     rejected = sum(result.rejected for result in results)
-    return IngestReport(
+    report = IngestReport(
         table=storage.uri,
         version=version,
         documents=sum(result.documents for result in results),
@@ -474,36 +473,8 @@ def finish(
             *mixed_keys(snapshot, adds, options.sort_by),
         ),
     )
-
-
-def commit_adds(
-    snapshot: Snapshot, adds: Sequence[Add], transactions: Sequence[TransactionId], source: str
-) -> int:
-    """Commits all files of the job at once."""
-    rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
-    operation = Operation(
-        "WRITE",
-        {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns), "source": source},
-        {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(add.size for add in adds)},
+    _log.info(
+        "%s: version %d has %d more rows in %d files from %s; %d documents were rejected",
+        *(report.table, report.version, report.rows, report.files, source, report.rejects),
     )
-    done = transaction_actions(transactions)
-    with removed_unless_committed(snapshot.storage, adds):
-        try:
-            return commit(snapshot, [*done, *adds], operation)
-        except CommitConflict:
-            if snapshot.version >= 0:
-                raise
-            return commit(made_meanwhile(snapshot, transactions), [*done, *adds], operation)
-
-
-def made_meanwhile(plan: Snapshot, transactions: Sequence[TransactionId]) -> Snapshot:
-    """The table that another writer created while ours was only planned, if our files fit into it."""
-    found = load_snapshot(plan.storage)
-    same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
-    taken = any(application in found.transactions for application, _ in transactions)
-    if (found.protocol, found.metadata) != (plan.protocol, same) or taken:
-        raise CommitConflict(
-            f"{plan.storage.uri} was created by another writer meanwhile, with a different definition. "
-            "Nothing was added to it. Run the job again"
-        )
-    return found
+    return report

@@ -1,0 +1,83 @@
+"""Checks what callers give to `ingest` and `stream` before any work starts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from shredlake.delta.storage.storage import Storage, normalized_uri
+from shredlake.errors import InvalidSchema, PipelineError
+from shredlake.spark.frame_tasks import DOCUMENT, HELD, REJECT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DOCUMENT_TYPES: Final = ("string", "variant", "struct", "map", "array", "binary")
+"""The types of a column that can hold documents."""
+
+
+def is_in_memory(source: Any) -> bool:
+    """Whether the rows are in the memory of this process, which then ingests them: pandas or Arrow data."""
+    return hasattr(source, "__arrow_c_stream__") and not hasattr(source, "mapInArrow")
+
+
+def check_source(source: Any) -> None:
+    """Refuses what `ingest` can't take, and says what to use instead.
+
+    >>> check_source(5)
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.PipelineError: ingest takes paths, a DataFrame, pandas or Arrow data, not an int
+    """
+    kind = type(source).__name__
+    if hasattr(source, "mapPartitions") and hasattr(source, "toDF") and not hasattr(source, "mapInArrow"):
+        raise PipelineError("ingest takes a DataFrame, not an RDD: use rdd.toDF(...) or spark.read.json(rdd)")
+    if getattr(source, "isStreaming", False):
+        raise PipelineError("ingest takes a batch; use sls.stream(spark, frame, table, checkpoint)")
+    known = (
+        isinstance(source, str | os.PathLike) or hasattr(source, "__iter__") or hasattr(source, "mapInArrow")
+    )
+    if not known:
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        raise PipelineError(f"ingest takes paths, a DataFrame, pandas or Arrow data, not {article} {kind}")
+
+
+def check_frame(frame: DataFrame, document: str) -> None:
+    """Refuses frames with repeated or reserved names, and documents that can't be documents."""
+    names = [name.casefold() for name in frame.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidSchema(f"the frame has two columns named {twice!r}: rename or drop one")
+    reserved = next((name for name in frame.columns if name.startswith((DOCUMENT, REJECT, HELD))), None)
+    if reserved is not None:
+        raise InvalidSchema(
+            f"the frame's column {reserved!r} has a name that shredlake uses itself: rename it"
+        )
+    kind = frame.schema[document].dataType
+    if kind.typeName() not in DOCUMENT_TYPES:
+        raise InvalidSchema(
+            f"the frame's column {document!r} is {kind.simpleString()}, not documents: text, structs or "
+            "Variants. Name another one with document=..., or build documents with struct(...)"
+        )
+
+
+def stream_folder(source: Any, options: dict[str, Any]) -> str:
+    """The folder of a stream as text. Refuses lists, files, and folders that do not exist."""
+    if isinstance(source, list | tuple | set):
+        raise PipelineError(
+            "a stream watches one folder, with the folders in it: give their common parent, or start one "
+            "stream for each, with its own checkpoint"
+        )
+    try:
+        folder = str(os.fspath(source))
+    except TypeError:
+        raise PipelineError(
+            f"a stream reads a folder or a streaming DataFrame, not a {type(source).__name__}"
+        ) from None
+    if any(sign in folder for sign in "*?[{") and not os.path.exists(folder):
+        return folder  # a pattern, which Spark expands
+    storage = Storage(normalized_uri(folder), options)
+    if storage.is_local and not storage.local_root.is_dir():
+        what = "is a file" if storage.local_root.exists() else "does not exist"
+        raise PipelineError(f"{folder} {what}; a stream watches a folder: create it, or correct the path")
+    return folder
