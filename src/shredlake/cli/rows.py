@@ -41,7 +41,7 @@ BY_SUFFIX: Final[dict[str, Format]] = {
 }
 
 DRAWN_AT_A_TIME: Final = 1000
-"""Number of rows in one drawn table; more rows are drawn as several tables, as they come."""
+"""Number of rows in one drawn table; more rows are drawn as several tables."""
 
 ROWS_AT_A_TIME: Final = 8192
 """Number of rows converted to text at a time."""

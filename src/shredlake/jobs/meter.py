@@ -1,6 +1,6 @@
 """Counts the bytes that tasks of this process have read, for progress bars.
 
-A task on another machine counts there, where nobody looks.
+A task on another machine counts there, and its counts are not used.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _close_databases() -> None:
 
 
 def _connection(threads: int | None, memory_limit: str | None, timezone: str) -> Any:
-    """A connection whose names nobody else sees."""
+    """A connection with its own names."""
     connection = _database(threads, memory_limit).cursor()
     try:
         connection.execute(f"SET TimeZone = {literal(timezone)}")
@@ -120,7 +120,7 @@ def _connection(threads: int | None, memory_limit: str | None, timezone: str) ->
 
 
 def _require_query(connection: Any, query: str) -> None:
-    """Refuses commands, which would run in a database that nobody sees."""
+    """Raises for commands, which would run in a temporary database."""
     duckdb = _duckdb()
     try:
         statements = connection.extract_statements(query)

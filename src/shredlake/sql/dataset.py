@@ -93,7 +93,7 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
             yield self._finished(batch, names, schema)
 
     def _read(self, names: Sequence[str], after: pc.Expression | None) -> dict[str, Column | Get]:
-        """What the scan reads for some columns."""
+        """The references that the scan reads for some columns."""
         found: dict[str, Column | Get] = {}
         for name in names if after is None else [*self._readers]:
             if name in self._extremes:
@@ -125,7 +125,7 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
 
 
 class _Scanner:
-    """What DuckDB expects of a dataset's scanner."""
+    """The scanner interface that DuckDB expects of a dataset."""
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         self._schema, self._batches = schema, batches

@@ -1,4 +1,4 @@
-"""What the scans of a query were asked for, and what they read."""
+"""The columns and conditions that a query pushed to its scans, and the cost of each scan."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RunLog:
 
 @dataclass(frozen=True)
 class SqlExplain:
-    """What the scans of a query read, table by table."""
+    """The cost of the scans of a query, table by table."""
 
     scans: tuple[str, ...]
     above: tuple[str, ...]

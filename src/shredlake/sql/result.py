@@ -22,7 +22,7 @@ BATCH_ROWS: Final = 1 << 16
 
 
 class SqlResult(ArrowStream):
-    """The rows of a query. Each reader runs the query anew."""
+    """The rows of a query. Each reader runs the query again."""
 
     def __init__(self, query: str, rewritten: RewrittenQuery, connect: Callable[[RunLog], Any]) -> None:
         """`connect` makes a DuckDB connection in which the scans of the query have their names."""

@@ -58,7 +58,7 @@ class SourceScan(Protocol):
         ...
 
     def report(self) -> object:
-        """What the scan read, as text."""
+        """The cost of the scan, as text."""
         ...
 
 

@@ -103,7 +103,7 @@ class TableExplain:
 
 @dataclass
 class TableRun:
-    """What one run of a scan read of every file."""
+    """The files that one run of a scan read, with the cost of each."""
 
     files: list[Explain] = field(default_factory=list)
 

@@ -32,7 +32,7 @@ def resolve(schema: Struct, name: str) -> list[Field]:
 
 
 def suggestion(schema: Struct, parts: Sequence[str]) -> str:
-    """What may be meant by a name that is not a column: a similar column, or a path of a Variant.
+    """Suggests a similar column, or a path of a Variant, for a name that is not a column.
 
     >>> table = Struct((Field("id", "long"), Field("v", "variant")))
     >>> suggestion(table, ["idd"]), suggestion(table, ["kind"]), suggestion(table, ["v", "user", "id"])

@@ -61,7 +61,7 @@ def overwrite(
 
 @dataclass(frozen=True)
 class _Replaced:
-    """What an overwrite replaces, and by how many rows."""
+    """The scope of an overwrite, and the number of new rows."""
 
     where: str | Expr | None
     by_partition: bool

@@ -46,14 +46,14 @@ class Task:
 
 
 def file_name(add: Add) -> str:
-    """What a file of the source is known by in the journal."""
+    """The name of a source file in the journal."""
     path, vector = add.key
     return f"{path}|{vector}|{add.size}|{add.modification_time}"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a finished task made."""
+    """The result of a finished task."""
 
     adds: tuple[Mapping[str, Any], ...]
     read: int

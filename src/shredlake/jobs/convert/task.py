@@ -1,4 +1,4 @@
-"""What one task of a conversion does.
+"""One task of a conversion.
 
 ```
 files ─ read ─▶ parse ─▶ rows with Variants ─ write ─▶ new files ─ read back ─▶ checksums compared ─▶ entry
@@ -31,12 +31,12 @@ from shredlake.parquet.write.writer import ParquetWriter
 FACTS = pa.schema(
     [("_file", pa.string()), ("_row", pa.int64()), ("_column", pa.string()), ("_reason", pa.string())]
 )
-"""What a quarantine has beside the columns of the source: where a row was, and why it is here."""
+"""The columns of a quarantine besides those of the source: the position of a row, and the reason."""
 
 
 @dataclass(frozen=True)
 class ConvertJob:
-    """What all tasks of a conversion share; pickled to the workers."""
+    """The part of a conversion that all tasks share; pickled to the workers."""
 
     source: Snapshot
     target: Snapshot

@@ -123,7 +123,7 @@ def mixed_keys(snapshot: Snapshot, adds: Sequence[Add], sort_by: Iterable[str]) 
 
 
 def _levels(snapshot: Snapshot, add: Add, column: str, path: str) -> PathReport | None:
-    """What a file holds of one path."""
+    """The values of one path in a file."""
     location, store = snapshot.storage.source(decode_path(add.path))
     columns = inspect(location, store=store).variants
     levels = (level for one in columns if one.name == column for level in one.root.walk())

@@ -49,7 +49,7 @@ def with_feed_columns(table: Snapshot) -> Snapshot:
 
 
 def query_of(table: Snapshot, options: SourceOptions) -> tuple[Query, StructType]:
-    """What is read of each file, and the result as Spark sees it."""
+    """The query over each file, and the schema of the result in Spark."""
     shown = with_feed_columns(table) if options["readChangeFeed"] else table.without_files()
     query = scan_of(shown, options).query
     return query, spark_schema(query, shown)

@@ -187,7 +187,7 @@ class SourceOptions:
         return self.values.get(option.name, option.default)
 
     def given(self, *names: str) -> list[str]:
-        """Which of these options were given."""
+        """The names of these options that were given."""
         return [name for name in names if name in self.values]
 
     @property

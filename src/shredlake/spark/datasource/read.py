@@ -93,7 +93,7 @@ class TableReader(DataSourceReader):
         self._rows = RowReader(snapshot.without_files(), self._scan.query, arrow_schema_of(schema))
 
     def __getstate__(self) -> dict[str, object]:
-        """What the workers need; the list of files stays here."""
+        """The state that the workers need; the list of files stays on the driver."""
         return {**self.__dict__, "_scan": None}
 
     def partitions(self) -> Sequence[InputPartition]:

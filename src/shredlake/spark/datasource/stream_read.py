@@ -46,7 +46,7 @@ class TableStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._at: Position | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What the workers need."""
+        """The state that the workers need."""
         return {**self.__dict__, "_log": None}
 
     def initialOffset(self) -> dict[str, Any]:

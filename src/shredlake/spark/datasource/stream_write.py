@@ -34,7 +34,7 @@ QUERY: str = "metadata"
 
 
 class BatchWritten(Written):
-    """What a task of a stream tells the driver; `table` is what its files were written for."""
+    """The message of a stream's task to the driver; `table` identifies the table that its files fit."""
 
     def __init__(self, result: str, key: str, table: str) -> None:
         super().__init__(result, key)
@@ -109,6 +109,6 @@ def query_id(options: SourceOptions) -> str:
 
 
 def identity(table: Snapshot) -> str:
-    """What files depend on: schema, partitioning, properties and protocol of the table."""
+    """The facts that files depend on: schema, partitioning, properties and protocol of the table."""
     facts = replace(table.metadata, id="", created_time=None, name=None, description=None)
     return json.dumps([table.protocol.to_json(), facts.to_json()], sort_keys=True)

@@ -38,7 +38,7 @@ OF_READS = ("columns", "where", "version", "timestamp", "readChangeFeed")
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task tells the driver."""
+    """The message of a task to the driver."""
 
     result: str
     key: str
@@ -102,7 +102,7 @@ def is_done(task: WriteTask, transaction: TransactionId) -> bool:
 
 
 def results_of(messages: Sequence[WriterCommitMessage | None]) -> list[TaskResult]:
-    """What the tasks did whose messages Spark hands over."""
+    """The results in the messages that Spark passes from the tasks."""
     return [TaskResult.from_json(message.result) for message in messages if isinstance(message, Written)]
 
 

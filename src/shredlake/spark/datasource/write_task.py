@@ -1,4 +1,4 @@
-"""What one task of a write does: rows in, data files out. Nothing is committed here.
+"""One task of a write: takes rows and writes data files. Nothing is committed here.
 
 ```
 batches ─ documents to Variants ─┬─ rows ── completed, checked ─ layout of the first rows ─ data files
@@ -61,7 +61,7 @@ DOCUMENTS: Final = ("string", "struct")
 
 @dataclass(frozen=True)
 class WriteTask:
-    """What all tasks of one write share; pickled to the workers."""
+    """The part of a write that all tasks share; pickled to the workers."""
 
     table: Snapshot
     """The table as the write found or planned it, without its files."""

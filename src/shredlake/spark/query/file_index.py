@@ -150,7 +150,7 @@ def _java_schema(jvm: Any, schema: StructType) -> Any:
 
 
 def _statuses(objects: _Objects, files: DataFiles) -> Any:
-    """What listing a folder would tell of the files."""
+    """The facts about the files that listing a folder would give."""
     count = len(files)
     rows = pa.table(
         {

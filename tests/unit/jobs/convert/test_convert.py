@@ -201,7 +201,7 @@ def test_new_files_are_compared_with_the_old(tmp_path: Path, monkeypatch: pytest
         return real(target, files, changed)
 
     monkeypatch.setattr(task, "write_and_sum", wrong)
-    with pytest.raises(sl.VerificationFailed, match="do not hold what the old ones hold"):
+    with pytest.raises(sl.VerificationFailed, match="the new files differ from the old ones"):
         sl.convert(tmp_path / "t", ["payload"])
 
 

@@ -656,7 +656,7 @@ def test_rows_sorted_over_all_files_without_spark(
     assert all(before[1] < after[0] for before, after in pairwise(bounds))
     assert table.scan().count() == 10_000
     monkeypatch.setattr(sys.modules["shredlake.jobs.ingest.ingest"], "LARGEST_SORT", 1000)
-    with pytest.raises(PipelineError, match="use Spark"):
+    with pytest.raises(PipelineError, match="Use Spark"):
         ingest(tmp_path / "in", sort_by=("v:n::int",), range_partition=True, job_id="again")
 
 
