@@ -1,4 +1,4 @@
-"""Which engines can read a table or file, and what this environment has.
+"""Finds the engines that can read a table or file, and describes this environment.
 
 In reading order:
 

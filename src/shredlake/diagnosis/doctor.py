@@ -18,7 +18,7 @@ from shredlake.formatting import html_text
 
 @dataclass(frozen=True)
 class EngineVerdict:
-    """What an engine makes of a table or file."""
+    """Whether an engine can read a table or file."""
 
     engine: str
     version: str
@@ -31,7 +31,7 @@ class EngineVerdict:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Who can read a table or file."""
+    """The engines that can read a table or file."""
 
     address: str
     needs: tuple[str, ...]
@@ -86,7 +86,7 @@ def _facts(address: str, options: Mapping[str, Any]) -> Facts:
 
 
 def _verdict(engine: str, version: str, facts: Facts, probed: Probed | None) -> EngineVerdict:
-    """What a rule says, unless the engine itself was asked."""
+    """The verdict of the engine itself if it was probed, otherwise that of a rule."""
     rule = rule_for(engine, facts)
     fix = rule.fix.format(address=facts.address.removeprefix("file://"))
     if probed is None:

@@ -1,4 +1,4 @@
-"""What this environment has: versions, kernels, Java, disk and stores, and what to do about each."""
+"""Describes this environment: versions, kernels, Java, disk and stores, with advice on each."""
 
 from __future__ import annotations
 

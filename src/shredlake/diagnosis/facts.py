@@ -1,4 +1,4 @@
-"""What a table or a file needs of whoever reads it, as a set of words that the rules name."""
+"""The features that a table or a file requires of its readers, as a set of words that the rules name."""
 
 from __future__ import annotations
 

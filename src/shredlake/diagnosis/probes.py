@@ -15,7 +15,7 @@ Probe = Callable[[str, Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Probed:
-    """What an engine did."""
+    """The outcome of a probe."""
 
     version: str
     error: str | None

@@ -1,8 +1,8 @@
-"""What each engine can and can't read, as a table of data.
+"""The features that each engine can and can't read, as a table of data.
 
 A rule holds for tables or for files that have a need. The first rule of an engine that applies decides. An
 engine without a rule that applies can read the table or file. The versions are those that were tested. The
-rules of engines that are not tested here follow what their projects say.
+rules of engines that are not tested here follow the documentation of their projects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCAN: Final = "from Python, pass sl.Table({address!r}).scan(...) to it: a scan i
 
 @dataclass(frozen=True)
 class Rule:
-    """What an engine makes of a need."""
+    """The verdict of an engine on one feature."""
 
     engine: str
     subject: Subject
