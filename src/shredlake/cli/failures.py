@@ -35,7 +35,9 @@ _OPTIONS: Final = {
     r"\bsort_by\b": "--sort-by",
     r"\bjob_id\b": "--job-id",
     r"\brange_partition\b": "--range-partition",
+    r"\brejects='": "--rejects '",
     r"history\(\)": "shredlake history",
+    r"scan\(\)\.count\(\)": "shredlake count",
 }
 """Names of the library's parameters, as regular expressions, and the command line's options for them."""
 

@@ -64,7 +64,7 @@ def _tables(data: Any, variants: frozenset[str], limit: int) -> Iterator[pa.Tabl
         yield from _from_items(iter(data), getattr(data, "schema", None), variants, limit)
     else:
         hint = " (call collect() first)" if hasattr(data, "collect") else ""
-        raise WrongType(f"rows can't be read from a {type(data).__name__}{hint}; {WHAT_TO_PASS}")
+        raise WrongType(f"rows can't be read from {_article(type(data).__name__)}{hint}; {WHAT_TO_PASS}")
 
 
 def _is_frame(data: Any, library: str) -> bool:
@@ -213,3 +213,7 @@ def _variant(name: str, row: int, value: Any) -> dict[str, bytes] | None:
     except InvalidValue as error:
         raise InvalidValue(f"column {name}, row {row}: {error}") from None
     return {"metadata": bytes(made.metadata), "value": bytes(made.value)}
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

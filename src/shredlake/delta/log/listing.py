@@ -165,6 +165,8 @@ def segment_of(storage: Storage, listing: Listing, version: int | None) -> LogSe
 def _instead_of_a_table(storage: Storage) -> str:
     if storage.is_local and storage.local_root.is_file():
         return "it is a file. Pass the table's folder, or read a Parquet file with scan_parquet"
+    if storage.is_local and not storage.local_root.exists():
+        return "the folder does not exist"
     return f"there is no {LOG} with a commit or checkpoint in it"
 
 
@@ -239,7 +241,7 @@ def version_at(storage: Storage, timestamp: datetime | str | int, enabled_since:
     if not found:
         first = min(times, default=0)
         raise VersionNotFound(
-            f"{storage.uri} has no version at {timestamp}: its oldest commit, {first}, is of "
+            f"{storage.uri} has no version at {timestamp}: its oldest commit, {first}, is from "
             f"{datetime.fromtimestamp(times.get(first, 0) / 1000, UTC).isoformat()}"
         )
     return max(found)

@@ -334,8 +334,8 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
     check_computed(snapshot, options.computed, [field.name for field in others])
     if options.partition_by and tuple(options.partition_by) != snapshot.metadata.partition_columns:
         raise InvalidSchema(
-            f"{storage.uri} is partitioned by {list(snapshot.metadata.partition_columns)}, "
-            f"not by {list(options.partition_by)}"
+            f"{storage.uri} is partitioned by {', '.join(snapshot.metadata.partition_columns) or 'nothing'}, "
+            f"not by {', '.join(options.partition_by)}"
         )
     return snapshot
 

@@ -30,7 +30,7 @@ def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers
     )
     count = sum(result.rejected for result in results)
     raise NotJson(
-        f"{table}: none of {count:,} documents is JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
+        f"{table}: {'the document is not' if count == 1 else f'none of {count:,} documents is'} JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
         "committed. Raise max_rejects to 100% to store them as rejects"
     )
 

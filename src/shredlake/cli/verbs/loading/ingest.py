@@ -194,7 +194,8 @@ def _batches(kind: Format, sources: list[str]) -> tuple[Iterable[pa.RecordBatch]
     try:
         found = ds.dataset(sources if len(sources) > 1 else sources[0], format=kind)
     except (pa.ArrowException, ValueError) as error:
-        raise InvalidFile(f"{', '.join(sources)} can't be read as {kind}: {error}") from error
+        reason = str(error).rpartition(": ")[2]  # pyarrow names the file again and again
+        raise InvalidFile(f"{', '.join(sources)} can't be read as {kind}: {reason}") from error
     return found.to_batches(), found.schema
 
 
