@@ -279,9 +279,10 @@ def gallery() -> str:
 
 HEAD = """# Error gallery
 
-What shredlake says when something is wrong. Every mistake on this page was run, and a test runs them again: a message names
-what was found, what was expected, and what to do. Wrong usage exits with code 2, any other failure with code 1
-([exit codes](command-line.md#exit-codes)). The folder has a table `t` with the columns `id` and `v`, a Variant."""
+What shredlake says when something is wrong. Every mistake on this page was run, and a test runs them again:
+a message names what was found, what was expected, and what to do. Wrong usage exits with code 2, any other
+failure with code 1 ([exit codes](command-line.md#exit-codes)). The folder has a table `t` with the columns
+`id` and `v`, a Variant."""
 
 
 if __name__ == "__main__":

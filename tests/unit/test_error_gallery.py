@@ -1,4 +1,4 @@
-"""Every mistake of docs/error-gallery.md is run again: the message is the one on the page, without a traceback."""
+"""Every mistake of docs/error-gallery.md is run again, and has the message that the page shows."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ from shredlake.delta.protocol.actions import Action, Add
 from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import DataFile, whole_rows
-from shredlake.delta.schema.variants import VariantPlace, variants_at
+from shredlake.delta.schema.names import resolve
+from shredlake.delta.schema.variants import VariantPlace, variant_places, variants_at
 from shredlake.delta.stats.skipping import prune
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.cleanup import removed_unless_committed
@@ -40,6 +41,7 @@ from shredlake.delta.write.commit import commit
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.delta.write.transaction import Operation, Reads
+from shredlake.errors import InvalidSchema
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.engine import Engine, SortJob, Watch
@@ -118,6 +120,9 @@ def optimize_table(
     predicate = condition(where, snapshot.schema)
     engine.check_sort_keys(sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
+    if column is not None and resolve(snapshot.schema, column)[-1].type != "variant":
+        names = ", ".join(place.name for place in variant_places(snapshot.schema)) or "none"
+        raise InvalidSchema(f"{column} is not a Variant, so it can't be shredded; the Variants are: {names}")
     layout = _layout(engine, snapshot, adds, column, shredding)
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
     paths = key_paths(sort_by, writing.bloom_filters if writing else ())

@@ -29,8 +29,9 @@ def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers
         for row in first
     )
     count = sum(result.rejected for result in results)
+    which = "the document is not" if count == 1 else f"none of {count:,} documents is"
     raise NotJson(
-        f"{table}: {'the document is not' if count == 1 else f'none of {count:,} documents is'} JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
+        f"{table}: {which} JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
         "committed. Raise max_rejects to 100% to store them as rejects"
     )
 
