@@ -95,7 +95,8 @@ def test_booleans_are_kept_in_one_spelling(tmp_path: Path) -> None:
 def test_names_without_our_prefixes_belong_to_the_user(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"team": "lake", "deltas": 3})
     table.set_properties({"team": None, "owner": "x"})
-    assert dict(table.properties) == {"deltas": "3", "owner": "x"}
+    expected = {"delta.enableVariantShredding": "true", "deltas": "3", "owner": "x"}
+    assert dict(table.properties) == expected
 
 
 def test_odd_values_of_other_writers_stay_readable(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_odd_values_of_other_writers_stay_readable(tmp_path: Path) -> None:
 
 
 def test_shredding_needs_the_feature_in_the_protocol(tmp_path: Path) -> None:
-    sl.Table.create(tmp_path, ID_AND_VARIANT)
+    sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableVariantShredding": "false"})
     set_by_another_writer(tmp_path, SHREDDED)
     table = sl.Table(tmp_path)
     table.append(numbered(0, 4))
@@ -159,7 +160,8 @@ def test_migrated_files_ask_the_property_too(tmp_path: Path) -> None:
     documents = sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))
     sl.write_draft(pa.table({"v": documents}), tmp_path / "old.parquet", {"v": "struct<a bigint>"})
     table = tmp_path / "t"
-    sl.Table.create(table, pa.schema([("v", sl.variant())]))
+    unshredded = {"delta.enableVariantShredding": "false"}
+    sl.Table.create(table, pa.schema([("v", sl.variant())]), properties=unshredded)
     migrate_files(LocalEngine(), str(tmp_path / "old.parquet"), str(table))
     [path] = sl.Table(table).files().column("path").to_pylist()
     assert "typed_value" not in str(pq.read_schema(table / path))

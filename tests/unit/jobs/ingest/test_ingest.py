@@ -485,7 +485,10 @@ def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("COLUMNS", "120")
     with progress("ingest", 4, 8_000_000, True) as watch:
         watch(2, 1000, 3)
-        said, patience = re.compile(r"ingest.* 50%.*1,000 rows, [\d,]+ MB/s, 3 rejects"), 500
+        said, patience = (
+            re.compile(r"ingest.* 50%.*4.0 MB of 8.0 MB, [\d,.]+ .?B/s, 1,000 rows, 3 rejects"),
+            500,
+        )
         while not said.search(screen.getvalue()) and (patience := patience - 1):
             time.sleep(0.01)
     assert said.search(screen.getvalue())
