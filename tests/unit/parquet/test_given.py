@@ -65,7 +65,7 @@ def test_objects_become_variants(tmp_path: Path) -> None:
     ("data", "error", "message"),
     [
         ("x", sl.WrongType, "rows can't be read from a str; pass an Arrow table"),
-        (5, sl.WrongType, "rows can't be read from a int; pass an Arrow table"),
+        (5, sl.WrongType, "rows can't be read from an int; pass an Arrow table"),
         ([1, 2], sl.WrongType, "item 0 is a int; pass an Arrow table"),
         ([{"id": 1}, 2], sl.WrongType, "row 1 is a int"),
         ({"id": 5}, sl.WrongType, "column id is a int, expected a list of its values"),

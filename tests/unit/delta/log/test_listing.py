@@ -233,7 +233,7 @@ def test_time_travel_by_file_time(tmp_path: Path) -> None:
     at = lambda seconds: sl.Table(tmp_path, timestamp=datetime.fromtimestamp(seconds, UTC)).version  # noqa: E731
     assert [at(seconds) for seconds in (100, 199.9, 200, 200.002, 299, 300, 999)] == [0, 0, 1, 2, 2, 3, 3]
     assert sl.Table(tmp_path, timestamp="1970-01-01T00:03:20").version == 1
-    with pytest.raises(sl.VersionNotFound, match=r"its oldest commit, 0, is of 1970-01-01T00:01:40"):
+    with pytest.raises(sl.VersionNotFound, match=r"its oldest commit, 0, is from 1970-01-01T00:01:40"):
         at(99)
     with pytest.raises(sl.VersionNotFound, match="not a time"):
         sl.Table(tmp_path, timestamp="yesterday")
