@@ -14,7 +14,6 @@ run left are in no version, and `vacuum` removes them. The same commit creates t
 from __future__ import annotations
 
 import base64
-import logging
 import os
 import sys
 import time
@@ -46,7 +45,6 @@ from shredlake.errors import (
     VerificationFailed,
 )
 from shredlake.expr import join_name
-from shredlake.formatting import bytes_text
 from shredlake.jobs.engine import Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
@@ -80,8 +78,6 @@ from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.inference.profile import Profile
 from shredlake.shredding.request import Shredding
-
-_log = logging.getLogger(__name__)
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
@@ -390,10 +386,6 @@ def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> b
     with progress("sample", len(tasks), 0, options.show_progress) as watch:
         parts = engine.run(tasks, partial(sample_splits, options.parsing, SAMPLE_BYTES), watch)
     found = [base64.b64decode(part) for part in parts if part]
-    read = [split for window in windows for split in window]
-    most = bytes_text(sum(min(split.end - split.start, SAMPLE_BYTES) for split in read))
-    places = f"{len(windows)} places in {len({split.file.uri for split in read})} files"
-    _log.info("sampled at most %s, from %s, to choose what to shred", most, places)
     return merge_profiles(found) if found else b""
 
 

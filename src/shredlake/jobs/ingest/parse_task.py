@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys, sort_indices
+from shredlake.formatting import bytes_text
 from shredlake.jobs import meter
 from shredlake.jobs.ingest.key_paths import KeyPath, PathWatch
 from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
@@ -40,6 +42,8 @@ from shredlake.kernels import from_arrow, from_json, unshred
 from shredlake.kernels.arrow.types import is_variant, shredding_schema, variant
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.kernels.threads import Column
+
+_log = logging.getLogger(__name__)
 
 GATHER_BYTES = 256 << 20
 """Arrow bytes that a task buffers to sort rows or to split them by partition; bounds a worker's memory."""
@@ -446,6 +450,10 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
                 break
             split, start = splits[index], splits[index].start
         chosen.append(tuple(window))
+    read = [split for window in chosen for split in window]
+    most = bytes_text(sum(min(split.end - split.start, window_bytes) for split in read))
+    places = f"{len(chosen)} places in {len({split.file.uri for split in read})} files"
+    _log.info("a sample of at most %s, from %s, decides what to shred", most, places)
     return chosen
 
 

@@ -101,7 +101,7 @@ class DataFiles:
         empty = pc.less_equal(self.table.column("size").combine_chunks(), 0)
         return pc.or_(pc.match_substring_regex(self.paths, HIDDEN), empty)
 
-    # ── what the log knows of them ──────────────────────────────────────────────────────────────────────
+    # ── facts from the log ──────────────────────────────────────────────────────────────────────
 
     @property
     def partition_fields(self) -> list[Field]:

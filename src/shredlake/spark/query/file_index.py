@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -76,52 +77,79 @@ def partitions_by_folder(files: DataFiles) -> pa.Table | None:
     return distinct if len(distinct) == len(pc.unique(files.folders)) else None
 
 
+@dataclass(frozen=True)
+class _Classes:
+    """Classes of the JVM, looked up once per session: each part of a name is a call into the JVM."""
+
+    sources: Any
+    """The package of Spark's relations."""
+    new_relation: Any
+    new_index: Any
+    plan_of_relation: Any
+    parquet: Any
+    """Spark's Parquet format, as every relation has it."""
+    types: Any
+    none: Any
+    no_options: Any
+    sequence: Any
+    """Makes a Scala sequence of a list."""
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> _Classes:
+        found: _Classes = session_constant(spark, "classes of relations", lambda: cls._find(spark._jvm))
+        return found
+
+    @classmethod
+    def _find(cls, jvm: Any) -> _Classes:
+        sources, python = jvm.org.apache.spark.sql.execution.datasources, jvm.PythonUtils
+        return cls(
+            sources,
+            sources.HadoopFsRelation,
+            sources.InMemoryFileIndex,
+            getattr(getattr(sources, "LogicalRelation$"), "MODULE$"),
+            sources.parquet.ParquetFileFormat(),
+            jvm.org.apache.spark.sql.types.DataType,
+            jvm.scala.Option.empty(),
+            python.toScalaMap({}),
+            python.toSeq,
+        )
+
+
 def _index(spark: SparkSession, files: DataFiles) -> Any:
     from pyspark.sql.types import StringType, StructField, StructType
 
-    jvm = spark._jvm
-    sources = jvm.org.apache.spark.sql.execution.datasources
-    objects = _Objects(spark)
+    jvm, java, objects = spark._jvm, _Classes.of(spark), _Objects(spark)
     root = jvm.org.apache.hadoop.fs.Path(f"{NOT_LISTED}/{files.digest.hex()}")
-    known = sources.SharedInMemoryCache(UNBOUNDED, FOREVER).createForNewClient()
+    known = java.sources.SharedInMemoryCache(UNBOUNDED, FOREVER).createForNewClient()
     known.putLeafFiles(root, objects.array("org.apache.hadoop.fs.FileStatus", _statuses(objects, files)))
     values = partitions_by_folder(files) if files.partition_values else None
-    some, none = jvm.scala.Some, jvm.scala.Option.empty()
-    spec = none
-    if values is not None:
+    spec, options = java.none, java.no_options
+    if values is None:  # otherwise the index would look for the files in the folder `root`
+        options = jvm.PythonUtils.toScalaMap({"recursiveFileLookup": "true"})
+    else:
         schema = partition_schema(files)
         whole = StructType([StructField("folder", StringType()), StructField("values", schema)])
         found = objects.made(_struct(values), whole, lambda row: row.new(
             "org.apache.spark.sql.execution.datasources.PartitionPath", row.column(1), row.path(0)
         ))  # fmt: skip
-        spec = some(sources.PartitionSpec(_java_schema(jvm, schema), found))
-    # Otherwise an index without partitions would look for the files in the folder `root`.
-    options = {} if values is not None else {"recursiveFileLookup": "true"}
-    return sources.InMemoryFileIndex(
-        spark._jsparkSession,
-        objects.sequence([root]),
-        jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(options),
-        none,
-        known,
-        spec,
-        none,
-    )
+        spec = jvm.scala.Some(java.sources.PartitionSpec(_java_schema(java, schema), found))
+    session, roots = spark._jsparkSession, java.sequence([root])
+    return java.new_index(session, roots, options, java.none, known, spec, java.none)
 
 
 def _frame(spark: SparkSession, index: Any, schema: StructType, declare: bool) -> DataFrame:
-    jvm = spark._jvm
-    sources = jvm.org.apache.spark.sql.execution.datasources
-    columns = _java_schema(jvm, schema)
-    files = sources.HadoopFsRelation(
+    java = _Classes.of(spark)
+    columns = _java_schema(java, schema)
+    files = java.new_relation(
         index,
         index.partitionSchema(),
         columns if declare else columns.asNullable(),
-        jvm.scala.Option.empty(),
-        sources.parquet.ParquetFileFormat(),
-        jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({}),
+        java.none,
+        java.parquet,
+        java.no_options,
         spark._jsparkSession,
     )
-    return frame_of(spark, getattr(getattr(sources, "LogicalRelation$"), "MODULE$").apply(files, False))
+    return frame_of(spark, java.plan_of_relation.apply(files, False))
 
 
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
@@ -145,8 +173,8 @@ def partition_schema(files: DataFiles) -> StructType:
     )
 
 
-def _java_schema(jvm: Any, schema: StructType) -> Any:
-    return jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(schema.jsonValue()))
+def _java_schema(java: _Classes, schema: StructType) -> Any:
+    return java.types.fromJson(json.dumps(schema.jsonValue()))
 
 
 def _statuses(objects: _Objects, files: DataFiles) -> Any:
@@ -187,9 +215,9 @@ class _Objects:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm = spark._jvm
-
-    def sequence(self, items: list[Any]) -> Any:
-        return self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(items)
+        self._sequence = _Classes.of(spark).sequence
+        encoders = spark._jvm.org.apache.spark.sql.catalyst.encoders
+        self._function = getattr(encoders, "ExpressionEncoder$Deserializer")
 
     def made(self, rows: pa.Table, schema: StructType | None, make: Callable[[_Row], Any]) -> Any:
         """A Scala sequence with an object for each row. Without a schema, that of the table counts."""
@@ -197,12 +225,8 @@ class _Objects:
         for start in range(0, max(rows.num_rows, 1), CHUNK):
             frame = self._spark.createDataFrame(rows.slice(start, CHUNK), schema)
             found = frame._jdf.queryExecution().analyzed()
-            function = make(_Row(self._jvm, found.schema()))
-            one = found.data().map(
-                getattr(self._jvm.org.apache.spark.sql.catalyst.encoders, "ExpressionEncoder$Deserializer")(
-                    self.sequence([function])
-                )
-            )
+            call = make(_Row(self._jvm, found.schema()))
+            one = found.data().map(self._function(self._sequence([call])))
             made = one if made is None else made.appendedAll(one)
         return made
 
@@ -218,25 +242,27 @@ class _Row:
     def __init__(self, jvm: Any, schema: Any) -> None:
         self._jvm, self._schema = jvm, schema
         self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
-        self._nothing = jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
+        self._objects = self._expressions.objects
+        self._reference = self._expressions.BoundReference
+        self._sequence = jvm.PythonUtils.toSeq
 
     def column(self, number: int) -> Any:
         kind = self._schema.apply(number).dataType()
-        return self._expressions.BoundReference(number, kind, False)
+        return self._reference(number, kind, False)
 
     def path(self, number: int) -> Any:
         """A text as a path."""
-        text = self._expressions.objects.Invoke(
+        text = self._objects.Invoke(
             self.column(number), "toString", self._object("java.lang.String"),
-            self._nothing, self._nothing, False, False, True,
+            self._sequence([]), self._sequence([]), False, False, True,
         )  # fmt: skip
         return self.new("org.apache.hadoop.fs.Path", text)
 
     def new(self, kind: str, *arguments: Any) -> Any:
         """A constructor call."""
-        calls = getattr(getattr(self._expressions.objects, "NewInstance$"), "MODULE$")
-        arguments = self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(arguments))
-        return calls.apply(_class(self._jvm, kind), arguments, self._object(kind), False)
+        calls = getattr(getattr(self._objects, "NewInstance$"), "MODULE$")
+        given = self._sequence(list(arguments))
+        return calls.apply(_class(self._jvm, kind), given, self._object(kind), False)
 
     def _object(self, kind: str) -> Any:
         return self._jvm.org.apache.spark.sql.types.ObjectType(_class(self._jvm, kind))
