@@ -14,6 +14,7 @@ run left are in no version, and `vacuum` removes them. The same commit creates t
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import sys
 import time
@@ -78,6 +79,8 @@ from shredlake.kernels.profile import merge_profiles
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.inference.profile import Profile
 from shredlake.shredding.request import Shredding
+
+_log = logging.getLogger(__name__)
 
 SAMPLE_WINDOWS = 32
 SAMPLE_BYTES = 256 << 10
