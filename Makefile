@@ -12,7 +12,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query kill kill-convert clean
+.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -108,6 +108,13 @@ bench-partitions: build ## planning on Spark over many partitions and files, bes
 
 bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
 	@$(BIN)/python benchmarks/query.py $(ARGS)
+
+bench-jsonbench: build ## JSONBench by sl.sql against chdb and DuckDB: minutes (ARGS="--rows 10000000")
+	@$(INSTALL) "chdb>=4,<5"
+	@$(BIN)/python benchmarks/jsonbench.py $(ARGS)
+
+bench-sql-memory: build ## a large table joined and grouped within 2 GB: minutes
+	@$(BIN)/python benchmarks/sql_memory.py $(ARGS)
 
 bench-kernels: build ## kernels against DuckDB, Spark and pyspark on three shapes of JSON: minutes
 	@$(BIN)/python benchmarks/kernels.py $(ARGS)

@@ -38,6 +38,7 @@ from shredlake.expr.ast import (
     Literal,
     Not,
     Or,
+    conjuncts,
     references,
     walk,
 )
@@ -49,7 +50,7 @@ from shredlake.expr.like import ANY, pattern_parts
 from shredlake.expr.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, UUID, DataType
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 
-__all__ = ["Bounds", "StatsSource", "may_match"]
+__all__ = ["Bounds", "StatsSource", "always_matches", "may_match"]
 
 _NEGATED: Final[dict[ComparisonOp, ComparisonOp]] = {
     "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
@@ -87,6 +88,27 @@ def may_match(predicate: Expr, stats: StatsSource, options: CastOptions = DEFAUL
     [False, True]
     """
     return _Pruner(stats, options).may_be(predicate, True)
+
+
+def always_matches(predicate: Expr, stats: StatsSource, options: CastOptions = DEFAULT) -> pa.BooleanArray:
+    """True where every row of a container makes the predicate true; never null.
+
+    >>> class Files:
+    ...     length = 2
+    ...     def bounds(self, ref):
+    ...         return Bounds(pa.array([1, 100]), pa.array([9, 200]), pa.array([0, 0]), pa.array([10, 10]))
+    >>> from shredlake.expr import Column, Compare, Literal
+    >>> from shredlake.expr.types import BIGINT
+    >>> always_matches(Compare(">", Column("a"), Literal(50, BIGINT)), Files()).to_pylist()
+    [False, True]
+    """
+    pruner = _Pruner(stats, options)
+    if not all(pruner.compares_as_is(part) for part in conjuncts(predicate)):
+        return pruner.everywhere(False)
+    doubtful = pruner.may_be(predicate, False)
+    for reference in references(predicate):
+        doubtful = pc.or_(doubtful, pruner.null(reference, True))
+    return pc.invert(doubtful)
 
 
 class _Pruner:
@@ -143,6 +165,21 @@ class _Pruner:
         except ShredlakeError:
             return self.everywhere()  # evaluation reports the error
         return self.everywhere(value is truth)
+
+    def compares_as_is(self, expr: Expr) -> bool:
+        """Whether a condition compares a column or path with constants of its own type, or tests it for null.
+
+        Only then is the condition null just where its operand is.
+        """
+        match expr:
+            case Compare(op, Column() | Get() as value, Literal() as literal) if op != "<=>":
+                return literal.value is not None and self.type_of(value) == literal.type
+            case In(Column() | Get() as value, options):
+                return all(one.value is not None and self.type_of(value) == one.type for one in options)
+            case Not(IsNull(Column() | Get())):
+                return True
+            case _:
+                return False
 
     # Facts about an operand
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -58,6 +58,8 @@ class Bound:
 
     expr: Expr
     references: frozenset[Reference]
+    written: Expr | None = field(default=None, compare=False)
+    """A condition as it was before its references became slots."""
 
 
 @dataclass
@@ -81,7 +83,11 @@ class Binder:
         together: dict[frozenset[Column | Get], list[Expr]] = {}
         for part in () if predicate is None else conjuncts(predicate):
             together.setdefault(frozenset(references(part)), []).append(part)
-        return tuple(self.bound(whole) for parts in together.values() if (whole := all_of(parts)) is not None)
+        return tuple(
+            replace(self.bound(whole), written=whole)
+            for parts in together.values()
+            if (whole := all_of(parts)) is not None
+        )
 
     def projection(self, projection: Projection, view: View) -> Bound:
         """An output column; a whole Variant column takes the form `view`."""

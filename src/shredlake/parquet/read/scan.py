@@ -23,12 +23,17 @@ from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.io.source import Location, find_files
-from shredlake.parquet.read.bind import View
+from shredlake.parquet.read.bind import Bound, View
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.ordered import OrderedRunner, in_order
 from shredlake.parquet.read.plan import Plan, make_plan
-from shredlake.parquet.read.skipping import matching_row_groups, matching_rows, page_columns
+from shredlake.parquet.read.skipping import (
+    certain_row_groups,
+    matching_row_groups,
+    matching_rows,
+    page_columns,
+)
 from shredlake.parquet.read.window import Task, Window
 
 WINDOW_BYTES: Final = 64 << 20
@@ -157,11 +162,18 @@ class Scan(ArrowStream):
         sizes = _growing(self._first_rows or self._limit)
         if predicate is not None and groups:  # all page indexes at once, in one request on an object store
             file.pages(groups, page_columns(file, groups[0], task.statistics))
+        certain = [
+            certain_row_groups(file, condition.written, task.statistics, self._plan.options)
+            if condition.written is not None
+            else frozenset()
+            for condition in (task.conditions if groups else ())
+        ]
         for group in groups:
             rows = Rows.all(file.chunks.row_counts[group])
-            if predicate is not None:
+            open_ = [one for one, sure in zip(task.conditions, certain, strict=True) if group not in sure]
+            if predicate is not None and open_:
                 rows = matching_rows(file, group, predicate, task.statistics, self._plan.options)
-            for window in _cut(task, group, rows, sizes) if rows.count else ():
+            for window in _cut(task, group, rows, sizes, open_) if rows.count else ():
                 if window.rows.count:
                     yield window
 
@@ -265,10 +277,15 @@ def _growing(first_rows: int | None) -> Iterator[int]:
         size = min(size * WINDOW_GROWTH, sys.maxsize)
 
 
-def _cut(task: Task, group: int, rows: Rows, sizes: Iterator[int]) -> Iterator[Window]:
-    """Cuts rows into windows that fit into memory: of pages if there is a page index, else of a stream."""
+def _cut(
+    task: Task, group: int, rows: Rows, sizes: Iterator[int], conditions: Sequence[Bound]
+) -> Iterator[Window]:
+    """Cuts rows into windows that fit into memory: of pages if there is a page index, else of a stream.
+
+    `conditions` are those that not all rows of the row group meet.
+    """
     file = task.file
-    bounds = (*task.conditions, *task.outputs)
+    bounds = (*conditions, *task.outputs)
     columns = task.columns(group, {reference for bound in bounds for reference in bound.references})
     row_count = file.chunks.row_counts[group]
     weight = sum(file.chunks.chunk(group, column).decoded_size for column in columns) / row_count
@@ -276,15 +293,18 @@ def _cut(task: Task, group: int, rows: Rows, sizes: Iterator[int]) -> Iterator[W
     read, read_leaves = partial(file.read, group), partial(file.read_leaves, group)
     first = next(sizes)
     if rows.count <= min(most, first):
-        yield Window(task, group, _living(task, group, rows), read, read_leaves)
+        yield Window(task, group, _living(task, group, rows), read, read_leaves, conditions=conditions)
     elif all(pages is not None for pages in file.pages([group], columns).values()):
         for part in _split(rows.ranges, (min(most, size) for size in chain([first], sizes))):
-            yield Window(task, group, _living(task, group, Rows(part)), read, read_leaves)
+            yield Window(
+                task, group, _living(task, group, Rows(part)), read, read_leaves, conditions=conditions
+            )
     else:
         for span, arrays in file.stream(group, columns, min(most, max(first, STREAMED_ROWS))):
             if inside := rows.within(span):
                 living = _living(task, group, Rows(inside))
-                yield Window(task, group, living, _from_memory(span, arrays), together=columns)
+                read_here = _from_memory(span, arrays)
+                yield Window(task, group, living, read_here, together=columns, conditions=conditions)
 
 
 def _living(task: Task, group: int, rows: Rows) -> Rows:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from shredlake.expr.ast import Column, Expr, Get
-from shredlake.expr.prune import may_match
+from shredlake.expr.prune import always_matches, may_match
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.format.row_ranges import Rows, merge_ranges
 from shredlake.parquet.read.access import Access
@@ -28,6 +31,39 @@ def matching_row_groups(
     statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
     keep = may_match(predicate, statistics, options)
     return [group for group, kept in enumerate(keep.to_pylist()) if kept]
+
+
+def certain_row_groups(
+    file: OpenFile, condition: Expr, accesses: Accesses, options: CastOptions
+) -> frozenset[int]:
+    """The row groups in which every row meets a condition, by the footer."""
+    statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
+    certain = always_matches(condition, statistics, options)
+    return frozenset(group for group, sure in enumerate(certain.to_pylist()) if sure)
+
+
+def constant_values(file: OpenFile, access: Access | None, kind: pa.DataType) -> list[pa.Scalar | None]:
+    """The value of a reference in each row group in which all rows have the same, by the footer."""
+    unknown: list[pa.Scalar | None] = [None] * len(file.chunks)
+    if access is None or access.leaf is None or access.leaf.column is None:
+        return unknown
+    if file.types[access.leaf.column] != kind or not _compares_exactly(kind):
+        return unknown
+    key = Column("")  # statistics ask by reference; here there is one
+    bounds = row_group_statistics(file.chunks, file.leaves, file.types, {key: access}).bounds(key)
+    if bounds is None:
+        return unknown
+    same = pc.and_(pc.equal(bounds.minimum, bounds.maximum), pc.equal(bounds.null_count, 0))
+    return [
+        bounds.minimum[group] if sure else None
+        for group, sure in enumerate(pc.fill_null(same, False).to_pylist())
+    ]
+
+
+def _compares_exactly(kind: pa.DataType) -> bool:
+    """Whether equal bounds mean equal values: not for floats, which have NaN and two zeros."""
+    is_moment = pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+    return bool(kind == pa.string() or pa.types.is_integer(kind) or is_moment)
 
 
 def matching_rows(

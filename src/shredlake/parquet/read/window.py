@@ -7,8 +7,9 @@ and drops the rows that fail. The output columns are read last, for the rows tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,6 +26,7 @@ from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.bind import Bound, Presence, Reference, Viewed, column_of
 from shredlake.parquet.read.draft import to_current_layout
 from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.skipping import constant_values
 from shredlake.variant.metadata import EMPTY_METADATA
 
 WORTH_DROPPING = 0.5
@@ -60,11 +62,21 @@ class Task:
     """The rows of the file that are not deleted; None for all."""
     indexes: bool = False
     """Whether strings may be returned dictionary-encoded, if the file stores them so."""
+    constants: dict[Reference, list[pa.Scalar | None]] = field(default_factory=dict, compare=False)
+    """For references asked for so far: the value in each row group whose rows all have the same."""
 
     @property
     def reject_conflicts(self) -> bool:
         """Whether a Variant whose `value` and `typed_value` contradict each other is an error."""
         return self.options.raises
+
+    def constant(self, group: int, reference: Reference) -> pa.Scalar | None:
+        """The value of a reference, if the footer says that all rows of a row group have the same."""
+        if reference not in self.constants:
+            access, kind = self.accesses[reference], self.types[reference]
+            plain = isinstance(reference, Column | Get | Viewed)
+            self.constants[reference] = constant_values(self.file, access if plain else None, kind)
+        return self.constants[reference][group]
 
     def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
         """The leaves that references read in a row group."""
@@ -88,14 +100,19 @@ class Window:
         read: Read,
         read_leaves: ReadLeaves | None = None,
         together: frozenset[int] = frozenset(),
+        conditions: Sequence[Bound] | None = None,
     ) -> None:
-        """`together` are leaves that `read` always returns together."""
+        """`together` are leaves that `read` always returns together.
+
+        `conditions` are those of the task that not all rows are known to meet; None for all of them.
+        """
         self.task = task
         self.group = group
         self.rows = rows
         self._read = read
         self._read_leaves = read_leaves
         self._together = together
+        self._conditions = task.conditions if conditions is None else conditions
         self._columns: dict[str, pa.Array] = {}
         self._loaded: frozenset[int] = frozenset()
         self._values: dict[Reference, pa.Array] = {}
@@ -103,10 +120,10 @@ class Window:
     def filter(self) -> Rows:
         """The rows for which every condition is true."""
         passed: pa.BooleanArray | None = None
-        for number, condition in enumerate(self.task.conditions):
+        for number, condition in enumerate(self._conditions):
             mask = self.matching(condition)
             passed = mask if passed is None else pc.and_(passed, mask)
-            later = self.task.conditions[number + 1 :]
+            later = self._conditions[number + 1 :]
             if self._can_wait(later) and passed.true_count > WORTH_DROPPING * len(passed):
                 continue
             bounds = [*later, *self.task.outputs]
@@ -171,6 +188,11 @@ class Window:
     def _load(self, references: Iterable[Reference]) -> None:
         """Reads the leaves that have not been read yet."""
         wanted = [reference for reference in references if reference not in self._values]
+        for reference in wanted if not self._together else ():
+            constant = self.task.constant(self.group, reference)
+            if constant is not None:
+                self._values[reference] = self._repeated(constant)
+        wanted = [reference for reference in wanted if reference not in self._values]
         direct = {reference: self._leaf(reference) for reference in wanted}
         leaves = frozenset(column for column in direct.values() if column is not None)
         if leaves and self._read_leaves is not None and self.rows.count:
@@ -184,6 +206,13 @@ class Window:
             columns = self._read(missing, self.rows)
             self._columns = self.task.file.merged([self._columns, columns] if self._columns else [columns])
         self._loaded |= missing
+
+    def _repeated(self, constant: pa.Scalar) -> pa.Array:
+        """A value for every row."""
+        if self.task.indexes and constant.type == pa.string():
+            zeros = pa.array(np.zeros(self.rows.count, dtype=np.int32))
+            return pa.DictionaryArray.from_arrays(zeros, pa.array([constant.as_py()], pa.string()))
+        return pa.repeat(constant, self.rows.count)
 
     def _leaf(self, reference: Reference) -> int | None:
         """The leaf that holds the reference's values without cast or residuals, outside lists; else None."""
