@@ -40,7 +40,10 @@ def main(rows: int) -> None:
     file = write(True)
     show("write", write)
     for name, columns in QUERIES.items():
-        read = partial(sl.read_parquet, file, columns, threads=1)
+
+        def read(checksums: bool, columns: list[str] | None = columns) -> object:
+            return sl.read_parquet(file, columns, threads=1, checksums=checksums)
+
         show(f"read {name}", read)
     seal()
 
