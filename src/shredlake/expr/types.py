@@ -136,6 +136,8 @@ def from_sqlglot(node: exp.DataType) -> DataType:
 
 
 def _decimal(parameters: list[int]) -> DataType:
+    if len(parameters) > 2:
+        raise InvalidExpression(f"a decimal has a precision and a scale, not {len(parameters)} numbers")
     precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         raise InvalidExpression(
