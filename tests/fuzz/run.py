@@ -211,9 +211,8 @@ def run_door(name: str, options: argparse.Namespace) -> dict[str, Any]:
         path.unlink(missing_ok=True)
         log = WORK / f"{name}.log"
         command = [sys.executable, __file__, name, "--child", str(path), "--seed", str(options.seed + deaths)]
-        command += ["--seconds", str(seconds), "--executions", str(executions)] + [
-            "--unguided"
-        ] * options.unguided
+        command += ["--seconds", str(seconds), "--executions", str(executions)]
+        command += ["--unguided"] * options.unguided + ["--sanitized"] * options.sanitized
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
             code = _ended(process, path, seconds + PATIENCE)
