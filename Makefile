@@ -12,7 +12,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -72,6 +72,16 @@ coverage: build ## which lines the fast lane runs, as a table: minutes
 
 test: lint ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+$(VENV)/.docs: $(VENV)/.dev
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[docs]"
+	@touch $@
+
+docs: build $(VENV)/.docs ## the documentation as a site in build/site; a broken link or anchor fails
+	$(BIN)/zensical build --clean --strict
+
+reference: build ## renew docs/reference from the code
+	$(BIN)/python tools/reference.py
 
 demo: runtime ## see it work
 	@$(BIN)/shredlake demo

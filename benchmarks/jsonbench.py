@@ -156,7 +156,7 @@ class Chdb(Engine):
     def _session(self) -> Any:
         from chdb import session
 
-        self.session = self.session or session.Session(str(self.place))  # type: ignore[no-untyped-call]
+        self.session = self.session or session.Session(str(self.place))
         return self.session
 
     def load(self) -> None:

@@ -4,7 +4,8 @@ Blocks of one page share their names, top to bottom, in an empty folder. A block
 others are executed. A block that needs Spark says so in its first line: `# needs Spark`.
 
 A console block that starts with `$ cat FILE` is a session on that file: the file is written with the lines
-that the block shows, the `shredlake` commands run, and what the block shows behind a command is its output.
+that the block shows, the `shredlake` commands run, and what the block shows behind a command is its output,
+where `...` stands for anything. Later console blocks of the page that only call `shredlake` belong to it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +52,10 @@ def page_id(page: Path) -> str:
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__docs__"}
+    session = False
     for line, source in blocks(page, "python", "console"):
-        if source.startswith("$ cat "):
+        session |= source.startswith("$ cat ")
+        if session and source.startswith("$ ") and programs(source) <= {"cat", "shredlake"}:
             run_session(source)
         if source.startswith(("# needs Spark", "$ ")):
             continue
@@ -76,7 +80,13 @@ def run_session(source: str) -> None:
             continue
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, command
-        assert shown in ("", result.stdout), command
+        same = doctest.OutputChecker().check_output(shown, result.output, OPTIONS)
+        assert shown == "" or same, f"{command}\n{result.output}"
+
+
+def programs(source: str) -> set[str]:
+    """The programs that a console block calls."""
+    return {command.split()[0] for command in commands(source)}
 
 
 def commands(source: str) -> list[str]:
@@ -109,3 +119,13 @@ def test_paths_exist(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_navigation_lists_every_page() -> None:
+    navigation = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
+    listed = [
+        page for section in navigation for pages in section.values() for one in pages for page in one.values()
+    ]
+    assert sorted(listed) == sorted(
+        str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")
+    )

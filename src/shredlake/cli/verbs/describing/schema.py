@@ -40,7 +40,8 @@ def schema(
     console.print(grid)
     for column in facts["columns"]:
         if column["shredding"] is not None:
-            console.print(shown(f"\n{column['name']}, in the newest file:", "bold"))
+            console.print()
+            console.print(shown(f"{column['name']}, in the newest file:", "bold"))
             say(column["shredding"])
 
 
