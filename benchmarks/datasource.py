@@ -67,7 +67,11 @@ def run(folder: Path, rows: int, runs: int) -> None:
         answers = {way: sorted(map(str, frame().collect())) for way, frame in ways.items()}
         assert len({tuple(found) for found in answers.values()}) == 1, (name, answers)
         seconds = best_of(runs, *(lambda frame=frame: frame().collect() for frame in ways.values()))
-        frame = spark.read.format("shredlake").options(columns=columns, partitionBytes=1).load(place)
+        frame = (
+            spark.read.format("shredlake")
+            .options(columns=columns, partitionBytes=1, pushFilters=True)
+            .load(place)
+        )
         pruned = frame.where(filtered)._jdf.queryExecution().executedPlan().execute().getNumPartitions()
         expected = sl.Table(place).scan(columns, where=where).files().num_rows
         shown = [f"{one * 1000:,.0f}" for one in seconds]
@@ -85,7 +89,7 @@ def _ways(
     asked = f"select {answer} from {{frame}}{group}"
 
     def source() -> Any:
-        frame = spark.read.format("shredlake").option("columns", columns).load(place)
+        frame = spark.read.format("shredlake").options(columns=columns, pushFilters=True).load(place)
         return spark.sql(asked, frame=frame.where(filtered))
 
     return {

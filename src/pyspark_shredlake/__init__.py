@@ -47,8 +47,11 @@ class DefaultSource(DataSource):
         given = self._given(READ)
         if given["readChangeFeed"]:
             return FeedReader(given, schema)
-        # Spark refuses a reader with `pushFilters` if filters are not to be pushed.
-        kind = FilteringReader if PUSHING_PROCESS in sys.modules else TableReader
+        # Spark plans a read once per DataFrame, with the filters of its first query. Later queries on that
+        # DataFrame are answered from that plan, and would lack rows. So filters are taken only if asked for.
+        # Spark also refuses a reader with `pushFilters` in a process that pushes none.
+        pushes = given["pushFilters"] and PUSHING_PROCESS in sys.modules
+        kind = FilteringReader if pushes else TableReader
         return kind(given, schema)
 
     def streamReader(self, schema: StructType) -> Any:

@@ -109,14 +109,23 @@ def test_filters_keep_the_rows_that_spark_keeps(spark: Any, table: str) -> None:
         assert same(frame.where(text), unfiltered.where(text)), text
 
 
-def test_a_filter_reaches_the_files(spark: Any, table: str) -> None:
-    frame = source(spark, table, columns="v:u::bigint AS u, id", partitionBytes="1")
-    assert (frame.rdd.getNumPartitions(), frame.where("u = 77").rdd.getNumPartitions()) == (FILES, 1)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
-    try:
-        assert frame.where("u = 77").count() == 1  # Spark filters, and nothing is pruned
-    finally:
-        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+def test_a_filter_reaches_the_files_if_asked_for(spark: Any, table: str) -> None:
+    def loaded(**more: Any) -> Any:
+        return source(spark, table, columns="v:u::bigint AS u, id", partitionBytes="1", **more)
+
+    assert loaded().where("u = 77").rdd.getNumPartitions() == FILES
+    assert loaded(pushFilters=True).where("u = 77").rdd.getNumPartitions() == 1
+    assert loaded(pushFilters=True).where("u = 77").count() == 1
+
+
+def test_one_frame_answers_many_queries(spark: Any, table: str) -> None:
+    """Spark keeps the plan of the first query, so that one may not be restricted."""
+    frame = source(spark, table, columns="v:u::bigint AS u, id")
+    assert [frame.where("id < 5").count(), frame.count(), frame.where("id < 2 or id > 197").count()] == [
+        5,
+        FILES * ROWS,
+        4,
+    ]
 
 
 def test_versions_conditions_and_views(spark: Any, table: str) -> None:

@@ -117,6 +117,7 @@ OPTIONS: Final = {
         _option("strict", _boolean, READ, STREAM_READ, default=False),
         _option("timeZone", str, READ, STREAM_READ, default="UTC"),
         _option("partitionBytes", _bytes, READ, STREAM_READ),
+        _option("pushFilters", _boolean, READ, default=False),
         _option("readChangeFeed", _boolean, READ, STREAM_READ, default=False),
         _option("startingVersion", _starting_version, READ, STREAM_READ),
         _option("startingTimestamp", str, READ, STREAM_READ),
