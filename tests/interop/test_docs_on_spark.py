@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/spark-source.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_spark_blocks_run(
     page: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
