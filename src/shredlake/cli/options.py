@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from shredlake.errors import PipelineError
+
 TABLE = typer.Argument(help="The table: a path or a URL.")
 JSON = typer.Option(False, "--json", help="Print JSON.")
 STORAGE = typer.Option(
@@ -17,6 +19,20 @@ TIMESTAMP = typer.Option(
     None, "--timestamp", help="Use the table as it was at this time, e.g. 2026-01-31T12:00:00Z."
 )
 WHERE = typer.Option(None, "--where", "-w", help="A condition, as after WHERE.")
+
+
+def rejects_share(text: str | None) -> int | float | None:
+    """Parses --max-rejects.
+
+    >>> rejects_share("2%")
+    0.02
+    """
+    from shredlake.jobs.ingest.outcome import rejects_limit  # most verbs do not need the jobs
+
+    try:
+        return None if text is None else rejects_limit(text)
+    except PipelineError as error:
+        raise typer.BadParameter(str(error).replace("max_rejects", "--max-rejects")) from None
 
 
 def not_empty(value: str | None) -> str | None:

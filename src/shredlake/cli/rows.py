@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -51,13 +52,17 @@ NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 Write = Callable[[bytes], object]
 
 
-def format_of(asked: Format | None, output: str | None) -> Format:
-    """The format asked for, else the one of the output's suffix, else a table.
+def format_of(asked: Format | None, output: str | None, *, as_json: bool = False) -> Format:
+    """The format asked for (`as_json`: by --json), else the one of the output's suffix, else a table.
 
     >>> format_of(None, "out.parquet"), format_of("csv", "out.txt"), format_of(None, None)
     ('parquet', 'csv', 'table')
     """
-    if asked is not None or output is None:
+    if as_json and asked not in (None, "json"):
+        raise typer.BadParameter(f"--json and --format {asked} can't be used together")
+    if as_json:
+        return "json"
+    if asked is not None or output is None or output == "-":
         return asked or "table"
     suffix = os.path.splitext(output)[1].lower()
     if suffix not in BY_SUFFIX:

@@ -177,10 +177,11 @@ class _Reshredding:
         column = column_of(self.metadata, group.value, group.typed, present)
         arrays = dispatch("unshred").unshred(column, plan_of(old), False, self.first_row)
         if len(arrays) > 1:
-            self.too_large = True  # the result is not used
-            return Parts(pa.nulls(len(group), pa.binary()), None, present)
-        if arrays[0].field("metadata").buffers()[2].address != self.metadata.buffers()[2].address:
+            self.too_large = True
+        elif arrays[0].field("metadata").buffers()[2].address != self.metadata.buffers()[2].address:
             self.names_added = True
+        if self.too_large or self.names_added:  # the result is not used
+            return Parts(pa.nulls(len(group), pa.binary()), None, present)
         return Parts(arrays[0].field("value"), None, present)
 
     def shredded(self, whole: Parts, new: Node) -> Parts:

@@ -11,10 +11,9 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
-from shredlake.cli.options import JSON, STORAGE, storage_options
+from shredlake.cli.options import JSON, STORAGE, rejects_share, storage_options
 from shredlake.cli.terminal import say, screen
 from shredlake.jobs.convert.convert import convert_table
-from shredlake.jobs.ingest.outcome import rejects_limit
 from shredlake.jobs.ingest.parse_task import Parsing
 
 
@@ -58,7 +57,7 @@ def convert_columns(
             target=to,
             shredding=None if shredding == "none" else shredding,
             rejects=rejects,
-            max_rejects=None if max_rejects is None else rejects_limit(max_rejects),
+            max_rejects=rejects_share(max_rejects),
             parsing=Parsing(duplicate_keys=duplicate_keys),
             file_bytes=file_size << 20,
             storage_options=storage_options(storage),

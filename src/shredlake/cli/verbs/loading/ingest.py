@@ -14,13 +14,12 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table, seekable, table_to_write
-from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
+from shredlake.cli.options import JSON, STORAGE, not_empty, rejects_share, storage_options
 from shredlake.cli.terminal import say, screen
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
-from shredlake.jobs.ingest.outcome import rejects_limit
 from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.jobs.ingest.sources import find_files
 from shredlake.jobs.report import IngestReport
@@ -96,7 +95,7 @@ def ingest_source(
         sort_by=tuple(sort_by),
         range_partition=range_partition,
         rejects=rejects,
-        max_rejects=None if max_rejects is None else rejects_limit(max_rejects),
+        max_rejects=rejects_share(max_rejects),
         job_id=job_id,
         file_bytes=file_size << 20,
         parsing=Parsing(duplicate_keys=duplicate_keys),

@@ -56,9 +56,7 @@ def query(
     as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:
     """Query paths of a table; only the columns, files and pages that can match are read."""
-    if as_json and form not in (None, "json"):
-        raise typer.BadParameter(f"--json and --format {form} can't be used together")
-    chosen = "json" if as_json else format_of(form, None if output == "-" else output)
+    chosen = format_of(form, output, as_json=as_json)
     if chosen == "parquet" and output is None:
         raise InvalidFile(
             "--format parquet needs a file: name it with --output FILE, or - for standard output"

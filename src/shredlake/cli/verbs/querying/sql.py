@@ -33,7 +33,7 @@ def run_sql(
         None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
     ),
     output: str | None = typer.Option(
-        None, "--output", "-o", help="Write to this file instead of standard output."
+        None, "--output", "-o", help="Write to this file; - is standard output, the default."
     ),
     engine: Engine = typer.Option("local", "--engine", help="spark runs the query on Spark."),
     explain: bool = typer.Option(
@@ -45,6 +45,7 @@ def run_sql(
     memory_limit: str | None = typer.Option(
         None, "--memory-limit", help="What the query may keep in memory before it spills, e.g. 2GB."
     ),
+    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:
     """Run SQL over tables and Parquet files; paths are read as columns, without Spark."""
     named = named_tables(tables)
@@ -54,9 +55,11 @@ def run_sql(
         converse(named, strict=strict, memory_limit=memory_limit)
         return
     text = typer.get_text_stream("stdin").read() if query == "-" else query
-    chosen = format_of(form, output)
+    chosen = format_of(form, output, as_json=as_json)
     if chosen == "parquet" and output is None:
-        raise InvalidFile("--format parquet needs a file: name it with --output FILE")
+        raise InvalidFile(
+            "--format parquet needs a file: name it with --output FILE, or - for standard output"
+        )
     drawn = limit is None and chosen == "table"
     rows = DRAWN_ROWS + 1 if drawn else limit
     if engine == "spark":
