@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.contract import Budget, ContractBroken, Door, attempt
+from fuzz.contract import Budget, ContractBroken, Door, attempt, forget_peak_memory
 from fuzz.damage import change_bytes
 from fuzz.doors import DOORS
 
@@ -44,6 +44,7 @@ def test_new_inputs(name: str) -> None:
 
 
 def broken(enter: object, budget: Budget | None = None) -> str:
+    forget_peak_memory()
     door = Door("test", "test", lambda: [b""], enter, change_bytes, budget or Budget())  # type: ignore[arg-type]
     with pytest.raises(ContractBroken) as found:
         attempt(door, b"input")

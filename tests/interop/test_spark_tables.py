@@ -16,6 +16,7 @@ from random_tables import delete_by_vectors
 from shredlake import caches
 from shredlake.caches import LruCache
 from shredlake.delta.log.files import as_adds
+from shredlake.delta.read import layouts as footers
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.spark.query import layouts
 from shredlake.spark.query.api import read, register, scan, sql
@@ -76,7 +77,7 @@ def test_layouts_of_others_are_read_from_footers_and_remembered(
     [group] = planned.groups
     assert {served.service for served in group.served.values()} == {Service.MIXED}
     assert ids(planned.frame()) == [250]
-    monkeypatch.setattr(layouts, "footer_layout", None)  # so that opening one again would fail
+    monkeypatch.setattr(footers, "footer_layout", None)  # so that opening one again would fail
     assert ids(read(spark, foreign, ["id"], where="v:s::string = 's17'")) == [17]
 
 

@@ -154,7 +154,10 @@ cdef inline int write_metadata(Assembler* to) noexcept nogil:
     if (
         to.last_metadata_size
         and to.dictionary.size == to.last_dictionary.size
-        and memcmp(to.dictionary.data, to.last_dictionary.data, <size_t> to.dictionary.size) == 0
+        and (
+            to.dictionary.size == 0
+            or memcmp(to.dictionary.data, to.last_dictionary.data, <size_t> to.dictionary.size) == 0
+        )
     ):
         if reserve(&to.metadata, to.last_metadata_size) != OK:
             return NO_MEMORY
@@ -172,7 +175,8 @@ cdef inline int write_metadata(Assembler* to) noexcept nogil:
     for i in range(count):
         name = name_of(&to.keys, indices[i])
         out = write_uint(out, <uint64_t> offset, size)
-        memcpy(names + offset, to.keys.bytes.data + name.offset, name.size)
+        if name.size:  # memcpy must not get a null pointer, not even for 0 bytes
+            memcpy(names + offset, to.keys.bytes.data + name.offset, name.size)
         offset += name.size
     write_uint(out, <uint64_t> offset, size)
     to.metadata.size = names + offset - to.metadata.data
