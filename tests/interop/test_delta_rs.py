@@ -76,7 +76,7 @@ def test_deltalake_reads_what_we_write(tmp_path: Path, checkpointed: bool) -> No
 
 
 def test_deltalake_reads_our_unshredded_variants(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path, ID_AND_VARIANT)
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableVariantShredding": "false"})
     table.append(numbered(0, 5))
     table.delete("v:a::bigint = 3")
     table.checkpoint()
