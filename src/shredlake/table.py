@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -37,7 +37,7 @@ from shredlake.delta.write.vacuum import vacuum
 from shredlake.errors import TableError
 from shredlake.expr import Expr, Projection
 from shredlake.formatting import html_facts
-from shredlake.jobs.ingest.parse_task import FILE_BYTES
+from shredlake.jobs.arguments import RewriteArguments
 from shredlake.jobs.optimize import OptimizeReport
 from shredlake.jobs.verbs import optimize
 from shredlake.kernels.cast_options import CastOptions
@@ -367,18 +367,7 @@ class Table:
         operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
         return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
 
-    def optimize(
-        self,
-        *,
-        where: str | None = None,
-        sort_by: str | Sequence[str] = (),
-        column: str | None = None,
-        shredding: Shredding = "infer",
-        file_bytes: int = FILE_BYTES,
-        writing: WriteOptions | None = None,
-        show_progress: bool = False,
-        threads: int | None = None,
-    ) -> OptimizeReport:
+    def optimize(self, *, threads: int | None = None, **options: Unpack[RewriteArguments]) -> OptimizeReport:
         """Compacts, sorts and re-shreds the files in one commit that changes no row; see `sl.optimize`.
 
         >>> from shredlake.example import example_table
@@ -389,18 +378,7 @@ class Table:
         (2, 1, True)
         """
         self._writable()
-        report = optimize(
-            self.uri,
-            where=where,
-            sort_by=sort_by,
-            column=column,
-            shredding=shredding,
-            file_bytes=file_bytes,
-            storage_options=self._storage.options,
-            writing=writing,
-            show_progress=show_progress,
-            threads=threads,
-        )
+        report = optimize(self.uri, threads=threads, storage_options=self._storage.options, **options)
         self._moved(report.version)
         return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.errors import InvalidSchema
+from shredlake.jobs.arguments import Address, addresses
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import already_done
 from shredlake.jobs.ingest.once import claim_files
@@ -41,8 +43,8 @@ from shredlake.shredding.schema import ShreddingSchema
 
 def migrate_files(
     engine: Engine,
-    source: str | Iterable[str],
-    table: str,
+    source: Address | Iterable[Address],
+    table: Address,
     *,
     strict: bool = False,
     file_bytes: int = FILE_BYTES,
@@ -52,10 +54,10 @@ def migrate_files(
     """Migrates draft-layout files into a table, shredded as they were; a repeated run adds nothing."""
     started = time.monotonic()
     options = dict(storage_options or {})
-    files = [file for file in find_files(source, options) if file.uri.endswith(".parquet")]
+    files = [file for file in find_files(addresses(source), options) if file.uri.endswith(".parquet")]
     if not files:
-        raise InvalidSchema(f"no Parquet files at {source}")
-    storage = Storage(table, options)
+        raise InvalidSchema(f"no Parquet files at {', '.join(addresses(source))}")
+    storage = Storage(os.fspath(table), options)
     snapshot = (
         planned(storage, _schema(files[0], strict), properties={SHREDDING.name: "true"})
         if list_log(storage).latest is None

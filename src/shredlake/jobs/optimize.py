@@ -17,6 +17,7 @@ Concurrent appends succeed; if another writer removes a rewritten file first, th
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,7 @@ from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.errors import InvalidSchema
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted, html_text
+from shredlake.jobs.arguments import Address, as_tuple
 from shredlake.jobs.engine import Engine, SortJob, Watch
 from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
 from shredlake.jobs.ingest.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
@@ -102,10 +104,10 @@ class OptimizeReport:
 
 def optimize_table(
     engine: Engine,
-    table: str,
+    table: Address,
     *,
     where: str | None = None,
-    sort_by: Sequence[str] = (),
+    sort_by: str | Sequence[str] = (),
     column: str | None = None,
     shredding: Shredding = "infer",
     file_bytes: int = FILE_BYTES,
@@ -115,8 +117,8 @@ def optimize_table(
 ) -> OptimizeReport:
     """Rewrites the files that `where` cannot rule out, in tasks of an engine."""
     started = time.monotonic()
-    storage = Storage(table, dict(storage_options or {}))
-    snapshot = load_snapshot(storage)
+    sort_by = as_tuple(sort_by)
+    snapshot = load_snapshot(Storage(os.fspath(table), dict(storage_options or {})))
     predicate = condition(where, snapshot.schema)
     engine.check_sort_keys(sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
@@ -127,7 +129,7 @@ def optimize_table(
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]
     paths = key_paths(sort_by, writing.bloom_filters if writing else ())
     spec = file_spec(snapshot, layout, writing)
-    job = FileJob(spec, tuple(sort_by), file_bytes, paths=paths)
+    job = FileJob(spec, sort_by, file_bytes, paths=paths)
     small = snapshot.without_files()
     growth = _growth(engine, small, job, chosen)
     bins = list(pack_files(chosen, file_bytes, growth))

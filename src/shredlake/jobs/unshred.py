@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -18,6 +19,7 @@ from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.errors import InvalidSchema, TableExists
+from shredlake.jobs.arguments import Address
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import already_done
 from shredlake.jobs.ingest.once import claim_job
@@ -32,8 +34,8 @@ from shredlake.kernels.to_json import to_json
 
 def unshred_table(
     engine: Engine,
-    table: str,
-    target: str,
+    table: Address,
+    target: Address,
     *,
     version: int | None = None,
     file_bytes: int = FILE_BYTES,
@@ -47,8 +49,8 @@ def unshred_table(
     """
     started = time.monotonic()
     options = dict(storage_options or {})
-    source = load_snapshot(Storage(table, options), version)
-    storage = Storage(target, options)
+    source = load_snapshot(Storage(os.fspath(table), options), version)
+    storage = Storage(os.fspath(target), options)
     schema = _with_texts(source) if as_text else source.arrow_schema
     snapshot = (
         planned(storage, schema, source.metadata.partition_columns, _plain_properties(source))

@@ -1,4 +1,4 @@
-"""The pipeline without Spark: `ingest`, `optimize` and `migrate_draft` on threads of this process."""
+"""The public verbs without Spark: jobs on threads of this process."""
 
 from __future__ import annotations
 
@@ -6,54 +6,36 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
-from typing import IO, Any, Protocol, TypedDict, Unpack
+from typing import IO, Any, Protocol, Unpack
 
 import pyarrow as pa
 
 from shredlake.errors import PipelineError
+from shredlake.jobs.arguments import (
+    Address,
+    ConvertArguments,
+    IngestArguments,
+    MigrateArguments,
+    OptimizeArguments,
+    addresses,
+    as_tuple,
+)
 from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches, ingest_documents
 from shredlake.jobs.ingest.outcome import rejects_limit
-from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.ingest.sources import open_stream
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
-from shredlake.parquet.write.writer import WriteOptions
-from shredlake.shredding.request import Shredding
 from shredlake.variant import Variant
-
-Address = str | os.PathLike[str]
 
 
 class ArrowData(Protocol):
     """Anything with an Arrow stream: Arrow tables and readers, Polars and pandas frames, scans."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
-
-class IngestArguments(TypedDict, total=False):
-    """The keyword arguments of every `ingest`; see `IngestOptions` for what they mean."""
-
-    column: str
-    shredding: Shredding
-    computed: Mapping[str, str]
-    partition_by: str | Sequence[str]
-    sort_by: str | Sequence[str]
-    range_partition: bool
-    rejects: str | None
-    max_rejects: int | float | str | None
-    job_id: str | None
-    task_bytes: int | None
-    file_bytes: int
-    parsing: Parsing
-    properties: Mapping[str, str]
-    force: bool
-    storage_options: Mapping[str, str]
-    writing: WriteOptions | None
-    show_progress: bool
 
 
 def ingest_options(given: IngestArguments) -> IngestOptions:
@@ -69,11 +51,6 @@ def ingest_options(given: IngestArguments) -> IngestOptions:
     if isinstance(arguments.get("max_rejects"), str):
         arguments["max_rejects"] = rejects_limit(arguments["max_rejects"])
     return IngestOptions(**arguments)
-
-
-def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns one string or several as a tuple."""
-    return (value,) if isinstance(value, str) else tuple(value)
 
 
 Document = Mapping[str, Any] | str | bytes | Variant
@@ -134,23 +111,8 @@ def _is_address(item: Any) -> bool:
     return isinstance(item, os.PathLike) or (isinstance(item, str) and not item.lstrip().startswith("{"))
 
 
-def addresses(source: Address | Iterable[Address]) -> list[str]:
-    """Returns one address or several as strings."""
-    return [os.fspath(one) for one in ([source] if isinstance(source, (str, os.PathLike)) else source)]
-
-
 def optimize(
-    table: Address,
-    *,
-    where: str | None = None,
-    sort_by: str | Sequence[str] = (),
-    column: str | None = None,
-    shredding: Shredding = "infer",
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    writing: WriteOptions | None = None,
-    show_progress: bool = False,
-    threads: int | None = None,
+    table: Address, *, threads: int | None = None, **options: Unpack[OptimizeArguments]
 ) -> OptimizeReport:
     """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
 
@@ -167,33 +129,15 @@ def optimize(
     >>> report.files_before, report.files_after, report.rows
     (2, 1, 2)
     """
-    return optimize_table(
-        LocalEngine(threads),
-        os.fspath(table),
-        where=where,
-        sort_by=as_tuple(sort_by),
-        column=column,
-        shredding=shredding,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        writing=writing,
-        show_progress=show_progress,
-    )
+    return optimize_table(LocalEngine(threads), table, **options)
 
 
 def convert(
     table: Address,
     columns: Sequence[str],
     *,
-    target: Address | None = None,
-    shredding: Shredding = "infer",
-    rejects: str | None = None,
-    max_rejects: int | float | None = None,
-    parsing: Parsing | None = None,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
     threads: int | None = None,
+    **options: Unpack[ConvertArguments],
 ) -> IngestReport:
     """Converts string columns that hold JSON to Variants.
 
@@ -213,30 +157,15 @@ def convert(
     >>> sl.Table(folder).scan(["id", "payload:a::bigint AS a"]).to_arrow().to_pylist()
     [{'id': 1, 'a': 1}]
     """
-    return convert_table(
-        LocalEngine(threads),
-        os.fspath(table),
-        columns,
-        target=None if target is None else os.fspath(target),
-        shredding=shredding,
-        rejects=rejects,
-        max_rejects=max_rejects,
-        parsing=parsing,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        show_progress=show_progress,
-    )
+    return convert_table(LocalEngine(threads), table, columns, **options)
 
 
 def migrate_draft(
     source: Address | Iterable[Address],
     table: Address,
     *,
-    strict: bool = False,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
     threads: int | None = None,
+    **options: Unpack[MigrateArguments],
 ) -> IngestReport:
     """Migrates Parquet files in the older draft layout into a table, shredded as they were.
 
@@ -249,12 +178,4 @@ def migrate_draft(
     >>> migrate_draft(folder / "draft.parquet", folder / "table").layout
     'struct<id bigint>'
     """
-    return migrate_files(
-        LocalEngine(threads),
-        addresses(source),
-        os.fspath(table),
-        strict=strict,
-        file_bytes=file_bytes,
-        storage_options=storage_options,
-        show_progress=show_progress,
-    )
+    return migrate_files(LocalEngine(threads), source, table, **options)

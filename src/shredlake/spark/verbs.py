@@ -7,23 +7,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shredlake.errors import PipelineError
+from shredlake.jobs.arguments import (
+    Address,
+    ConvertArguments,
+    IngestArguments,
+    MigrateArguments,
+    OptimizeArguments,
+    UnshredArguments,
+    addresses,
+)
 from shredlake.jobs.convert.convert import convert_table
-from shredlake.jobs.ingest.parse_task import FILE_BYTES, Parsing
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
-from shredlake.jobs.verbs import (
-    Address,
-    ArrowData,
-    IngestArguments,
-    addresses,
-    as_tuple,
-    ingest_options,
-)
+from shredlake.jobs.verbs import ArrowData, ingest_options
 from shredlake.jobs.verbs import ingest as ingest_here
-from shredlake.parquet.write.writer import WriteOptions
-from shredlake.shredding.request import Shredding
 from shredlake.spark.engine import SparkEngine, described
 from shredlake.spark.given import check_source, is_in_memory, stream_folder
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
@@ -111,19 +110,7 @@ def stream(
     return start_stream(source, spark, os.fspath(table), os.fspath(checkpoint), chosen, how)
 
 
-def optimize(
-    spark: SparkSession,
-    table: Address,
-    *,
-    where: str | None = None,
-    sort_by: str | Sequence[str] = (),
-    column: str | None = None,
-    shredding: Shredding = "infer",
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    writing: WriteOptions | None = None,
-    show_progress: bool = False,
-) -> OptimizeReport:
+def optimize(spark: SparkSession, table: Address, **options: Unpack[OptimizeArguments]) -> OptimizeReport:
     """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
 
     Files that `where` rules out are not rewritten. With `sort_by`, rows are sorted across all files, so that
@@ -142,33 +129,11 @@ def optimize(
     """
     ensure_supported(spark)
     with described(spark, "optimize", table):
-        return optimize_table(
-            SparkEngine(spark),
-            os.fspath(table),
-            where=where,
-            sort_by=as_tuple(sort_by),
-            column=column,
-            shredding=shredding,
-            file_bytes=file_bytes,
-            storage_options=storage_options,
-            writing=writing,
-            show_progress=show_progress,
-        )
+        return optimize_table(SparkEngine(spark), table, **options)
 
 
 def convert(
-    spark: SparkSession,
-    table: Address,
-    columns: Sequence[str],
-    *,
-    target: Address | None = None,
-    shredding: Shredding = "infer",
-    rejects: str | None = None,
-    max_rejects: int | float | None = None,
-    parsing: Parsing | None = None,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
+    spark: SparkSession, table: Address, columns: Sequence[str], **options: Unpack[ConvertArguments]
 ) -> IngestReport:
     """Converts string columns that hold JSON to Variants, in place or at `target`.
 
@@ -186,30 +151,14 @@ def convert(
     """
     ensure_supported(spark)
     with described(spark, "convert", table):
-        return convert_table(
-            SparkEngine(spark),
-            os.fspath(table),
-            columns,
-            target=None if target is None else os.fspath(target),
-            shredding=shredding,
-            rejects=rejects,
-            max_rejects=max_rejects,
-            parsing=parsing,
-            file_bytes=file_bytes,
-            storage_options=storage_options,
-            show_progress=show_progress,
-        )
+        return convert_table(SparkEngine(spark), table, columns, **options)
 
 
 def migrate_draft(
     spark: SparkSession,
     source: Address | Iterable[Address],
     table: Address,
-    *,
-    strict: bool = False,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
+    **options: Unpack[MigrateArguments],
 ) -> IngestReport:
     """Migrates Parquet files in the older draft layout into a table, shredded as they were.
 
@@ -226,26 +175,11 @@ def migrate_draft(
     """
     ensure_supported(spark)
     with described(spark, "migrate into", table):
-        return migrate_files(
-            SparkEngine(spark),
-            addresses(source),
-            os.fspath(table),
-            strict=strict,
-            file_bytes=file_bytes,
-            storage_options=storage_options,
-            show_progress=show_progress,
-        )
+        return migrate_files(SparkEngine(spark), source, table, **options)
 
 
 def unshred(
-    spark: SparkSession,
-    table: Address,
-    target: Address,
-    *,
-    version: int | None = None,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
+    spark: SparkSession, table: Address, target: Address, **options: Unpack[UnshredArguments]
 ) -> IngestReport:
     """Copies a table to one whose files are not shredded, for engines that cannot read shredded files.
 
@@ -260,12 +194,4 @@ def unshred(
     """
     ensure_supported(spark)
     with described(spark, "unshred", table):
-        return unshred_table(
-            SparkEngine(spark),
-            os.fspath(table),
-            os.fspath(target),
-            version=version,
-            file_bytes=file_bytes,
-            storage_options=storage_options,
-            show_progress=show_progress,
-        )
+        return unshred_table(SparkEngine(spark), table, target, **options)

@@ -13,7 +13,18 @@ import pytest
 import shredlake as sl
 from shredlake.errors import PipelineError
 from shredlake.jobs import verbs
+from shredlake.jobs.arguments import (
+    ConvertArguments,
+    IngestArguments,
+    MigrateArguments,
+    OptimizeArguments,
+    UnshredArguments,
+)
+from shredlake.jobs.convert.convert import ConvertOptions
 from shredlake.jobs.ingest.ingest import IngestOptions
+from shredlake.jobs.migrate import migrate_files
+from shredlake.jobs.optimize import optimize_table
+from shredlake.jobs.unshred import unshred_table
 from shredlake.spark import verbs as spark_verbs
 
 INTERNAL = {"keep_layout", "transaction"}
@@ -21,10 +32,30 @@ INTERNAL = {"keep_layout", "transaction"}
 
 
 def test_every_option_of_an_ingest_is_a_typed_argument() -> None:
-    assert set(verbs.IngestArguments.__annotations__) == {f.name for f in fields(IngestOptions)} - INTERNAL
+    assert set(IngestArguments.__annotations__) == {f.name for f in fields(IngestOptions)} - INTERNAL
 
 
-@pytest.mark.parametrize("verb", ["ingest", "optimize", "migrate_draft"])
+@pytest.mark.parametrize(
+    ("arguments", "job", "internal"),
+    [
+        (OptimizeArguments, optimize_table, set()),
+        (ConvertArguments, ConvertOptions, set()),
+        (MigrateArguments, migrate_files, set()),
+        (UnshredArguments, unshred_table, {"as_text"}),
+    ],
+)
+def test_the_arguments_of_a_verb_are_those_of_its_job(arguments: Any, job: Any, internal: set[str]) -> None:
+    """With the same types; `internal` ones are set by the command line alone."""
+    taken = {
+        name: one.annotation
+        for name, one in inspect.signature(job).parameters.items()
+        if one.default is not one.empty
+    }
+    given = {name: kind.__forward_arg__ for name, kind in arguments.__annotations__.items()}
+    assert given == {name: kind for name, kind in taken.items() if name not in internal}
+
+
+@pytest.mark.parametrize("verb", ["ingest", "optimize", "convert", "migrate_draft"])
 def test_verbs_take_the_same_arguments_with_and_without_spark(verb: str) -> None:
     def parameters(module: Any) -> dict[str, Any]:
         found = inspect.signature(getattr(module, verb)).parameters.values()

@@ -13,9 +13,12 @@ meanwhile are converted before the commit is tried again.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Unpack
 
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import load_snapshot
@@ -29,6 +32,7 @@ from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.delta.write.transaction import NOTHING, Operation, Reads
 from shredlake.errors import CommitConflict, InvalidSchema, NotJson
+from shredlake.jobs.arguments import Address, ConvertArguments
 from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
 from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
 from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, quarantine_schema
@@ -47,26 +51,30 @@ from shredlake.shredding.inference.profile import Profile
 from shredlake.shredding.request import Shredding
 
 
+@dataclass(frozen=True)
+class ConvertOptions:
+    """The settings of a conversion."""
+
+    target: Address | None = None
+    """The new table; without it the source is converted in place."""
+    shredding: Shredding = "infer"
+    rejects: str | None = None
+    """The table for rows that are not JSON."""
+    max_rejects: int | float | None = None
+    parsing: Parsing | None = None
+    file_bytes: int = FILE_BYTES
+    storage_options: Mapping[str, str] | None = None
+    show_progress: bool = False
+
+
 def convert_table(
-    engine: Engine,
-    table: str,
-    columns: Sequence[str],
-    *,
-    target: str | None = None,
-    shredding: Shredding = "infer",
-    rejects: str | None = None,
-    max_rejects: int | float | None = None,
-    parsing: Parsing | None = None,
-    file_bytes: int = FILE_BYTES,
-    storage_options: Mapping[str, str] | None = None,
-    show_progress: bool = False,
+    engine: Engine, table: Address, columns: Sequence[str], **given: Unpack[ConvertArguments]
 ) -> IngestReport:
     """Converts string columns to Variants, in place or at `target`, as tasks of an engine."""
-    options = dict(storage_options or {})
+    options = ConvertOptions(**given)
     for attempt in range(MAX_PLANS):
-        job = _Conversion(engine, table, columns, target, shredding, rejects, options)
         try:
-            return job.run(max_rejects, parsing or Parsing(), file_bytes, show_progress)
+            return _Conversion(engine, os.fspath(table), columns, options).run()
         except CommitConflict:  # the journal keeps the work; only files that are new are converted again
             if attempt == MAX_PLANS - 1:
                 raise
@@ -76,34 +84,28 @@ def convert_table(
 class _Conversion:
     """One attempt, on the version of the source that is the latest now."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        table: str,
-        columns: Sequence[str],
-        target: str | None,
-        shredding: Shredding,
-        rejects: str | None,
-        options: Mapping[str, str],
-    ) -> None:
+    def __init__(self, engine: Engine, table: str, columns: Sequence[str], options: ConvertOptions) -> None:
         self.started = time.monotonic()
-        self.engine, self.shredding, self.options = engine, shredding, options
-        self.source: Source = open_source(table, columns, options)
+        self.engine, self.options = engine, options
+        self.storage_options = dict(options.storage_options or {})
+        self.source: Source = open_source(table, columns, self.storage_options)
         self.columns = check_columns(self.source, columns)
-        self.address, self.rejects = target, rejects
+        self.address = None if options.target is None else os.fspath(options.target)
 
-    def run(
-        self, max_rejects: int | float | None, parsing: Parsing, file_bytes: int, show_progress: bool
-    ) -> IngestReport:
-        source = self.source
-        place = source.snapshot.storage if self.address is None else Storage(self.address, self.options)
-        journal = Journal(place, digest(source.snapshot.storage.uri, *self.columns, repr(self.shredding)))
+    def run(self) -> IngestReport:
+        source, options = self.source, self.options
+        file_bytes = options.file_bytes
+        place = (
+            source.snapshot.storage if self.address is None else Storage(self.address, self.storage_options)
+        )
+        journal = Journal(place, digest(source.snapshot.storage.uri, *self.columns, repr(options.shredding)))
         transaction = f"shredlake-convert-{journal.job}", 1
         if (done := self._already_done(place, transaction)) is not None:
             journal.close()
             return done
-        quarantine, _ = rejects_place(place, self.rejects, journal.job, self.options)
-        target = plan_target(source, self.columns, self.address, self.shredding is not None, self.options)
+        quarantine, _ = rejects_place(place, options.rejects, journal.job, self.storage_options)
+        shred = options.shredding is not None
+        target = plan_target(source, self.columns, self.address, shred, self.storage_options)
         names = [name for name in FACTS.names if source.snapshot.schema.get(name) is not None]
         if names:
             raise InvalidSchema(
@@ -115,16 +117,16 @@ class _Conversion:
             self.columns,
             FileJob(file_spec(target.snapshot, {}), file_bytes=file_bytes),
             journal,
-            parsing,
+            options.parsing or Parsing(),
         )
         job, tasks = self._planned(job, target, file_bytes)
         finished = journal.finished(tasks)
         left = [task for task in tasks if task.name not in finished]
         size = sum(add.size for task in left for add in task.adds)
-        with progress("convert", len(left), size, show_progress) as watch:
+        with progress("convert", len(left), size, options.show_progress) as watch:
             answers = self.engine.run(left, partial(convert_files, job), watch, _tally)
         entries = [*finished.values(), *(Entry.from_json(answer) for answer in answers)]
-        self._check(entries, max_rejects, place.uri)
+        self._check(entries, place.uri)
         self._keep_rejects(quarantine, journal, entries, transaction[0])
         adds = [Add.from_json(dict(add)) for entry in entries for add in entry.adds]
         version = self._commit(target, adds, transaction)
@@ -188,9 +190,10 @@ class _Conversion:
             return Profile.from_bytes(merge_profiles(found)) if found else None
 
         column = self.columns[0] if len(self.columns) == 1 else None
-        return choose(target.snapshot, self.shredding, sample_of, column=column)
+        return choose(target.snapshot, self.options.shredding, sample_of, column=column)
 
-    def _check(self, entries: Sequence[Entry], max_rejects: int | float | None, uri: str) -> None:
+    def _check(self, entries: Sequence[Entry], uri: str) -> None:
+        max_rejects = self.options.max_rejects
         results = [
             TaskResult(entry.adds, entry.read, entry.rows, entry.rejected, entry.staged) for entry in entries
         ]
