@@ -19,7 +19,7 @@ help: ## this list
 
 setup: build ## virtual environment in .venv, all dependencies, compiled kernels
 
-# uv installs in parallel; pip does the same work where uv can't be had.
+# uv installs in parallel; where uv can't be installed, pip does the same work.
 $(VENV)/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "shredlake needs Python 3.11 or newer: install python3 (Debian: apt-get install python3 python3-venv)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "shredlake needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.11"; exit 1; }
@@ -33,7 +33,7 @@ $(VENV)/.tools: $(VENV)/.python
 	@$(INSTALL) $(LOCKED) setuptools cython
 	@touch $@
 
-# The package in place, with what runs it; the kernels have a rule of their own, so nothing is compiled here.
+# Installs the package in editable mode with its dependencies. The kernels have a rule of their own, so nothing is compiled here.
 $(VENV)/.runtime: $(VENV)/.tools pyproject.toml setup.py constraints.txt
 	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[spark]"
 	@touch $@
@@ -47,7 +47,7 @@ $(VENV)/.kernels: $(VENV)/.tools setup.py $(SOURCES)
 	@SHREDLAKE_REQUIRE_KERNELS=$$(command -v $${CC:-cc} >/dev/null && echo 1 || echo 0) $(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
 	@touch $@
 
-# The compiler and the downloads run side by side.
+# The compiler and the downloads run in parallel.
 .PHONY: constraints runtime build
 runtime: $(VENV)/.tools
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.kernels $(VENV)/.runtime
@@ -64,10 +64,10 @@ lint: build ## ruff, mypy --strict, and vulture for dead code
 	$(BIN)/mypy
 	$(BIN)/vulture
 
-check: lint ## the fast lane: lint, types, and every test that needs neither Spark nor a server
+check: lint ## fast: lint, types, and every test that needs neither Spark nor a server
 	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/unit tests/properties tests/conformance tests/fuzz src --ignore=tests/unit/test_docs.py
 
-coverage: build ## which lines the fast lane runs, as a table: minutes
+coverage: build ## the lines that the tests without Spark run, as a table: minutes
 	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term tests/unit tests/properties tests/conformance
 
 test: lint ## lint, unit, property, conformance and interop tests: what CI runs
@@ -83,15 +83,15 @@ docs: build $(VENV)/.docs ## the documentation as a site in build/site; a broken
 reference: build ## renew docs/reference from the code
 	$(BIN)/python tools/reference.py
 
-demo: runtime ## see it work
+demo: runtime ## load generated events and query them
 	@$(BIN)/shredlake demo
 
-# atheris has wheels for Linux alone; without it the doors' own changes are all there is.
+# atheris has wheels only for Linux; without it, inputs come only from the doors' own mutations.
 $(VENV)/.fuzz: $(VENV)/.dev
 	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[fuzz]" || echo "atheris can't be installed here: inputs are not chosen by coverage"
 	@touch $@
 
-fuzz: build $(VENV)/.fuzz ## hostile input for every door, FUZZ_SECONDS=30 each; DOORS="json path" for some
+fuzz: build $(VENV)/.fuzz ## hostile input for every entry point ("door"), FUZZ_SECONDS=30 each; DOORS="json path" for some
 	@$(BIN)/python tests/fuzz/run.py $(DOORS) --seconds $(FUZZ_SECONDS) $$($(BIN)/python -c 'import atheris' 2>/dev/null || echo --unguided)
 	@SHREDLAKE_RANDOM=1 $(BIN)/python -m pytest -q -n 2 tests/properties
 
@@ -161,6 +161,6 @@ kill: build ## workers, executors and drivers killed at random moments of ingest
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py
 
-clean: ## remove everything that can be made again
+clean: ## remove everything that can be rebuilt
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name '*.so' -delete
