@@ -8,6 +8,7 @@ inputs      tables, Parquet files, text files and standard input
 options     checks of options that several verbs share
 engines     chooses Spark or threads
 rows        writes rows as a table, JSON, CSV or Parquet
-terminal    prints text without interpreting it
+messages    prints plain lines of text
+terminal    draws tables; data is never read as markup
 progress    a progress bar over rows
 """

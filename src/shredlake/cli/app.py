@@ -104,6 +104,11 @@ class Verbs(failures.Interruptible):
         super().__init__(**attributes)
         self.commands = {name: LazyVerb(name, help=summary) for name, (_, summary) in VERBS.items()}
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Lists the verbs with their whole summaries, where Typer would cut them at the width."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in VERBS.items()])
+
 
 def function_of(verb: str) -> Any:
     """Imports the module of a verb and returns its function."""
@@ -115,7 +120,7 @@ def load(verb: str) -> Any:
     """Imports a verb and returns its command."""
     function = function_of(verb)
     interrupts.raise_exception()
-    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     single.command(verb, context_settings=HELP)(function)
     return get_command(single)
 
@@ -127,6 +132,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings=HELP,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich draws boxes, and takes as long to import as everything else
 )
 
 

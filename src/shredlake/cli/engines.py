@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from shredlake.jobs.engine import LocalEngine
-from shredlake.spark.engine import SparkEngine
-from shredlake.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from shredlake.spark.engine import SparkEngine
 
 EngineName = Literal["auto", "spark", "local"]
 
@@ -38,6 +38,8 @@ def running(
     if name == "local" or (name == "auto" and not asked and size < LARGE_INPUT):
         yield LocalEngine()
         return
+    from shredlake.spark.engine import SparkEngine  # not needed by threads
+
     spark = quiet_session(master, remote)
     try:
         yield SparkEngine(spark)
@@ -47,6 +49,8 @@ def running(
 
 def quiet_session(master: str | None = None, remote: str | None = None) -> SparkSession:
     """Starts a session without the JVM's start-up messages; they are shown if it fails to start."""
+    from shredlake.spark.session import session
+
     with tempfile.TemporaryFile() as said:
         own = os.dup(2)
         os.dup2(said.fileno(), 2)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from typer.core import TyperGroup
 
 import shredlake
-from shredlake.cli.terminal import say
+from shredlake.cli.messages import say
 from shredlake.errors import ShredlakeError
 from shredlake.formatting import escaped
 

@@ -9,7 +9,7 @@ import uuid
 import typer
 
 from shredlake.cli.inputs import checked_output
-from shredlake.cli.terminal import say
+from shredlake.cli.messages import say
 
 HTML = typer.Option(
     None, "--html", metavar="FILE", help="Write a page to look at in a browser; - for standard output."

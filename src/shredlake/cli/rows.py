@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import checked_output
-from shredlake.cli.terminal import WIDTH, escaped_json, escaped_lines, screen, shown
+from shredlake.cli.messages import escaped_json, escaped_lines
+from shredlake.cli.terminal import WIDTH, screen, shown
 from shredlake.errors import InvalidFile
 from shredlake.kernels import from_arrow, to_json
 from shredlake.kernels.arrow.types import is_variant

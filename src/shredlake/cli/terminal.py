@@ -1,16 +1,13 @@
-"""All output to the terminal: data is never read as markup, and its control characters are escaped.
+"""Drawn output, by rich: data is never read as markup, and its control characters are always escaped.
 
-Styles are given by `Text` objects, never by markup in strings. Tables and messages are always escaped; data
-formats (JSON, CSV) are escaped only on a terminal, and stay exact in a file or pipe.
+Styles are given by `Text` objects, never by markup in strings. Plain lines are printed by `messages`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-import typer
 from rich.console import (
     Console,
     ConsoleOptions,
@@ -26,20 +23,6 @@ from shredlake.formatting import escaped
 
 WIDTH: Final = 160
 """Width of tables that are written to a file or a pipe."""
-
-
-def escaped_json(text: str) -> str:
-    r"""Escapes control characters in lines of JSON; the JSON stays equivalent.
-
-    >>> print(escaped_json('{"a": "\x9b31m"}'))
-    {"a": "\u009b31m"}
-    """
-    return escaped(text, keep="\n", form="\\u{:04x}")
-
-
-def escaped_lines(text: str) -> str:
-    """Escapes all control characters except line ends."""
-    return escaped(text, keep="\n")
 
 
 def shown(value: Any, style: str = "") -> Text:
@@ -63,13 +46,6 @@ def screen(*, stderr: bool = False, width: int = WIDTH) -> Console:
         console = Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
     console.push_render_hook(_Guard())
     return console
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """Prints a line of text: escaped on a terminal, unchanged otherwise."""
-    stream = sys.stderr if err else sys.stdout
-    # With `color`, Typer leaves escape sequences in the data unchanged.
-    typer.echo(escaped_lines(text) if stream.isatty() else text, err=err, color=True)
 
 
 class _Guard(RenderHook):

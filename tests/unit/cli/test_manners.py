@@ -23,8 +23,8 @@ import pytest
 import shredlake as sl
 from shredlake.cli import failures
 from shredlake.cli.app import main
+from shredlake.cli.messages import escaped_json
 from shredlake.cli.rows import format_of
-from shredlake.cli.terminal import escaped_json
 from shredlake.formatting import escaped
 
 EVIL = "\x1b]0;evil\x07\x9b31m\u202e"

@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.engines import quiet_session
-from shredlake.cli.terminal import say, screen
+from shredlake.cli.messages import say
+from shredlake.cli.terminal import screen
 from shredlake.cli.verbs.demo_data import bluesky, write_lines
 from shredlake.errors import MissingDependency
 from shredlake.jobs.engine import LocalEngine

@@ -10,8 +10,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from shredlake.cli.inputs import seekable
+from shredlake.cli.messages import say
 from shredlake.cli.options import not_empty
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.jobs.advise import Advice, advice_on, open_data
 from shredlake.shredding.inference.infer import MAX_LEAVES

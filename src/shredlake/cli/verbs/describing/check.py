@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from shredlake.cli.inputs import parquet_file
+from shredlake.cli.messages import say
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.terminal import say, screen, shown
+from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import counted
 from shredlake.parquet.inspect.check import violations
 from shredlake.parquet.inspect.rules import ALL_RULES

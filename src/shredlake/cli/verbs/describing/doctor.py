@@ -9,8 +9,9 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.diagnosis.doctor import Diagnosis, doctor
 from shredlake.diagnosis.environment import Check, examine_environment
 

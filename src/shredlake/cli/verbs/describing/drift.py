@@ -8,8 +8,9 @@ import typer
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, storage_options
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.delta.report.drift import Drift, drift, types_text
 from shredlake.formatting import counted
 

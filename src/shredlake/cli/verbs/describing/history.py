@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.formatting import escaped
 
 WIDE: Final = 120

@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from shredlake.cli.inputs import parquet_file
+from shredlake.cli.messages import say
 from shredlake.cli.pages import HTML, write_page
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 

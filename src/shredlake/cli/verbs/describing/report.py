@@ -21,9 +21,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.pages import HTML, write_page
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.delta.report.measure import MEASURED_FILES
 from shredlake.delta.report.paths import PathFacts
 from shredlake.delta.report.report import TableReport

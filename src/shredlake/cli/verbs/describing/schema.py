@@ -8,8 +8,9 @@ from typing import Any, Final
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
-from shredlake.cli.terminal import cells, say, screen, shown
+from shredlake.cli.terminal import cells, screen, shown
 from shredlake.delta.schema.types import Array, DeltaType, Map, Struct
 from shredlake.delta.write.layout import newest_layout
 from shredlake.formatting import counted

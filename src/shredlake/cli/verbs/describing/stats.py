@@ -16,8 +16,9 @@ import typer
 from rich.text import Text
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
-from shredlake.cli.terminal import say, screen, shown
+from shredlake.cli.terminal import screen, shown
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
 from shredlake.expr import from_arrow

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, storage_options
-from shredlake.cli.terminal import say
 from shredlake.delta.report.views import Dialect, views
 from shredlake.errors import InvalidFile
 

@@ -11,8 +11,9 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, rejects_share, storage_options
-from shredlake.cli.terminal import say, screen
+from shredlake.cli.terminal import screen
 from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.ingest.parse_task import Parsing
 

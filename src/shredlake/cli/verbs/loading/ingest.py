@@ -14,8 +14,9 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table, seekable, table_to_write
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, not_empty, rejects_share, storage_options
-from shredlake.cli.terminal import say, screen
+from shredlake.cli.terminal import screen
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
@@ -24,13 +25,11 @@ from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.jobs.ingest.sources import find_files
 from shredlake.jobs.report import IngestReport
 from shredlake.parquet.write.writer import WriteOptions
-from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest_frame import ingest_files, ingest_frame
-from shredlake.spark.query.api import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from shredlake.spark.engine import SparkEngine
 
 Format = Literal["json", "parquet", "csv", "delta"]
 
@@ -176,6 +175,9 @@ def computed_column(text: str) -> tuple[str, str]:
 
 
 def _on_spark(engine: SparkEngine, job: Job) -> IngestReport:
+    from shredlake.spark.ingest_frame import ingest_files, ingest_frame
+    from shredlake.spark.query.api import read
+
     if job.format == "json":
         return ingest_files(engine, job.sources, job.table, job.options)
     frame: DataFrame

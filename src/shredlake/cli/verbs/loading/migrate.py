@@ -12,9 +12,10 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.terminal import say, screen
+from shredlake.cli.terminal import screen
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.migrate import migrate_files as files_to_table

@@ -7,8 +7,8 @@ import json
 import typer
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TABLE, WHERE
-from shredlake.cli.terminal import say
 from shredlake.formatting import counted
 
 

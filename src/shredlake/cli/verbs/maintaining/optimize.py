@@ -10,8 +10,8 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
-from shredlake.cli.terminal import say
 from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.write.writer import WriteOptions
 

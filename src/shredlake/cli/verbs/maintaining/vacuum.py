@@ -7,8 +7,8 @@ import json
 import typer
 
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE
-from shredlake.cli.terminal import say
 from shredlake.delta.write.vacuum import vacuum as vacuum_table
 from shredlake.formatting import counted
 

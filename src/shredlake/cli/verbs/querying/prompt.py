@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from shredlake.cli.messages import say
 from shredlake.cli.rows import write_rows
-from shredlake.cli.terminal import say
 from shredlake.cli.verbs.querying.query import DRAWN_ROWS
 from shredlake.errors import MissingDependency, ShredlakeError
 from shredlake.sql.api import sql

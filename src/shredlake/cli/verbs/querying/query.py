@@ -11,14 +11,13 @@ import typer
 
 from shredlake.cli.engines import quiet_session
 from shredlake.cli.inputs import open_table
+from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.path_hints import unknown_paths
 from shredlake.cli.rows import Format, format_of, write_rows
-from shredlake.cli.terminal import say
 from shredlake.delta.read.scan import FIRST_ROWS
 from shredlake.errors import InvalidFile
 from shredlake.expr.arguments import split_columns
-from shredlake.spark.arrow import collected
 from shredlake.table import Table
 
 LARGE_TABLE = 20 << 30
@@ -72,6 +71,8 @@ def query(
     rows = DRAWN_ROWS if limit is None and chosen == "table" else limit
     batches: Iterator[pa.RecordBatch]
     if on_spark:
+        from shredlake.spark.arrow import collected
+
         frame = _spark_scan(opened, wanted, where, strict).frame()
         found = collected(frame if rows is None else frame.limit(rows + 1))
         batches, schema = iter(found.to_batches()), found.schema

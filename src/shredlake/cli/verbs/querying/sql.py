@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 
 import typer
 
+from shredlake.cli.messages import say
 from shredlake.cli.rows import Format, format_of, write_rows
-from shredlake.cli.terminal import say
 from shredlake.cli.verbs.querying.query import DRAWN_ROWS
 from shredlake.errors import InvalidExpression, InvalidFile
 from shredlake.sql.api import sql
