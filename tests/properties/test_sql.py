@@ -16,7 +16,8 @@ EXAMPLES = int(os.environ.get("SHREDLAKE_SQL_EXAMPLES", "40"))
 
 PATHS = st.sampled_from(
     ["{kind:string}", "{user.id:bigint}", "{n:bigint}", "{score:double}", "{ok:boolean}", "{day:date}",
-     "{user.name:string}", "{tags[0]:string}", "{nested.deep.value:bigint}", "key", "part"]
+     "{user.name:string}", "{tags[0]:string}", "{nested.deep.value:bigint}", "key", "part",
+     "hour(make_timestamp({n:bigint}))", "second(make_timestamp({user.id:bigint}))"]
 )  # fmt: skip
 CONDITIONS = st.sampled_from(
     ["{kind:string} = 'like'", "{n:bigint} > 3", "{n:bigint} <= -2", "{ok:boolean}",

@@ -8,6 +8,6 @@ rows ◀─ result ◀─ DuckDB ◀─ typed Arrow columns ◀─ dataset ◀�
 ```
 
 Modules in reading order: `path_tokens`, `text`, `references`, `weights`, `rewrite`, `sources`, `pushdown`,
-`runs`, `explain`, `dataset`, `functions`, `result`, `api`,
+`runs`, `time_parts`, `explain`, `dataset`, `functions`, `result`, `api`,
 `known_paths`.
 """

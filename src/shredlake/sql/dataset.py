@@ -7,7 +7,7 @@ they may, and what DuckDB does not push down it evaluates itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,10 +19,12 @@ from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.sql.explain import RunLog, ScanRun
-from shredlake.sql.pushdown import predicate_of
+from shredlake.sql.pushdown import fields_of, predicate_of
 from shredlake.sql.references import Reference
-from shredlake.sql.runs import run_extremes, run_lengths, run_starts
+from shredlake.sql.runs import merge_rows, plain, unmerged
 from shredlake.sql.sources import Source, column_named
+from shredlake.sql.text import TimePart
+from shredlake.sql.time_parts import time_part
 
 DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
 
@@ -44,6 +46,10 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
             kind = _path_type(what) if isinstance(what, Get) else source.schema.field(what).type
             self._extremes[name] = (which, read)
             fields.append(pa.field(name, kind))
+        self._time_parts: dict[str, tuple[TimePart, Get]] = {}
+        for (part, get), name in reference.time_parts.items():
+            self._time_parts[name] = (part, get)
+            fields.append(pa.field(name, pa.int64()))
         self._schema = pa.schema(fields)
 
     def _field(self, name: str, kind: pa.DataType) -> pa.Field:
@@ -88,39 +94,55 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
             yield pa.record_batch({name: pa.array([scan.count()], pa.int64()) for name in names}, schema)
             return
         for batch in scan.batches():
+            batch = self._with_time_parts(batch)
             if after is not None:
-                batch = batch.filter(after)
+                batch = _decoded(batch).filter(after)
             yield self._finished(batch, names, schema)
 
     def _read(self, names: Sequence[str], after: pc.Expression | None) -> dict[str, Column | Get]:
         """The references that the scan reads for some columns."""
         found: dict[str, Column | Get] = {}
-        for name in names if after is None else [*self._readers]:
+        for name in [*names, *self._filtered(after)]:
             if name in self._extremes:
                 found[f"{name} values"] = self._extremes[name][1]
+            elif name in self._time_parts:
+                found[f"{name} values"] = self._time_parts[name][1]
             elif name in self._readers:
                 found[name] = self._readers[name]
         return found
 
+    def _filtered(self, filter_: pc.Expression | None) -> Iterable[str]:
+        """The columns that a filter reads; all if they can't be told."""
+        if filter_ is None:
+            return ()
+        everything = [*self._readers, *self._time_parts]
+        found = fields_of(filter_)
+        return found if found is not None and found <= set(everything) else everything
+
+    def _with_time_parts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Adds the parts of moments that the batch has the microseconds of."""
+        for name, (part, _) in self._time_parts.items():
+            if f"{name} values" in batch.schema.names:
+                batch = batch.append_column(name, time_part(part, batch.column(f"{name} values")))
+        return batch
+
     def _finished(self, batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
         """The batch with the columns that DuckDB asked for, its rows merged if that is allowed."""
         arrays: Mapping[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
-        keys = [name for name in names if name in arrays]
-        starts = None
-        if self._reference.weight is not None:
-            starts = run_starts([arrays[name] for name in keys], batch.num_rows)
+        if self._reference.weight is None:
+            merged = unmerged(batch.num_rows)
+        else:
+            keys = [arrays[name] for name in names if name in arrays]
+            values = [arrays[f"{name} values"] for name in names if name in self._extremes]
+            merged = merge_rows(keys, values, batch.num_rows)
         columns = []
         for name, wanted in zip(names, schema.types, strict=True):
             if name == self._reference.weight:
-                ones = pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
-                columns.append(ones if starts is None else run_lengths(starts, batch.num_rows))
+                columns.append(merged.weights())
             elif name in self._extremes:
-                values = arrays[f"{name} values"]
-                which = self._extremes[name][0]
-                columns.append(values if starts is None else run_extremes(values, starts, which))
+                columns.append(merged.extreme(arrays[f"{name} values"], self._extremes[name][0]))
             else:
-                values = arrays[name] if starts is None else arrays[name].take(pa.array(starts))
-                columns.append(_as_declared(values, wanted))
+                columns.append(_as_declared(merged.pick(arrays[name]), wanted))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -136,6 +158,10 @@ class _Scanner:
 
 def _path_type(get: Get) -> pa.DataType:
     return variant() if get.type is None else get.type.arrow
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], batch.schema.names)
 
 
 def _as_declared(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -57,6 +57,22 @@ def predicate_of(filter_: pc.Expression, columns: Mapping[str, Column | Get]) ->
         return None
 
 
+def fields_of(filter_: pc.Expression) -> set[str] | None:
+    """The columns that a filter reads; None if that can't be told.
+
+    >>> sorted(fields_of((pc.field("a") > 5) & pc.field("b").is_valid()))
+    ['a', 'b']
+    """
+    try:
+        [buffer] = filter_.__reduce__()[1]
+        pairs = metadata_pairs(pa.ipc.open_file(buffer).get_batch(0).schema)
+    except (pa.ArrowException, IndexError, ValueError):
+        return None
+    if not {kind for kind, _ in pairs} <= {"call", "end", "field_ref", "literal", "options"}:
+        return None
+    return {value for kind, value in pairs if kind == "field_ref"}
+
+
 class _ArrowSchema(ctypes.Structure):
     """The start of the C struct that Arrow exports a schema to."""
 

@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, ScopeType, traverse_scope
 
 from shredlake.expr.ast import Get
-from shredlake.sql.text import MARK
+from shredlake.sql.text import MARK, TimePart
 
 HIDDEN = "__sl_"
 """How the names of columns start that only the rewritten query knows."""
@@ -39,6 +39,8 @@ class Reference:
     """The columns that the scan provides in addition to those of the table."""
     extremes: dict[tuple[str, Get | str], str] = field(default_factory=dict)
     """The columns with minima and maxima of groups of equal rows: `("min", what)`."""
+    time_parts: dict[tuple[TimePart, Get], str] = field(default_factory=dict)
+    """The columns with a part of the moment that a path has in microseconds: `("hour", what)`."""
     weight: str | None = None
     """The column that tells how many rows a row stands for, if the scan may merge equal rows."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from typing import cast
 
 import pyarrow as pa
 import sqlglot
@@ -17,9 +18,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shredlake.expr.ast import Get
+from shredlake.expr.types import BIGINT
 from shredlake.sql.path_tokens import DUCKDB
 from shredlake.sql.references import HIDDEN, Reference, References, TableColumns, literal, quoted, real_tables
-from shredlake.sql.text import MARK, Mark, MarkedQuery, mark_query
+from shredlake.sql.text import MARK, TIME_PARTS, Mark, MarkedQuery, TimePart, mark_query
 from shredlake.sql.weights import EngineFunctions, has_exact_extremes, mark_number, merging_reference
 
 _numbers = count()
@@ -233,7 +235,12 @@ class _Rewriter:
                 continue
             reference.weight = self.references.new_name()
             for number, node in self.nodes.items():
-                if self.query.marks[number].kind != "path" and node.find_ancestor(exp.Select) is select:
+                kind = self.query.marks[number].kind
+                if kind == "path" or node.find_ancestor(exp.Select) is not select:
+                    continue
+                if kind in TIME_PARTS:
+                    done |= self._compute(reference, number, node)
+                else:
                     done |= self._weigh(reference, number, node)
         return done
 
@@ -268,8 +275,37 @@ class _Rewriter:
         self._name_items(number)
         return set() if inner is None else {inner}
 
+    def _compute(self, reference: Reference, number: int, node: exp.Anonymous) -> set[int]:
+        """Lets the scan compute a part of a moment. Returns the marks inside of it."""
+        mark = self.query.marks[number]
+        if node.find_ancestor(exp.Where) is not None:
+            return set()  # DuckDB pushes conditions on paths into the scan, but none on this column
+        [inner] = [
+            mark_number(one)
+            for one in node.find_all(exp.Anonymous)
+            if one is not node and one.name.startswith(MARK)
+        ]
+        what = self._column_of(reference, self.nodes[inner], inner)
+        if not isinstance(what, Get) or what.type != BIGINT:
+            return set()
+        key = cast(TimePart, mark.kind), what
+        if key not in reference.time_parts:
+            reference.time_parts[key] = self.references.new_name()  # type: ignore[union-attr]
+        self._edit(mark.span, f"{quoted(reference.alias)}.{reference.time_parts[key]}")
+        self._name_items(number)
+        return {inner}
+
     def _extreme_of(self, reference: Reference, argument: exp.Expr, inner: int | None) -> Get | str | None:
         """The path or column whose minimum or maximum a scan can compute."""
+        what = self._column_of(reference, argument, inner)
+        if isinstance(what, Get):
+            return what if what.type is not None and has_exact_extremes(what.type.arrow) else None
+        if what is None or not has_exact_extremes(self.types(reference.table, what)):
+            return None
+        return what
+
+    def _column_of(self, reference: Reference, argument: exp.Expr, inner: int | None) -> Get | str | None:
+        """The column of a table, or the path with the mark `inner`, that an argument is; None if neither."""
         columns = self.tables[reference.table]
         column = argument.expressions[0] if inner is not None else argument
         if not isinstance(column, exp.Column) or column.table.casefold() not in (
@@ -281,10 +317,8 @@ class _Rewriter:
         if name is None:
             return None
         if inner is None:
-            return name if has_exact_extremes(self.types(reference.table, name)) else None
+            return name
         path = self.query.marks[inner].path
         assert path is not None
         get = Get(name, path.get.path, path.get.type, path.get.strict)
-        if name not in columns.variants or get.type is None:
-            return None
-        return get if has_exact_extremes(get.type.arrow) else None
+        return get if name in columns.variants else None

@@ -1,4 +1,4 @@
-"""Merges neighbouring rows that are equal, and counts them.
+"""Merges rows that are equal, and counts them.
 
 ```
 kind    ts      kind    weight  least of ts
@@ -7,11 +7,15 @@ like    4       post    1       9
 like    7
 post    9
 ```
+
+Neighbouring equal rows form a run. Where all columns have few values and no minimum is asked for, equal rows
+are merged wherever they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,11 +27,152 @@ from shredlake.kernels.arrow.buffers import null_rows
 WORTH_MERGING: Final = 0.5
 """If more than this share of the rows would be left, they stay as they are."""
 
+MOST_CODES: Final = 1 << 12
+"""The most combinations of values of which rows are counted wherever they are."""
+
 EXTREMES: Final[Mapping[str, tuple[Callable[..., Any], int]]] = {
     "min": (np.minimum.reduceat, np.iinfo(np.int64).max),
     "max": (np.maximum.reduceat, np.iinfo(np.int64).min),
 }
 """How the values of a run are reduced, and what stands for null meanwhile."""
+
+
+@dataclass(frozen=True)
+class MergedRows:
+    """How a batch becomes one with fewer rows."""
+
+    weights: Callable[[], pa.Array]
+    """How many rows each row stands for."""
+    pick: Callable[[pa.Array], pa.Array]
+    """A value of each group of a column that is the same in the whole group."""
+    extreme: Callable[[pa.Array, str], pa.Array]
+    """The minimum (`min`) or maximum (`max`) of each group of a column."""
+
+
+def merge_rows(keys: Sequence[pa.Array], values: Sequence[pa.Array], rows: int) -> MergedRows:
+    """Merges rows that agree in `keys`. Of `values`, only minima and maxima are needed.
+
+    >>> merged = merge_rows([pa.array([1, 1, 2]), pa.array(["a", "a", "a"]).dictionary_encode()], [], 3)
+    >>> merged.pick(pa.array([1, 1, 2])).to_pylist(), merged.weights().to_pylist()
+    ([1, 2], [2, 1])
+    """
+    lengths = _common_run_lengths([*keys, *values])
+    if lengths is not None:
+        return MergedRows(lambda: lengths, lambda column: column.values, lambda column, _: column.values)
+    codes = None if values else combination_codes(keys, rows)
+    if codes is not None:
+        chosen, counts = count_codes(codes)
+        return MergedRows(lambda: counts, lambda column: _picked(column, chosen), lambda column, _: column)
+    starts = run_starts(keys, rows)
+    if starts is None:
+        return unmerged(rows)
+    first = pa.array(starts)
+    return MergedRows(
+        lambda: run_lengths(starts, rows),
+        lambda column: _picked(column, first),
+        lambda column, which: run_extremes(plain(column), starts, which),
+    )
+
+
+def unmerged(rows: int) -> MergedRows:
+    """All rows as they are."""
+    return MergedRows(
+        lambda: pa.repeat(pa.scalar(1, pa.int64()), rows), _unpicked, lambda column, _: plain(column)
+    )
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """A column without runs."""
+    return pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
+
+
+def _picked(column: pa.Array, rows: pa.Array) -> pa.Array:
+    return _repeated(column, len(rows)) if is_constant(column) else plain(column).take(rows)
+
+
+def _unpicked(column: pa.Array) -> pa.Array:
+    return _repeated(column, len(column)) if is_constant(column) else plain(column)
+
+
+def _repeated(column: pa.RunEndEncodedArray, rows: int) -> pa.Array:
+    """The only value of a column for each of some rows; a string as a dictionary of one."""
+    if column.type.value_type != pa.string():
+        return pa.repeat(column.values[0], rows)
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), column.values)
+
+
+def _common_run_lengths(columns: Sequence[pa.Array]) -> pa.Array | None:
+    """The lengths of the runs, if all columns consist of the same."""
+    if not columns or not all(pa.types.is_run_end_encoded(column.type) for column in columns):
+        return None
+    ends = columns[0].run_ends
+    if any(column.offset or not column.run_ends.equals(ends) for column in columns):
+        return None
+    if not len(ends) or ends[-1].as_py() != len(columns[0]):
+        return None
+    return pa.array(np.diff(ends.to_numpy(), prepend=0), pa.int64())
+
+
+def combination_codes(columns: Sequence[pa.Array], rows: int) -> np.ndarray[Any, Any] | None:
+    """A small number for each row, equal where all columns are equal; None if there are many combinations.
+
+    >>> combination_codes([pa.array([7, 8, 7, None]), pa.array(["a", "b", "a", "a"]).dictionary_encode()], 4)
+    array([0, 3, 0, 4])
+    """
+    codes, size = np.zeros(rows, dtype=np.int64), 1
+    for column in columns:
+        if rows == 0 or is_constant(column):
+            continue
+        found = _small_numbers(column)
+        if found is None or size * found[1] > MOST_CODES:
+            return None
+        codes = found[0] if size == 1 else codes * found[1] + found[0]
+        size *= found[1]
+    return codes
+
+
+def _small_numbers(column: pa.Array) -> tuple[np.ndarray[Any, Any], int] | None:
+    """The values as numbers from 0 on, null as the last one, and how many there are."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, least, size = column.indices, 0, len(column.dictionary)
+    elif pa.types.is_integer(kind):
+        ends = pc.min_max(column)
+        least = ends["min"].as_py() or 0
+        size = (ends["max"].as_py() or 0) - least + 1
+    else:
+        return None
+    if size > MOST_CODES:
+        return None
+    if column.null_count:
+        null = least + size
+        wide = pc.fill_null(column.cast(pa.int64()), null)
+        return np.asarray(wide.to_numpy()) - least, size + 1
+    values = np.asarray(column.to_numpy())
+    return (values - least if least else values).astype(np.int64, copy=False), size
+
+
+def count_codes(codes: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array]:
+    """A row of each code, and how many rows have it.
+
+    >>> [column.to_pylist() for column in count_codes(np.array([0, 3, 0]))]
+    [[2, 1], [2, 1]]
+    """
+    counts = np.bincount(codes)
+    rows = np.zeros(len(counts), dtype=np.int64)
+    rows[codes] = np.arange(len(codes))
+    present = np.flatnonzero(counts)
+    return pa.array(rows[present]), pa.array(counts[present], pa.int64())
+
+
+def is_constant(column: pa.Array) -> bool:
+    """Whether a column is one run of a value.
+
+    >>> from shredlake.parquet.read.window import one_run
+    >>> is_constant(one_run(pa.scalar("a"), 5)), is_constant(pa.array(["a", "a"]))
+    (True, False)
+    """
+    return bool(pa.types.is_run_end_encoded(column.type) and len(column.values) == 1)
 
 
 def run_starts(columns: Sequence[pa.Array], rows: int) -> np.ndarray[Any, Any] | None:
@@ -49,8 +194,8 @@ def run_starts(columns: Sequence[pa.Array], rows: int) -> np.ndarray[Any, Any] |
 
 def _changes(column: pa.Array) -> np.ndarray[Any, Any] | None:
     """Where a value differs from the one before it."""
-    if len(column) == 0:
-        return np.zeros(0, dtype=bool)
+    if len(column) == 0 or is_constant(column):
+        return np.zeros(max(len(column) - 1, 0), dtype=bool)
     kind = column.type
     if pa.types.is_dictionary(kind):
         if len(column.dictionary) == 1 and not column.null_count:

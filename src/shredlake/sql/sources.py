@@ -50,7 +50,7 @@ class SourceScan(Protocol):
     """One scan of a table."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows. Strings may be dictionary-encoded."""
+        """The rows. Strings may be dictionary-encoded, and columns of one value run-end encoded."""
         ...
 
     def count(self) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from sqlglot import Token, TokenType
 
@@ -24,6 +24,10 @@ MARK: Final = "__mark"
 
 AGGREGATES: Final = ("count", "min", "max")
 """The aggregates of a column that a scan can prepare."""
+
+TimePart = Literal["hour", "minute", "second"]
+TIME_PARTS: Final = get_args(TimePart)
+"""Functions of `make_timestamp(path)` that a scan computes."""
 
 END_OF_COLUMNS: Final = (
     TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY,
@@ -39,9 +43,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mark:
-    """A path, or an aggregate of a column, in the text of a query."""
+    """A path, an aggregate of a column, or a part of a moment in the text of a query."""
 
-    kind: Literal["path", "count", "min", "max"]
+    kind: Literal["path", "count", "min", "max"] | TimePart
     span: Span
     path: PathMatch | None = None
     items: tuple[Span, ...] = ()
@@ -128,7 +132,7 @@ def mark_query(sql: str, variants: Collection[str]) -> MarkedQuery:
             marks.append(Mark("path", span, path, spans))
             index = path.end
             continue
-        end = _aggregate(sql, tokens, index, names)
+        end = _aggregate(sql, tokens, index, names) or _time_part(sql, tokens, index, names)
         if end is not None:
             replace((token.start, token.end + 1), f"{MARK}{len(marks)}")
             marks.append(Mark(token.text.casefold(), (token.start, tokens[end].end + 1), None, spans))  # type: ignore[arg-type]
@@ -165,6 +169,21 @@ def _aggregate(sql: str, tokens: Sequence[Token], index: int, names: Collection[
             return None
         end += 1
     return end if end < len(tokens) and tokens[end].token_type == TokenType.R_PAREN else None
+
+
+def _time_part(sql: str, tokens: Sequence[Token], index: int, names: Collection[str]) -> int | None:
+    """The last token of `hour(make_timestamp(path))`."""
+    words = [token.text.casefold() for token in tokens[index : index + 4]]
+    if words[0] not in TIME_PARTS or words[1:] != ["(", "make_timestamp", "("]:
+        return None
+    if any(tokens[at].token_type == TokenType.IDENTIFIER for at in (index, index + 2)):
+        return None
+    if index and tokens[index - 1].token_type == TokenType.DOT:
+        return None
+    path = match_path(sql, tokens, index + 4, names=names, scalar=False)
+    end = None if path is None else path.end + 1
+    closed = end is not None and [token.text for token in tokens[end - 1 : end + 1]] == [")", ")"]
+    return end if closed else None
 
 
 def _with_aliases(tokens: Sequence[Token], variants: Collection[str]) -> set[str]:

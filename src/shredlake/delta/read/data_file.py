@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from shredlake.delta.log.snapshot import Snapshot
@@ -28,7 +29,7 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.ordered import OrderedRunner
 from shredlake.parquet.read.plan import make_plan
 from shredlake.parquet.read.scan import Scan
-from shredlake.parquet.read.window import Live, are_indexes
+from shredlake.parquet.read.window import Live, are_indexes, are_runs
 
 # Files of at least this many bytes are streamed; smaller files are read ahead as a whole.
 LARGE_FILE = 64 << 20
@@ -86,21 +87,22 @@ class DataFile:
         query: Query,
         *,
         indexes: bool = False,
+        runs: bool = False,
         first_rows: int | None = None,
         runner: OrderedRunner | None = None,
         done: Callable[[Explain], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
-        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch. With `first_rows`, the
-        first batches are small. `runner` provides the threads of the scan that this file belongs to. `done`
-        is told what was read once the reader stops.
+        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch; with `runs`, a column
+        of one value may be run-end encoded. With `first_rows`, the first batches are small. `runner` provides
+        the threads of the scan that this file belongs to. `done` is told what was read once the reader stops.
         """
-        scan = self._scan(query, runner, indexes, first_rows)
+        scan = self._scan(query, runner, indexes, runs, first_rows)
         try:
             with closing(cast(Generator[pa.RecordBatch], scan.to_batches())) as batches:
                 for batch in batches:
-                    yield self._finished(batch, query, indexes)
+                    yield self._finished(batch, query, indexes or runs)
         finally:
             if done is not None:
                 done(scan.explain())
@@ -120,6 +122,7 @@ class DataFile:
         query: Query,
         runner: OrderedRunner | None,
         indexes: bool = False,
+        runs: bool = False,
         first_rows: int | None = None,
     ) -> Scan:
         plan = make_plan(
@@ -130,25 +133,29 @@ class DataFile:
             options=query.options,
             live=self._live(),
             indexes=indexes,
+            runs=runs,
             output_types=query.computed_types,
         )
         # Small files are read in parallel, each on one thread; a large file uses all threads.
         threads = None if self.is_large or first_rows else 1
         return Scan(plan, threads=threads, first_rows=first_rows, runner=runner)
 
-    def _finished(self, batch: pa.RecordBatch, query: Query, indexes: bool) -> pa.RecordBatch:
+    def _finished(self, batch: pa.RecordBatch, query: Query, encoded: bool) -> pa.RecordBatch:
         """Casts columns to the types and nested names of the table."""
         if not query.projections:
             return batch
         columns = []
         for projection, field, column in zip(query.projections, query.schema, batch.columns, strict=True):
-            as_it_is = indexes and are_indexes(column.type, field.type)
+            kind, wanted = column.type, field.type
+            as_it_is = encoded and (are_indexes(kind, wanted) or are_runs(kind, wanted))
             columns.append(column if as_it_is else self._as_table_type(projection, field, column))
-        if indexes:
+        if encoded:
             return pa.RecordBatch.from_arrays(columns, names=query.schema.names)
         return pa.RecordBatch.from_arrays(columns, schema=query.schema)
 
     def _as_table_type(self, projection: Projection, field: pa.Field, column: pa.Array) -> pa.Array:
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
         if isinstance(projection.expr, Column) and not column.type.equals(field.type):
             kind = resolve(self.snapshot.schema, projection.expr.name)[-1].type
             chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name, FILES)

@@ -220,9 +220,10 @@ class TableScan(ArrowStream):
         return list(batches) if runner is None else batches
 
     def encoded_batches(self, run: TableRun | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows for an engine that takes strings as indexes into a dictionary, where files have them so.
+        """The rows for an engine that takes columns as files have them: strings as indexes into a dictionary.
 
-        Each batch has dictionaries of its own. `run` learns what was read.
+        Each batch has dictionaries of its own. A column of one value may be run-end encoded, with one run.
+        `run` learns what was read.
         """
 
         def start(file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
@@ -230,7 +231,7 @@ class TableScan(ArrowStream):
                 if run is not None:
                     run.files.append(report)
 
-            batches = file.batches(self.query, indexes=True, runner=runner, done=done)
+            batches = file.batches(self.query, indexes=True, runs=True, runner=runner, done=done)
             return list(batches) if runner is None else batches
 
         for batches in self._per_file(start):

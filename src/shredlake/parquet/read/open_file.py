@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,8 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shredlake.caches import LruCache
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.parquet.format.chunks import Chunks
+from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import FileView, Location, Source, open_input
@@ -28,6 +31,7 @@ from shredlake.parquet.read.pages import (
     ChosenPages,
     Pages,
     PageSchema,
+    is_extension_registered,
     open_footer,
     open_pages,
     open_reader,
@@ -39,6 +43,50 @@ READ_BUFFER: Final = 1 << 20
 
 FEW_COLUMNS: Final = 16
 """Up to this many columns, each is tested whether to read it dictionary-encoded."""
+
+
+CACHED_FOOTER: Final = 1 << 20
+"""Parsed footers of more bytes are not cached."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedFooter:
+    """The content of a footer, in the forms that reading needs."""
+
+    chunks: Chunks
+    metadata: pq.FileMetaData
+    arrow_schema: pa.Schema
+    columns: FileColumns
+
+    @cached_property
+    def types(self) -> list[pa.DataType]:
+        """The Arrow type of each leaf."""
+        return leaf_types(self.arrow_schema)
+
+
+_footers: LruCache[object, ParsedFooter] = LruCache(64, "parsed footers")
+"""The key contains the footer's bytes, which are read and checked each time: no entry can be out of date."""
+
+
+def parse_footer(
+    footer: Footer, name: str, variants: frozenset[str | Names], exact: bool = False
+) -> ParsedFooter:
+    """Parses a footer. `variants` and `exact` are those of `OpenFile`, `name` is for messages."""
+
+    def parse() -> ParsedFooter:
+        chunks = Chunks(footer, name)
+        try:
+            reader = open_footer(footer)
+            schema = reader.schema_arrow
+            columns = FileColumns.of(chunks.schema, schema, variants, exact)
+            chunks.compare(len(columns.leaves), columns.repeated)
+        except (pa.ArrowException, OSError, InvalidSchema, InvalidFile) as error:
+            raise InvalidFile(f"{name}: {error}") from error
+        return ParsedFooter(chunks, reader.metadata, schema, columns)
+
+    if len(footer.raw) > CACHED_FOOTER:
+        return parse()
+    return _footers.get((footer.raw, footer.start, variants, exact, is_extension_registered()), parse)
 
 
 class OpenFile:
@@ -60,16 +108,11 @@ class OpenFile:
         """
         self.checksums = checksums
         self.source: Source = open_input(location, store)
-        footer = self.source.footer()
-        self.chunks = Chunks(footer, self.name)
-        try:
-            reader = open_footer(footer)
-            self.metadata: pq.FileMetaData = reader.metadata
-            self.arrow_schema: pa.Schema = reader.schema_arrow
-            self.columns = FileColumns.of(self.chunks.schema, self.arrow_schema, variants, exact)
-            self.chunks.compare(len(self.columns.leaves), self.columns.repeated)
-        except (pa.ArrowException, OSError, InvalidSchema, InvalidFile) as error:
-            raise InvalidFile(f"{self.name}: {error}") from error
+        self._parsed = parse_footer(self.source.footer(), self.name, frozenset(variants), exact)
+        self.chunks = self._parsed.chunks
+        self.metadata = self._parsed.metadata
+        self.arrow_schema = self._parsed.arrow_schema
+        self.columns = self._parsed.columns
         self.tally = Tally(self.source)
         self._readers: dict[frozenset[int], list[PooledReader]] = {}
         self._indexes: dict[tuple[int, int], Pages | None] = {}
@@ -83,10 +126,10 @@ class OpenFile:
     def leaves(self) -> dict[int, SchemaNode]:
         return self.columns.leaves
 
-    @cached_property
+    @property
     def types(self) -> list[pa.DataType]:
         """The Arrow type of each leaf."""
-        return leaf_types(self.arrow_schema)
+        return self._parsed.types
 
     def pages(self, groups: Iterable[int], columns: Iterable[int]) -> Mapping[tuple[int, int], Pages | None]:
         """The page index of some columns of some row groups; None for a column without a page index."""

@@ -300,11 +300,11 @@ def open_footer(footer: Footer) -> pq.ParquetReader:
     If a program has registered an extension type for Variants, pyarrow converts annotated groups to it and
     then refuses to read some of their leaves. So the annotations are hidden from pyarrow.
     """
-    seen = without_variants(footer) if _is_extension_registered() else footer
+    seen = without_variants(footer) if is_extension_registered() else footer
     return open_reader(pa.BufferReader(MAGIC + footer_bytes(seen.raw)))
 
 
-def _is_extension_registered() -> bool:
+def is_extension_registered() -> bool:
     """Whether pyarrow converts a field marked as a Variant to an extension type."""
     try:
         return isinstance(pa.ipc.read_schema(_marked_schema()).field(0).type, pa.BaseExtensionType)

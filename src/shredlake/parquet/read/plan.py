@@ -44,12 +44,14 @@ def make_plan(
     options: CastOptions = DEFAULT,
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
+    runs: bool = False,
     check: bool = False,
     output_types: Sequence[pa.DataType | None] | None = None,
 ) -> Plan:
     """Plans a query over files; `live` marks the rows of some files that are not deleted.
 
-    With `indexes`, strings may be returned dictionary-encoded. With `check`, the predicate is checked to be
+    With `indexes`, strings may be returned dictionary-encoded; with `runs`, a column of one value may be
+    returned run-end encoded. With `check`, the predicate is checked to be
     boolean, which the caller has not done. `output_types` are the types of the projections; None means
     unknown, and the type is then found by evaluating the projection over no rows.
     """
@@ -77,7 +79,7 @@ def make_plan(
         task = Task(
             file=file, slots=binder.slots, accesses=accesses, statistics=statistics, types=types,
             conditions=_cheapest_first(file, conditions, accesses), outputs=outputs, schema=schema,
-            options=options, live=(live or {}).get(file), indexes=indexes,
+            options=options, live=(live or {}).get(file), indexes=indexes, runs=runs,
         )  # fmt: skip
         tasks.append(task)
     return Plan(tuple(tasks), schema, predicate, options)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 
@@ -34,7 +34,10 @@ from shredlake.parquet.read.skipping import (
     matching_rows,
     page_columns,
 )
-from shredlake.parquet.read.window import Task, Window
+from shredlake.parquet.read.window import ConstantRows, Task, Window
+
+MOST_KNOWN_ROWS: Final = 1 << 30
+"""The most rows of a batch that consists of runs, whose ends are 32-bit numbers."""
 
 WINDOW_BYTES: Final = 64 << 20
 """The maximum decoded size of one window."""
@@ -134,7 +137,7 @@ class Scan(ArrowStream):
         assert self._explain is not None
         return self._explain
 
-    def _run(self, finish: Callable[[Window], T]) -> Iterator[T]:
+    def _run(self, finish: Callable[[Window | ConstantRows], T]) -> Iterator[T]:
         """Yields the result of every window in order. A file is closed once the next file has a result."""
         previous: OpenFile | None = None
         jobs = self._jobs(finish)
@@ -151,12 +154,14 @@ class Scan(ArrowStream):
         for task in self._plan.tasks:
             task.file.close()
 
-    def _jobs(self, finish: Callable[[Window], T]) -> Iterator[Callable[[], tuple[OpenFile, T]]]:
+    def _jobs(
+        self, finish: Callable[[Window | ConstantRows], T]
+    ) -> Iterator[Callable[[], tuple[OpenFile, T]]]:
         for task in self._plan.tasks:
             for window in self._windows(task):
                 yield partial(_job, task.file, finish, window)
 
-    def _windows(self, task: Task) -> Iterator[Window]:
+    def _windows(self, task: Task) -> Iterator[Window | ConstantRows]:
         file, predicate = task.file, self._plan.predicate
         groups = self._groups(task)
         sizes = _growing(self._first_rows or self._limit)
@@ -168,14 +173,26 @@ class Scan(ArrowStream):
             else frozenset()
             for condition in (task.conditions if groups else ())
         ]
+        known = ConstantRows(task)
         for group in groups:
-            rows = Rows.all(file.chunks.row_counts[group])
+            row_count = file.chunks.row_counts[group]
             open_ = [one for one, sure in zip(task.conditions, certain, strict=True) if group not in sure]
+            if not open_ and task.live is None and known.count + row_count < MOST_KNOWN_ROWS:
+                constants = task.output_constants(group)
+                if constants and None not in constants:
+                    known.add(row_count, cast(list[pa.Scalar], constants))
+                    continue
+            if known.count:
+                yield known
+                known = ConstantRows(task)
+            rows = Rows.all(row_count)
             if predicate is not None and open_:
                 rows = matching_rows(file, group, predicate, task.statistics, self._plan.options)
             for window in _cut(task, group, rows, sizes, open_) if rows.count else ():
                 if window.rows.count:
                     yield window
+        if known.count:
+            yield known
 
     def _groups(self, task: Task) -> list[int]:
         """The row groups that have rows and can match."""
@@ -346,13 +363,15 @@ def _from_memory(
     return read
 
 
-def _job(file: OpenFile, finish: Callable[[Window], T], window: Window) -> tuple[OpenFile, T]:
+def _job(
+    file: OpenFile, finish: Callable[[Window | ConstantRows], T], window: Window | ConstantRows
+) -> tuple[OpenFile, T]:
     return file, finish(window)
 
 
-def _rows_of(window: Window) -> pa.RecordBatch | None:
+def _rows_of(window: Window | ConstantRows) -> pa.RecordBatch | None:
     return window.batch() if window.filter().count else None
 
 
-def _count_of(window: Window) -> int:
+def _count_of(window: Window | ConstantRows) -> int:
     return window.filter().count

@@ -62,6 +62,8 @@ class Task:
     """The rows of the file that are not deleted; None for all."""
     indexes: bool = False
     """Whether strings may be returned dictionary-encoded, if the file stores them so."""
+    runs: bool = False
+    """Whether a column whose rows are known to be equal may be returned run-end encoded, as one run."""
     constants: dict[Reference, list[pa.Scalar | None]] = field(default_factory=dict, compare=False)
     """For references asked for so far: the value in each row group whose rows all have the same."""
 
@@ -77,6 +79,18 @@ class Task:
             plain = isinstance(reference, Column | Get | Viewed)
             self.constants[reference] = constant_values(self.file, access if plain else None, kind)
         return self.constants[reference][group]
+
+    def output_constants(self, group: int) -> list[pa.Scalar | None]:
+        """For each output column, the value that all rows of a row group have; None if it is not known.
+
+        All are None unless constant columns may be returned as runs.
+        """
+        if not self.runs:
+            return [None] * len(self.outputs)
+        return [
+            self.constant(group, next(iter(output.references))) if isinstance(output.expr, Column) else None
+            for output in self.outputs
+        ]
 
     def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
         """The leaves that references read in a row group."""
@@ -143,8 +157,13 @@ class Window:
 
     def batch(self) -> pa.RecordBatch:
         """The output columns for the remaining rows."""
-        self._load(reference for output in self.task.outputs for reference in output.references)
-        arrays = [self._output(*one) for one in zip(self.task.outputs, self.task.schema, strict=True)]
+        constants = self.task.output_constants(self.group)
+        read = [output for output, known in zip(self.task.outputs, constants, strict=True) if known is None]
+        self._load(reference for output in read for reference in output.references)
+        arrays = [
+            self._output(output, field) if constant is None else one_run(constant, self.rows.count)
+            for output, field, constant in zip(self.task.outputs, self.task.schema, constants, strict=True)
+        ]
         if not arrays:
             return rows_without_columns(self.rows.count)
         if self.task.indexes:
@@ -289,6 +308,37 @@ class Window:
         return pc.struct_field(top, list(place[1:])) if len(place) > 1 else top
 
 
+class ConstantRows:
+    """Whole row groups of one file whose output columns the footer knows. Nothing is read of them."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._values: list[list[pa.Scalar]] = []
+        self._ends: list[int] = []
+
+    def add(self, rows: int, values: Sequence[pa.Scalar]) -> None:
+        """Adds a row group: its number of rows, and the values that all of them have."""
+        self._values.append(list(values))
+        self._ends.append(self.count + rows)
+
+    @property
+    def count(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def filter(self) -> Rows:
+        """All rows: none of them fails a condition."""
+        return Rows.all(self.count)
+
+    def batch(self) -> pa.RecordBatch:
+        """The output columns, each with one run per row group."""
+        ends = pa.array(self._ends, pa.int32())
+        columns = [
+            pa.RunEndEncodedArray.from_arrays(ends, pa.array(list(values), values[0].type))
+            for values in zip(*self._values, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=self.task.schema.names)
+
+
 def _with_metadata(column: pa.StructArray) -> pa.StructArray:
     """Adds a placeholder for `metadata` to a Variant column of which only some leaves were read."""
     if column.type.get_field_index("metadata") >= 0:
@@ -313,8 +363,25 @@ def are_indexes(type_: pa.DataType, texts: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(type_) and type_.value_type == texts)
 
 
+def one_run(value: pa.Scalar, rows: int) -> pa.RunEndEncodedArray:
+    """A column whose rows all have one value.
+
+    >>> len(one_run(pa.scalar("a"), 1000))
+    1000
+    """
+    runs = 1 if rows else 0
+    return pa.RunEndEncodedArray.from_arrays(pa.array([rows][:runs], pa.int32()), pa.repeat(value, runs))
+
+
+def are_runs(type_: pa.DataType, values: pa.DataType) -> bool:
+    """Whether a type is a run-end encoding of the given type."""
+    return bool(pa.types.is_run_end_encoded(type_) and type_.value_type == values)
+
+
 def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()  # which copies
 
 
 def _cast(array: pa.Array, type_: pa.DataType, place: str = "") -> pa.Array:

@@ -1,0 +1,185 @@
+"""Aggregates over scans that merge equal rows: the same answer as DuckDB gives over the documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.errors import InvalidExpression
+from shredlake.sql.runs import MOST_CODES, merge_rows
+from shredlake.sql.time_parts import INFINITE, time_part
+from sql_cases import Case, rows_of
+
+duckdb = pytest.importorskip("duckdb", reason="SQL needs DuckDB")
+
+ROWS = 6_000
+HOUR = 3_600_000_000
+
+
+def document(row: int) -> dict[str, Any]:
+    """Sorted by `kind`, with all kinds of null, mixed types, and floats that compare unlike integers."""
+    found: dict[str, Any] = {
+        "kind": ("a", "b", "c")[row // 2100],
+        "user": f"u{row // 4:05}",
+        "t": (row * 7919 - 20_000) * 977_000_000,
+        "n": row % 5,
+        "x": (1.5, 0.0, -0.0, 2.5)[row % 4],
+    }
+    if 2600 <= row < 2700:
+        found["kind"] = None
+    if 2700 <= row < 2800:
+        del found["kind"]
+    if row % 11 == 0:
+        del found["t"]
+    if row % 13 == 0:
+        found["t"] = str(row) if row % 2 else "never"
+    if row >= 5000 and row % 50 == 0:
+        found["n"] = "3" if row % 100 else None
+    return found
+
+
+DOCUMENTS = [document(row) for row in range(ROWS)]
+DELETED = (3, 2650, 5990)
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> sl.Table:
+    """Three files with layouts of their own, several row groups each, and deletion vectors in two of them."""
+    place = str(tmp_path_factory.mktemp("merging") / "events")
+    schema = pa.schema([("key", pa.int64()), ("v", sl.variant())])
+    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
+    texts = pa.array([json.dumps(one) for one in DOCUMENTS])
+    rows = pa.table({"key": range(ROWS), "v": sl.from_json(texts)})
+    options = sl.WriteOptions(row_group_rows=300, page_rows=100)
+    layouts = ["infer", "struct<kind string, t bigint, user string, n bigint>", None]
+    for number, layout in enumerate(layouts):
+        step = ROWS // len(layouts)
+        table.append(rows.slice(number * step, step), shredding=layout, options=options)
+    table.delete(f"key in {DELETED}")
+    return table
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Any:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    kept = [(key, json.dumps(one)) for key, one in enumerate(DOCUMENTS) if key not in DELETED]
+    columns = {"key": [key for key, _ in kept], "v": [text for _, text in kept]}
+    connection.register("events", pa.table(columns))
+    return connection
+
+
+QUERIES = (
+    "select {kind:string}, count(*) from events group by 1",
+    "select {kind:string}, count(*), min({n:bigint}), max({t:bigint}) from events group by 1",
+    "select {kind:string}, {n:bigint}, count(*) from events group by 1, 2",
+    "select {kind:string}, {n:bigint}, count({t:bigint}) from events group by 1, 2",
+    "select {kind:string}, hour(make_timestamp({t:bigint})), count(*) from events group by all",
+    "select hour(make_timestamp({t:bigint})) h, minute(make_timestamp({t:bigint})) m, count(*) from events "
+    "group by h, m",
+    "select second(make_timestamp({t:bigint})), count(distinct {user:string}) from events group by 1",
+    "select Hour ( Make_Timestamp ( {t:bigint} ) ), count(*), min({t:bigint}) from events group by 1",
+    "select hour(make_timestamp({t:bigint})), count(*) from events where {kind:string} = 'b' group by 1",
+    "select hour(make_timestamp({t:bigint})), count(*) from events "
+    "where hour(make_timestamp({t:bigint})) < 5 and {kind:string} in ('a', 'b') group by 1",
+    "select * from (select {kind:string} k, hour(make_timestamp({t:bigint})) h, count(*) n from events "
+    "group by all) where h = 7 and k <> 'c'",
+    "select hour(make_timestamp({t:bigint})) h, count(*) from events group by h "
+    "having h > 20 and count(*) > 9",
+    "select hour(make_timestamp({t:bigint})), {user:string} from events where key < 50",
+    "select count(*), min(hour(make_timestamp({t:bigint}))) from events",
+    "select {x:double}, count(*) from events where {x:double} > 1 group by 1",
+    "select {kind:string} from events where key between 200 and 700",
+    "select {kind:string} k, count(*) from events where length({kind:string}) = 1 group by k",
+    "select {kind:string} k, min({t:bigint}) from events where length({kind:string}) + key > 9 group by k",
+    "select key // 3000, count(*), min(key), max(key) from events group by 1",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_same_answer_as_over_the_documents(events: sl.Table, oracle: Any, query: str) -> None:
+    case = Case(query)
+    expected = rows_of(oracle.sql(case.oracle).to_arrow_table())
+    assert rows_of(sl.sql(case.ours, events=events).to_arrow()) == expected
+
+
+def test_row_groups_of_one_value_are_not_read(tmp_path: Path) -> None:
+    table = sl.Table.create(str(tmp_path / "t"), pa.schema([("v", sl.variant())]))
+    texts = [f'{{"kind": "k{row // 1000}", "n": 5}}' for row in range(4000)]
+    options = sl.WriteOptions(row_group_rows=500)
+    table.append(pa.table({"v": sl.from_json(pa.array(texts))}), options=options)
+    grouped = sl.sql(
+        "select v:kind::string as kind, min(v:n::bigint) n, count(*) c from t group by kind", t=table
+    )
+    expected = {(f"k{number}", 5, 1000) for number in range(4)}
+    assert {tuple(row.values()) for row in grouped.to_arrow().to_pylist()} == expected
+    assert "row groups 0 of 8" in " ".join(str(grouped.explain()).split())
+    found = sl.sql("select v:kind::string as kind from t", t=table).to_arrow()
+    assert found.column(0).to_pylist() == [f"k{row // 1000}" for row in range(4000)]
+
+
+def test_equal_rows_are_merged_wherever_they_are() -> None:
+    letters = pa.array(["a", "b", None] * 5).dictionary_encode()
+    numbers = pa.array([7, 8, None, 7, 8] * 3)
+    merged = merge_rows([letters, numbers], [], 15)
+    rows = zip(merged.pick(letters).to_pylist(), merged.pick(numbers).to_pylist(), strict=True)
+    counted = dict(zip(rows, merged.weights().to_pylist(), strict=True))
+    plain = list(zip(letters.to_pylist(), numbers.to_pylist(), strict=True))
+    assert counted == {row: plain.count(row) for row in plain}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([0, MOST_CODES * 2, 0, 5]),
+        pa.array([-(2**63), 2**63 - 1, None, 0]),
+        pa.array([2**64 - 1, 0, None, 0], pa.uint64()),
+        pa.array([0.0, -0.0, float("nan"), None]),
+        pa.array([], pa.int64()),
+        pa.array([None, None], pa.int64()),
+    ],
+)
+def test_values_that_have_no_small_numbers_stay_what_they_are(values: pa.Array) -> None:
+    merged = merge_rows([values], [], len(values))
+    weights = merged.weights().to_pylist()
+    again = [text for one, weight in zip(merged.pick(values).to_pylist(), weights, strict=True)
+             for text in [repr(one)] * weight]  # fmt: skip
+    assert sorted(again) == sorted(map(repr, values.to_pylist()))
+
+
+@pytest.mark.parametrize("part", ["hour", "minute", "second"])
+def test_parts_of_moments_are_those_of_duckdb(part: Any) -> None:
+    moments = [
+        0,
+        -1,
+        1,
+        HOUR,
+        -HOUR,
+        23 * HOUR + 1,
+        -(2**63),
+        2**63 - 2,
+        1_732_000_000_123_456,
+        -(2**62),
+        None,
+    ]
+    for some in (moments, [one for one in moments if one is None or one >= 0]):
+        column = pa.array(some, pa.int64())
+        connection = duckdb.connect()
+        connection.register("t", pa.table({"m": column}))
+        expected = [
+            row[0] for row in connection.execute(f"select {part}(make_timestamp(m)) from t").fetchall()
+        ]
+        assert time_part(part, column).to_pylist() == expected
+
+
+@pytest.mark.parametrize("moment", [INFINITE, -INFINITE])
+def test_a_moment_that_duckdb_refuses_is_refused(moment: int) -> None:
+    with pytest.raises(duckdb.ConversionException, match="out of range"):
+        duckdb.sql(f"select make_timestamp({moment})").fetchall()
+    with pytest.raises(InvalidExpression, match="out of range"):
+        time_part("hour", pa.array([0, moment]))
