@@ -150,6 +150,11 @@ class Table:
         return self._storage.uri
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether the table was opened at a version or time of its own, and so can only be read."""
+        return self._travelled
+
+    @property
     def snapshot(self) -> Snapshot:
         """The open version, as the log describes it."""
         if self._loaded is None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shredlake.errors import PipelineError
+from shredlake.errors import PipelineError, TableError
 from shredlake.jobs.arguments import (
     Address,
     ConvertArguments,
@@ -26,8 +26,10 @@ from shredlake.jobs.verbs import ingest as ingest_here
 from shredlake.spark.engine import SparkEngine, described
 from shredlake.spark.given import check_source, is_in_memory, stream_folder
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
+from shredlake.spark.query.tables.given import Given
 from shredlake.spark.session import ensure_supported
 from shredlake.spark.stream import StreamOptions, start_stream
+from shredlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 def ingest(
     spark: SparkSession,
     source: Address | Iterable[Address] | DataFrame | ArrowData,
-    table: Address,
+    table: Given,
     *,
     document: str | None = None,
     **options: Unpack[IngestArguments],
@@ -58,21 +60,22 @@ def ingest(
     (3, 2, 1)
     """
     ensure_supported(spark)
+    address = _address(table, options)
     chosen = ingest_options(options)
     if is_in_memory(source):
-        return ingest_here(source, table, document=document, **options)
+        return ingest_here(source, address, document=document, **options)
     check_source(source)
     given: Any = source
-    with described(spark, "ingest into", table):
+    with described(spark, "ingest into", address):
         if hasattr(source, "mapInArrow"):
-            return ingest_frame(given, os.fspath(table), chosen, document)
-        return ingest_files(SparkEngine(spark), addresses(given), os.fspath(table), chosen)
+            return ingest_frame(given, address, chosen, document)
+        return ingest_files(SparkEngine(spark), addresses(given), address, chosen)
 
 
 def stream(
     spark: SparkSession,
     source: Address | DataFrame,
-    table: Address,
+    table: Given,
     checkpoint: Address,
     *,
     document: str | None = None,
@@ -102,15 +105,16 @@ def stream(
     """
     ensure_supported(spark)
     how = StreamOptions(document, files_per_batch, writers, compact_every, trigger, on_batch)
+    address = _address(table, options)
     chosen = ingest_options(options)
     if not hasattr(source, "mapInArrow"):
         source = stream_folder(source, dict(chosen.storage_options))
     elif not getattr(source, "isStreaming", True):
         raise PipelineError("stream takes a streaming DataFrame; ingest this one with sls.ingest")
-    return start_stream(source, spark, os.fspath(table), os.fspath(checkpoint), chosen, how)
+    return start_stream(source, spark, address, os.fspath(checkpoint), chosen, how)
 
 
-def optimize(spark: SparkSession, table: Address, **options: Unpack[OptimizeArguments]) -> OptimizeReport:
+def optimize(spark: SparkSession, table: Given, **options: Unpack[OptimizeArguments]) -> OptimizeReport:
     """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
 
     Files that `where` rules out are not rewritten. With `sort_by`, rows are sorted across all files, so that
@@ -128,12 +132,13 @@ def optimize(spark: SparkSession, table: Address, **options: Unpack[OptimizeArgu
     (2, 1, 2)
     """
     ensure_supported(spark)
-    with described(spark, "optimize", table):
-        return optimize_table(SparkEngine(spark), table, **options)
+    address = _address(table, options)
+    with described(spark, "optimize", address):
+        return optimize_table(SparkEngine(spark), address, **options)
 
 
 def convert(
-    spark: SparkSession, table: Address, columns: Sequence[str], **options: Unpack[ConvertArguments]
+    spark: SparkSession, table: Given, columns: Sequence[str], **options: Unpack[ConvertArguments]
 ) -> IngestReport:
     """Converts string columns that hold JSON to Variants, in place or at `target`.
 
@@ -150,14 +155,15 @@ def convert(
     (1, 1, 'struct<a bigint>')
     """
     ensure_supported(spark)
-    with described(spark, "convert", table):
-        return convert_table(SparkEngine(spark), table, columns, **options)
+    address = _address(table, options)
+    with described(spark, "convert", address):
+        return convert_table(SparkEngine(spark), address, columns, **options)
 
 
 def migrate_draft(
     spark: SparkSession,
     source: Address | Iterable[Address],
-    table: Address,
+    table: Given,
     **options: Unpack[MigrateArguments],
 ) -> IngestReport:
     """Migrates Parquet files in the older draft layout into a table, shredded as they were.
@@ -174,12 +180,13 @@ def migrate_draft(
     'struct<id bigint>'
     """
     ensure_supported(spark)
-    with described(spark, "migrate into", table):
-        return migrate_files(SparkEngine(spark), source, table, **options)
+    address = _address(table, options)
+    with described(spark, "migrate into", address):
+        return migrate_files(SparkEngine(spark), source, address, **options)
 
 
 def unshred(
-    spark: SparkSession, table: Address, target: Address, **options: Unpack[UnshredArguments]
+    spark: SparkSession, table: Given, target: Address, **options: Unpack[UnshredArguments]
 ) -> IngestReport:
     """Copies a table to one whose files are not shredded, for engines that cannot read shredded files.
 
@@ -193,5 +200,18 @@ def unshred(
     1
     """
     ensure_supported(spark)
-    with described(spark, "unshred", table):
-        return unshred_table(SparkEngine(spark), table, target, **options)
+    address = _address(table, options, reads=True)
+    if isinstance(table, Table) and table.is_pinned:
+        options.setdefault("version", table.version)
+    with described(spark, "unshred", address):
+        return unshred_table(SparkEngine(spark), address, target, **options)
+
+
+def _address(table: Given, options: Any, *, reads: bool = False) -> str:
+    """The address of a table. A `Table` has its own storage options, which go to the options of the call."""
+    if not isinstance(table, Table):
+        return os.fspath(table)
+    if table.is_pinned and not reads:
+        raise TableError(f"{table!r} was opened at one version and can only be read; open the newest")
+    options["storage_options"] = table.snapshot.storage.options
+    return table.uri

@@ -5,6 +5,7 @@
 - `catalyst`      Spark's plans and expressions, as Python objects
 - `filters`       Spark's filters as expressions that prune and read files
 - `sql_paths`     the paths in the text of a query, replaced by plain columns
+- `tables/`       the tables that a query names
 - `views`         names that only one query can see
 - `scan`          a query on columns and paths as a DataFrame
 - `data_files`    the files of a scan, as Arrow columns

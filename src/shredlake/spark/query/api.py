@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from shredlake.caches import LruCache, of_session
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
-from shredlake.delta.storage.storage import Storage
+from shredlake.caches import of_session
+from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidExpression
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
@@ -25,10 +23,11 @@ from shredlake.spark.query.strategies import (
     QueryFacts,
     Question,
     answer,
-    variants_frame,
-    variants_scan,
 )
-from shredlake.spark.query.views import analysed, is_registered, remember_registered
+from shredlake.spark.query.tables.given import Given, snapshot_of
+from shredlake.spark.query.tables.known import named_tables
+from shredlake.spark.query.tables.registered import register_view, views_to_inline
+from shredlake.spark.query.views import Parameters, analysed
 from shredlake.spark.session import ensure_supported
 from shredlake.spark.settings import settings, temporary_settings
 from shredlake.table import Table
@@ -36,20 +35,16 @@ from shredlake.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Address = str | os.PathLike[str]
-
 CONSTRAINTS: Final = "spark.sql.constraintPropagation.enabled"
 """Whether the optimiser adds `x IS NOT NULL` to `x = 1`, among other constraints that only help joins."""
 
-_snapshots: Final[LruCache[Storage, Snapshot]] = LruCache(16, "snapshots")
-"""The tables of recent queries, at the version that was the newest then."""
 ANSWERS: Final = 64
 """The number of answers that a session keeps: to find one again saves half of the planning."""
 
 
 def read(
     spark: SparkSession,
-    table: Address,
+    table: Given,
     columns: str | Sequence[str] | None = None,
     where: str | None = None,
     *,
@@ -77,7 +72,7 @@ def read(
 
 def scan(
     spark: SparkSession,
-    table: Address,
+    table: Given,
     columns: str | Sequence[str] | None = None,
     where: str | None = None,
     *,
@@ -88,10 +83,7 @@ def scan(
 ) -> SparkScan:
     """The plan behind `read`: `.frame()` is the DataFrame, `.groups` says how each file is read."""
     ensure_supported(spark)
-    if version is None and timestamp is None:
-        snapshot = _latest(table, storage_options)
-    else:
-        snapshot = Table(table, version, timestamp, storage_options=storage_options).snapshot
+    snapshot = snapshot_of(table, storage_options, version=version, timestamp=timestamp)
     return SparkScan(spark, snapshot, columns, where, strict=strict)
 
 
@@ -99,25 +91,30 @@ def sql(
     spark: SparkSession,
     query: str,
     /,
+    args: Parameters = None,
     *,
     storage_options: Mapping[str, Any] | None = None,
-    **tables: Address,
+    **tables: Given,
 ) -> DataFrame:
     """Runs a query over tables given by name: `sql(spark, "select ... from events", events=uri)`.
+
+    Registered tables, Delta tables of the session's catalog and ``delta.`/path` `` need not be given. `args`
+    are the values of markers in the query, as in `spark.sql`: a dict for `:name`, a list for `?`.
 
     Spark analyses the query. Paths are read as plain columns wherever possible; for a query that needs whole
     Variants, Spark reads the files by itself. `explain` shows which way is taken, and why.
     """
-    return planned(spark, query, tables, storage_options).frame
+    return planned(spark, query, tables, storage_options, args).frame
 
 
 def explain(
     spark: SparkSession,
     query: str,
     /,
+    args: Parameters = None,
     *,
     storage_options: Mapping[str, Any] | None = None,
-    **tables: Address,
+    **tables: Given,
 ) -> SqlExplain:
     """Describes what `sql` will read of each table, how it is read, and why anything is not a plain column.
 
@@ -136,10 +133,10 @@ def explain(
     >>> found.declined["groups by workers"]
     '0.0 MB of files are too little to start workers for'
     """
-    found = planned(spark, query, tables, storage_options)
+    found = planned(spark, query, tables, storage_options, args)
     return SqlExplain(
         {name: one.explain() for name, one in found.scans.items()},
-        {name: tuple(found.facts.not_understood(name)) for name in tables},
+        {name: tuple(found.facts.not_understood(name)) for name in found.scans},
         found.declined[PlainColumns.name] if found.reads_variants else "",
         found.by_workers,
         found.declined,
@@ -147,88 +144,78 @@ def explain(
 
 
 def register(
-    spark: SparkSession, name: str, table: Address, *, storage_options: Mapping[str, Any] | None = None
+    spark: SparkSession,
+    name: str,
+    table: Given,
+    *,
+    version: int | None = None,
+    timestamp: datetime | str | int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Creates a temporary view of a table for `spark.sql`, with real Variant columns.
+    """Gives a table a name in a session: a temporary view with real Variants, for `sql` and `spark.sql`.
 
-    Spark alone plans queries on the view: it reads shredded paths, but skips no row group, and no file by
-    Variant statistics. Use `sql` for that.
+    `sql` prunes as if the table had been given with the query. It reads the newest version and renews the
+    view, unless the table is registered at a version or time. Spark alone plans queries of `spark.sql`: it
+    reads shredded paths, but skips no row group, and no file by Variant statistics, and the version stays.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.spark import session, sql
+    >>> table = sl.Table.create(tempfile.mkdtemp(), pa.schema([("v", sl.variant())]))
+    >>> _ = table.append(pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": 2}']))}))
+    >>> register(session(), "numbers", table.uri)
+    >>> sql(session(), "select max(v:a::int) AS a from numbers").first()
+    Row(a=2)
     """
-    from pyspark.errors import AnalysisException
-
     ensure_supported(spark)
-    snapshot = _latest(table, storage_options)
-    frame = variants_frame(variants_scan(spark, snapshot))
-    try:
-        frame.createOrReplaceTempView(name)
-    except AnalysisException as error:
-        raise InvalidExpression(
-            f"{name!r} can't be the name of a view: use one name, in backticks unless it is a plain word"
-        ) from error
-    remember_registered(spark, name, snapshot)
+    snapshot = snapshot_of(table, storage_options, version=version, timestamp=timestamp)
+    pinned = version is not None or timestamp is not None or (isinstance(table, Table) and table.is_pinned)
+    register_view(spark, name, snapshot, follows=not pinned)
 
 
 def planned(
     spark: SparkSession,
     query: str,
-    tables: Mapping[str, Address],
+    tables: Mapping[str, Given],
     storage_options: Mapping[str, Any] | None = None,
+    args: Parameters = None,
 ) -> Answer:
     """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered."""
     ensure_supported(spark)
     if not is_query(query):
         raise InvalidExpression("sql() accepts only queries; use DataFrame.write to store the result")
-    snapshots = {name: _latest(address, storage_options) for name, address in tables.items()}
+    named = named_tables(spark, query, tables, storage_options)
+    query, snapshots = named.sql, named.snapshots
     stubs = {name: _stub(spark, one, name) for name, one in snapshots.items()}
-    original = analysed(spark, query, stubs)
-    inlined = _views_to_inline(original, snapshots)
-    if inlined:
-        query = with_views(query, inlined)
-        original = analysed(spark, query, stubs)
-    found = _cached_answer(query, snapshots, original)
+    original = analysed(spark, query, stubs, args)
+    if named.names_views:
+        tables_of_views, views = views_to_inline(original, snapshots)
+        if views:
+            query, snapshots = with_views(query, views), {**snapshots, **tables_of_views}
+            stubs |= {name: _stub(spark, one, name) for name, one in tables_of_views.items()}
+            original = analysed(spark, query, stubs, args)
+    found = _cached_answer(query, snapshots, original, args)
     # New columns under the names that Spark gives: frames over files are shared by all queries.
     frame = found.frame.toDF(*original.columns)
     return replace(found, frame=_optimised(frame, found))
 
 
-def _views_to_inline(
-    original: DataFrame, snapshots: Mapping[str, Snapshot]
-) -> dict[str, tuple[list[str], str]]:
-    """The user's views that the query uses, if they are over views that `register` made of these tables.
-
-    Their text can replace them without changing the query. Other views are left alone.
-    """
-    spark = original.sparkSession
-    own = [name.casefold() for name, one in snapshots.items() if is_registered(spark, name, one)]
-    if not own:
-        return {}
-    found = plan.Plan.of(spark, original._jdf.queryExecution().analyzed()).views()
-    given = {name.casefold() for name in snapshots}
-    inner = {name.casefold() for name in found} & given
-    if not inner or not inner.issubset(own):
-        return {}
-    return {
-        name: (columns, text)
-        for name, (columns, text) in found.items()
-        if text is not None and name.casefold() not in given
-    }
-
-
-def _cached_answer(query: str, snapshots: Mapping[str, Snapshot], original: DataFrame) -> Answer:
+def _cached_answer(
+    query: str, snapshots: Mapping[str, Snapshot], original: DataFrame, args: Parameters
+) -> Answer:
     """The cached answer to this query if it still means the same, or a new one.
 
     The same text may mean something else once the session's views or functions change. A plan does not.
     """
     spark = original.sparkSession
     if is_connect(spark):
-        return answer(Question(query, snapshots, original, QueryFacts()))
+        return answer(Question(query, snapshots, original, QueryFacts(), args))
     versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
-    key = (settings(spark), query, versions)
+    key = (settings(spark), query, versions, repr(args))
     answers = of_session(spark, "answers", ANSWERS)
     found = plan.inline_ctes(spark, original._jdf.queryExecution().analyzed())
     known: tuple[Any, Answer] | None = answers.find(key)
     if known is None or not known[0].sameResult(found):
-        question = Question(query, snapshots, original, QueryFacts.of(original, found))
+        question = Question(query, snapshots, original, QueryFacts.of(original, found), args)
         known = answers.put(key, (found, answer(question)))
     return known[1]
 
@@ -246,13 +233,6 @@ def _optimised(frame: DataFrame, found: Answer) -> DataFrame:
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _latest(address: Address, storage_options: Mapping[str, Any] | None) -> Snapshot:
-    """The newest version of a table, read only if it is not the version that was read before."""
-    storage = Storage(os.fspath(address), storage_options or {})
-    known = _snapshots.find(storage)
-    return _snapshots.put(storage, load_snapshot(storage) if known is None else newest(known))
 
 
 def _stub(spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:

@@ -147,9 +147,9 @@ class Plan:
         """Whether an expression with one of these names occurs anywhere in the plan."""
         return any(_holds(tree, name) for node in self.walk() for tree in node.expressions for name in names)
 
-    def views(self) -> dict[str, tuple[list[str], str | None]]:
-        """The temporary views that the query uses, inner views first, with their columns and any SQL text."""
-        found: dict[str, tuple[list[str], str | None]] = {}
+    def views(self) -> dict[str, TemporaryView]:
+        """The temporary views that the query uses, inner views first."""
+        found: dict[str, TemporaryView] = {}
         for child in (*self.children, *self.subqueries):
             found.update(child.views())
         if self.name == "View":
@@ -157,7 +157,9 @@ class Plan:
             text = view.viewText()
             if self._plan.isTempView() and not view.identifier().database().isDefined():
                 columns = list(view.schema().fieldNames())
-                found[view.identifier().table()] = columns, text.get() if text.isDefined() else None
+                found[view.identifier().table()] = TemporaryView(
+                    columns, text.get() if text.isDefined() else None, settings_of_view(view)
+                )
         return found
 
     # For limits, sorts and projections:
@@ -204,6 +206,22 @@ class Plan:
             _with_counts(tree, found.apply(number)) if _has_counts(tree) else tree
             for number, tree in enumerate(trees)
         )
+
+
+@dataclass(frozen=True)
+class TemporaryView:
+    """A temporary view that a query uses."""
+
+    columns: list[str]
+    text: str | None
+    """Its SQL; None if it shows a DataFrame."""
+    settings: Any
+    """The settings under which Spark analyses the SQL."""
+
+
+def settings_of_view(view: Any) -> Any:
+    """The settings that Spark keeps with a view, those under which it was created, as a map of the JVM."""
+    return view.viewSQLConfigs()
 
 
 def _has_counts(tree: Node) -> bool:

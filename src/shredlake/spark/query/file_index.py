@@ -41,8 +41,9 @@ BLOCK_BYTES: Final = 128 << 20
 FOREVER: Final = -1
 UNBOUNDED: Final = (1 << 62) - 1
 
-NOT_LISTED: Final = "http://shredlake.invalid"
+NOT_LISTED: Final = "http://shredlake.invalid/to-refresh-a-view-call-register-again"
 """The root of all indexes. Hadoop can't list it, so that refreshing an index is an error, not an empty table.
+The message of that error holds this address, and so the advice.
 
 Spark takes two indexes with the same roots for the same, so every index has a root of its own below it."""
 

@@ -30,7 +30,7 @@ from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
 from shredlake.spark.query.scan import SparkScan
 from shredlake.spark.query.sql_paths import Rewritten, depends_on_generated_names, may_take_whole, rewrite
-from shredlake.spark.query.views import AnalysisFailure, analysed, analysed_or_failure
+from shredlake.spark.query.views import AnalysisFailure, Parameters, analysed, analysed_or_failure
 from shredlake.spark.query.workers.aggregate import Aggregated, aggregated
 from shredlake.spark.query.workers.pushdown import NotApplicable, TableQuery
 from shredlake.spark.query.workers.top_n import TopN, top_n
@@ -96,6 +96,7 @@ class Question:
     original: DataFrame
     """The query over empty tables: its plan and its types."""
     facts: QueryFacts
+    args: Parameters = None
 
     @property
     def spark(self) -> SparkSession:
@@ -218,7 +219,7 @@ class PlainColumns:
                 return NotApplicable(reason)
             views = {table: _paths_view(question, table, rewritten) for table in question.snapshots}
             frames = {table: frame for table, (frame, _) in views.items()}
-            found = analysed_or_failure(question.spark, rewritten.sql, frames)
+            found = analysed_or_failure(question.spark, rewritten.sql, frames, question.args)
             if isinstance(found, AnalysisFailure):
                 continue
             if not question.has_types_of(found):
@@ -313,7 +314,7 @@ class SparkReading:
             for table, snapshot in question.snapshots.items()
         }
         frames = {table: variants_frame(scan) for table, scan in scans.items()}
-        frame = analysed(question.spark, question.text, frames)
+        frame = analysed(question.spark, question.text, frames, question.args)
         return Answer(frame, question.facts, scans, reads_variants=True)
 
 

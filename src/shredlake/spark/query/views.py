@@ -12,13 +12,12 @@ The user's own views are not touched, even those with the same names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from shredlake.caches import LruCache, of_session
-from shredlake.delta.log.snapshot import Snapshot
+from shredlake.caches import of_session
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query.sql_paths import with_tables
 from shredlake.spark.settings import session_constant
@@ -30,7 +29,13 @@ VIEWS: Final = 128
 """The size of each session's caches of views."""
 
 
-def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+Parameters = Mapping[str, Any] | Sequence[Any] | None
+"""The values of the markers in a query, as `spark.sql` takes them: by name (`:name`) or by position (`?`)."""
+
+
+def analysed(
+    spark: SparkSession, query: str, frames: Mapping[str, DataFrame], args: Parameters = None
+) -> DataFrame:
     """Analyses a query in which each given name refers to a frame, regardless of the session's views."""
     from pyspark.errors import ParseException
     from pyspark.sql import DataFrame
@@ -38,13 +43,15 @@ def analysed(spark: SparkSession, query: str, frames: Mapping[str, DataFrame]) -
     unique = {name: f"__shredlake_{uuid4().hex}" for name in frames}
     text = with_tables(query, unique)
     if is_connect(spark):
-        found = _over_connect(spark, text, {unique[name]: frame for name, frame in frames.items()})
+        found = _over_connect(spark, text, {unique[name]: frame for name, frame in frames.items()}, args)
         _ = found.schema  # raises if the query is wrong
         return found
-    catalog = _catalog_of(spark)
+    catalog = catalog_of(spark)
     try:
         for name, frame in frames.items():
             _create_view(spark, unique[name], frame)
+        if args:
+            return spark.sql(text, args=_as_spark_takes(args))
         # Not through PySpark's `sql`, which spends time on parameters.
         return DataFrame(spark._jsparkSession.sql(text), spark)
     except ParseException:
@@ -65,63 +72,47 @@ class AnalysisFailure:
 
 
 def analysed_or_failure(
-    spark: SparkSession, query: str, frames: Mapping[str, DataFrame]
+    spark: SparkSession, query: str, frames: Mapping[str, DataFrame], args: Parameters = None
 ) -> DataFrame | AnalysisFailure:
     """The analysed query, or why Spark does not accept it."""
     from pyspark.errors import AnalysisException
 
     try:
-        found = analysed(spark, query, frames)
+        found = analysed(spark, query, frames, args)
         _ = found.schema  # raises if a column has no valid type
         return found
     except AnalysisException as error:
         return AnalysisFailure(str(error))
 
 
-def _over_connect(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+def _as_spark_takes(args: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any] | list[Any]:
+    """Parameters in the types that PySpark accepts."""
+    return dict(args) if isinstance(args, Mapping) else list(args)
+
+
+def _over_connect(
+    spark: SparkSession, text: str, frames: Mapping[str, DataFrame], args: Parameters
+) -> DataFrame:
     """Sends the frames along with the query, because Connect resolves names again whenever the query runs."""
     text = text.replace("{", "{{").replace("}", "}}")
     arguments = {}
     for number, (name, frame) in enumerate(frames.items()):
         arguments[f"frame{number}"] = frame
         text = text.replace(name, f"{{frame{number}}}")
-    return spark.sql(text, **arguments)
+    return spark.sql(text, _as_spark_takes(args) if args else None, **arguments)
 
 
-def _catalog_of(spark: SparkSession) -> Any:
+def catalog_of(spark: SparkSession) -> Any:
+    """The JVM's catalog of the session, with its temporary views."""
     return session_constant(spark, "catalog", lambda: spark._jsparkSession.sessionState().catalog())
 
 
 def _create_view(spark: SparkSession, name: str, frame: DataFrame) -> None:
     """Creates a temporary view. The catalogue's entry is cached: creating it is as slow as an analysis."""
-    entries, catalog = of_session(spark, "views of frames", VIEWS), _catalog_of(spark)
+    entries, catalog = of_session(spark, "views of frames", VIEWS), catalog_of(spark)
     known = entries.find(frame)
     if known is None:
         frame.createOrReplaceTempView(name)
         entries.put(frame, catalog.getRawTempView(name).get())
     else:
         catalog.createTempView(name, known, True)
-
-
-def remember_registered(spark: SparkSession, name: str, snapshot: Snapshot) -> None:
-    """Records that a view shows this version of a table."""
-    if not is_connect(spark):
-        own = _catalog_of(spark).getRawTempView(name)
-        if own.isDefined():
-            _registered_in(spark).put(name.casefold(), (own.get(), snapshot))
-
-
-def _registered_in(spark: SparkSession) -> LruCache[Any, Any]:
-    """The views that `register` created, each with the catalogue's entry and the table's snapshot."""
-    return of_session(spark, "registered views", VIEWS)
-
-
-def is_registered(spark: SparkSession, name: str, snapshot: Snapshot) -> bool:
-    """Whether the user's view of that name shows exactly this version of this table."""
-    known = None if is_connect(spark) else _registered_in(spark).find(name.casefold())
-    if known is None:
-        return False
-    view, shown = known
-    own = _catalog_of(spark).getRawTempView(name)
-    same = (shown.storage, shown.segment) == (snapshot.storage, snapshot.segment)
-    return bool(same and own.isDefined() and own.get().equals(view))
