@@ -1,7 +1,7 @@
 """The tables that a query names. In reading order:
 
 - `in_text`     the names of tables in the text of a query, and the versions that it asks for
-- `known`       what such a name means: a given table, a registered one, a table of the catalog, a path
+- `known`       resolves such a name: a given table, a registered one, a table of the catalog, a path
 - `registered`  temporary views of tables, which `sql` knows by their names
 - `given`       the table behind an address or a `Table`
 """

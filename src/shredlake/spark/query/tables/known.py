@@ -1,4 +1,4 @@
-"""What the names of tables in a query mean.
+"""Resolves the names of tables in a query.
 
 | name                                      | table                                                        |
 |-------------------------------------------|--------------------------------------------------------------|

@@ -71,7 +71,7 @@ def renewed(spark: SparkSession, name: str) -> Snapshot | None:
 
 
 def registered_view(spark: SparkSession, name: str) -> Registered | None:
-    """The view of that name, if `register` created it and nobody replaced it since.
+    """The view of that name, if `register` created it and it was not replaced since.
 
     Over Connect there is no way to tell, so the view is left to Spark.
     """
