@@ -1,6 +1,6 @@
-"""Makes docs/error-gallery.md: runs each mistake and writes down what shredlake says.
+"""Generates docs/error-gallery.md: runs each mistake and writes down its message.
 
-Run `python tests/error_gallery.py` to write the page anew; a test compares it.
+Run `python tests/error_gallery.py` to rewrite the page; a test compares it.
 """
 
 from __future__ import annotations
@@ -278,10 +278,10 @@ def gallery() -> str:
 
 HEAD = """# Error gallery
 
-What shredlake says when something is wrong. Every mistake on this page was run, and a test runs them again:
-a message names what was found, what was expected, and what to do. Wrong usage exits with code 2, any other
+This page shows common mistakes and their messages. A message says what was found, what was expected, and what
+to do. A test makes every mistake on this page and compares the message. Wrong usage exits with code 2, any other
 failure with code 1 ([exit codes](command-line.md#exit-codes)). The folder has a table `t` with the columns
-`id` and `v`, a Variant."""
+`id` and `v`; `v` is a Variant."""
 
 
 if __name__ == "__main__":

@@ -204,7 +204,7 @@ class Table:
     def report(self, *, files: int = MEASURED_FILES) -> TableReport:
         """Reports on the table: paths, bytes, what queries can skip, growth, suggestions.
 
-        Bytes and fill are measured in at most `files` files. `report().html()` is a page to look at.
+        Bytes and fill are measured in at most `files` files. `report().html()` is an HTML page.
 
         >>> from shredlake.example import example_table
         >>> [path.path for path in example_table("reported").report().paths["v"]]
@@ -239,7 +239,7 @@ class Table:
     ) -> TableScan:
         """A lazy query: `to_arrow()`, `to_batches()`, `count()`, `explain()`.
 
-        `columns` (a list, or one text as behind SELECT) and `where` (a condition, so boolean) are Spark SQL,
+        `columns` (a list, or one string as after SELECT) and `where` (a condition, so boolean) are Spark SQL,
         such as `v:user.id::bigint AS user`. Files are pruned by
         partition values and statistics, also of paths into Variants. With `strict` a value that does not
         cast is an error rather than null. Pages are compared with their checksums, unless `checksums=False`.
@@ -437,7 +437,7 @@ class Table:
         """
         current = self._writable()
         if (version is None) == (timestamp is None):
-            raise TableError("restore takes a version or a timestamp")
+            raise TableError("restore() needs a version or a timestamp")
         if version is None:
             assert timestamp is not None
             version = version_at(self._storage, timestamp, history_.enabled_since(current))
@@ -461,8 +461,8 @@ class Table:
         """The latest snapshot, to plan a write on."""
         if self._travelled:
             raise TableError(
-                f"{self.uri} is open at version {self.version}, which may lie in the past; open it without a "
-                "version to write"
+                f"{self.uri} is open at version {self.version}, which may not be the latest; open it without "
+                "a version to write"
             )
         return newest(self.snapshot)
 

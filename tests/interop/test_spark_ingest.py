@@ -183,7 +183,9 @@ def test_frames_of_variants_and_structs(spark: SparkSession, tmp_path: Path) -> 
 
 def test_frames_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame([("{}", "{}", 1)], "a string, b string, n int")
-    with pytest.raises(InvalidSchema, match=r"column of documents is not clear\. Candidates: a, b"):
+    with pytest.raises(
+        InvalidSchema, match=r"which column of the frame has the documents\. Candidates: a, b"
+    ):
         ingest(spark, frame, tmp_path / "table")
     with pytest.raises(InvalidSchema, match="no column 'c'"):
         ingest(spark, frame, tmp_path / "table", document="c")

@@ -255,9 +255,9 @@ def test_explain_of_two_tables(spark: Any, events: str) -> None:
 def test_explain_says_why_other_strategies_do_not_apply(spark: Any, events: str) -> None:
     grouped = explain(spark, "select v:kind::string, count(*) from events group by 1", events=events)
     assert list(grouped.declined) == ["groups by workers", "top-n by workers"]
-    assert "too little to start workers for" in grouped.declined["groups by workers"]
+    assert "too few to be worth starting workers" in grouped.declined["groups by workers"]
     assert str(grouped).endswith(
-        "not by top-n by workers: the query is not ORDER BY … LIMIT over columns of the table"
+        "top-n by workers not used: the query is not ORDER BY … LIMIT over columns of the table"
     )
     whole = explain(spark, "select v from events", events=events)
     assert list(whole.declined) == [strategy.name for strategy in STRATEGIES[:-1]]

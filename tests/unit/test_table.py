@@ -69,7 +69,7 @@ def test_a_plain_table_stays_readable_by_all(tmp_path: Path) -> None:
 
 def test_a_table_is_created_once(tmp_path: Path) -> None:
     sl.Table.create(tmp_path, ID_AND_VARIANT)
-    with pytest.raises(sl.TableExists, match="is a table already; open it with Table"):
+    with pytest.raises(sl.TableExists, match="is already a table; open it with Table"):
         sl.Table.create(tmp_path, ID_AND_VARIANT)
 
 

@@ -74,7 +74,7 @@ VERBS: Final = {
     ),
     "vacuum": (
         "maintaining.vacuum:vacuum",
-        "List, or with --delete delete, the files that no retained version needs.",
+        "List the files that no retained version needs, or delete them with --delete.",
     ),
     "views": (
         "describing.views:show_views",

@@ -1,4 +1,4 @@
-"""Writes pages to look at."""
+"""Writes HTML pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shredlake.cli.inputs import checked_output
 from shredlake.cli.messages import say
 
 HTML = typer.Option(
-    None, "--html", metavar="FILE", help="Write a page to look at in a browser; - for standard output."
+    None, "--html", metavar="FILE", help="Write an HTML page to this file; - for standard output."
 )
 
 

@@ -5,6 +5,6 @@ In reading order:
 - `doctor`: the answer for a table or file.
 - `facts`: what the table or file needs of a reader.
 - `rules`: what each engine can't read, as a table.
-- `probes`: engines that are installed, asked to read it.
+- `probes`: lets installed engines read it.
 - `environment`: versions, kernels, Java, disk and stores.
 """

@@ -24,7 +24,7 @@ class EngineVerdict:
     version: str
     verdict: Verdict
     checked: bool
-    """Whether the engine was asked to read it here; else a rule decided."""
+    """Whether the engine itself tried to read it; otherwise a rule decided."""
     why: str
     fix: str
 

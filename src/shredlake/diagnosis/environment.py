@@ -24,7 +24,7 @@ OPTIONAL: Final = {
     "deltalake": "pip install deltalake, if another reader of Delta tables is wanted",
     "pyspark": "pip install 'shredlake[spark]', for Spark",
 }
-"""Libraries that need not be installed, and what they are for."""
+"""Optional libraries, and what they are for."""
 
 NEEDED: Final = ("pyarrow", "numpy", "obstore", "sqlglot")
 

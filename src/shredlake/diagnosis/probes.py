@@ -1,4 +1,4 @@
-"""Engines that are installed, asked to read a row of a table or file. What they say overrules the rules."""
+"""Lets installed engines read a row of a table or file. Their outcome takes precedence over the rules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PROBES: Final[Mapping[tuple[str, str], Probe]] = {
     ("duckdb", "file"): _duckdb_file,
     ("pyarrow", "file"): _pyarrow_file,
 }
-"""How each engine is asked. DuckDB reads tables with an extension that it would download."""
+"""The probe of each engine. DuckDB reads tables with an extension that it would download."""
 
 SLOW_PROBES: Final[Mapping[tuple[str, str], Probe]] = {("spark", "file"): _spark_file}
 """Engines that take seconds to start."""

@@ -154,7 +154,7 @@ class _Reader(SourceText):
     def projection(self) -> Projection:
         tree = self.tree()
         if (isinstance(tree, exp.Alias) and isinstance(tree.this, exp.Count)) or isinstance(tree, exp.Count):
-            self.invalid("rows are counted with scan().count(), or in SQL", tree)
+            self.invalid("count(*) is not supported here; use scan().count(), or SQL", tree)
         if isinstance(tree, exp.Star) or tree.find(exp.Star):
             self.invalid("list the columns, or omit `columns` to select all", tree)
         if isinstance(tree, exp.Alias):

@@ -7,5 +7,5 @@ tree      a sortable, searchable tree of rows
 plot      steps, stacked steps and ranges, as SVG
 table     facts, tables, commands to copy
 
-This package knows nothing of tables and files; whoever has facts to show describes them in these terms.
+This package knows nothing of tables and files; its callers describe their facts in these terms.
 """

@@ -142,10 +142,10 @@ def convert(
     """Converts string columns that hold JSON to Variants.
 
     `table` is a Delta table or a folder of Parquet files. Without `target` it is converted in place, in one
-    commit; with `target` it stays as it is, and a new table is written. Rows that are not JSON go, whole, to
-    the quarantine (`rejects`, by default the address of the table with `_rejects`). Counts and a checksum
-    over all values are compared with the new files before the commit. An interrupted job goes on where it
-    was when it is run again.
+    commit; with `target` it stays unchanged, and a new table is written. Rows that are not JSON go unchanged
+    to the rejects table (`rejects`, by default the address of the table with `_rejects`). Counts and a
+    checksum over all values are compared with the new files before the commit. An interrupted job continues
+    when it is run again.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
     >>> folder = tempfile.mkdtemp()

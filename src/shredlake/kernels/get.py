@@ -141,7 +141,7 @@ def _both(a: pa.Array | None, b: pa.Array | None) -> pa.Array | None:
 
 
 def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
-    """The array with nulls where it is not valid; the array itself if they are null already."""
+    """The array with nulls where it is not valid; the array itself if they are already null."""
     if valid is None or not pc.any(pc.and_(pc.is_valid(array), pc.invert(valid)), min_count=0).as_py():
         return array
     return choose(valid, checked(array), pa.nulls(len(array), array.type))

@@ -33,7 +33,9 @@ def check_source(source: Any) -> None:
     if hasattr(source, "mapPartitions") and hasattr(source, "toDF") and not hasattr(source, "mapInArrow"):
         raise PipelineError("ingest takes a DataFrame, not an RDD: use rdd.toDF(...) or spark.read.json(rdd)")
     if getattr(source, "isStreaming", False):
-        raise PipelineError("ingest takes a batch; use sls.stream(spark, frame, table, checkpoint)")
+        raise PipelineError(
+            "ingest takes a batch DataFrame, not a stream; use sls.stream(spark, frame, table, checkpoint)"
+        )
     known = (
         isinstance(source, str | os.PathLike) or hasattr(source, "__iter__") or hasattr(source, "mapInArrow")
     )
@@ -43,7 +45,7 @@ def check_source(source: Any) -> None:
 
 
 def check_frame(frame: DataFrame, document: str) -> None:
-    """Refuses frames with repeated or reserved names, and documents that can't be documents."""
+    """Refuses frames with repeated or reserved names, and document columns of a type without documents."""
     names = [name.casefold() for name in frame.columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

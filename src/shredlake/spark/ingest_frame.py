@@ -212,8 +212,8 @@ def document_column(frame: DataFrame, column: str, given: str | None) -> str:
     if len(fitting) == 1:
         return str(fitting[0])
     raise InvalidSchema(
-        f"the frame's column of documents is not clear. Candidates: {', '.join(fitting) or 'none'}. "
-        "Name it with document=..."
+        "can't tell which column of the frame has the documents. "
+        f"Candidates: {', '.join(fitting) or 'none'}. Name it with document=..."
     )
 
 

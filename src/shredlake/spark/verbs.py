@@ -142,8 +142,8 @@ def convert(
 ) -> IngestReport:
     """Converts string columns that hold JSON to Variants, in place or at `target`.
 
-    Rows that are not JSON go, whole, to the quarantine. Every value is verified before the one commit, and
-    an interrupted job goes on where it was when it is run again. See `sl.convert`.
+    Rows that are not JSON go unchanged to the rejects table. Every value is verified before the commit. An
+    interrupted job continues when it is run again. See `sl.convert`.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
     >>> from shredlake.spark import session

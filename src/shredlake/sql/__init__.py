@@ -1,7 +1,7 @@
 """SQL without a JVM: DuckDB runs the query, and shredlake scans the tables.
 
 ```
-query ─ text ─▶ paths, tables, aggregates ─ references ─▶ who provides which path ─ rewrite ─▶ DuckDB's SQL
+query ─ text ─▶ paths, tables, aggregates ─ references ─▶ which table has a path ─ rewrite ─▶ DuckDB's SQL
                                                                                                   │
 rows ◀─ result ◀─ DuckDB ◀─ typed Arrow columns ◀─ dataset ◀─ pushdown: columns and filters of each scan
                                                       └─ sources: Delta tables, Parquet files, Arrow data

@@ -61,7 +61,7 @@ def sql(
     options = CastOptions.of(strict=strict, timezone=timezone)
 
     def connect(log: RunLog) -> Any:
-        from shredlake.sql.dataset import TableDataset  # loads pyarrow.dataset, and that pandas
+        from shredlake.sql.dataset import TableDataset  # imports pyarrow.dataset, which imports pandas
 
         connection = _connection(threads, memory_limit, timezone)
         for reference in rewritten.references:
@@ -88,7 +88,7 @@ def _duckdb() -> Any:
 @lru_cache(maxsize=8)
 def _database(threads: int | None, memory_limit: str | None) -> Any:
     """An empty database. Making one takes longer than many queries, so it is kept."""
-    # Variables of the caller are not tables: only what was passed is.
+    # Only the given tables can be queried, not Python variables of the caller.
     config: dict[str, Any] = {
         "temp_directory": tempfile.gettempdir(), "python_enable_replacements": False,
     }  # fmt: skip

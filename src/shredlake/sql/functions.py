@@ -16,11 +16,11 @@ NAMES: Final = {
     "string": "VARCHAR", "binary": "BLOB", "int": "INTEGER", "timestamp": "TIMESTAMPTZ",
     "timestamp_ntz": "TIMESTAMP", "timestamp_ntz_nanos": "TIMESTAMP_NS", "timestamp_nanos": "TIMESTAMPTZ",
 }  # fmt: skip
-"""DuckDB's names of types that it calls otherwise."""
+"""Types that have another name in DuckDB."""
 
 
 def duckdb_type(kind: DataType) -> str:
-    """A type in DuckDB's words.
+    """The name of a type in DuckDB.
 
     >>> from shredlake.expr.types import parse_type
     >>> [duckdb_type(parse_type(text)) for text in ("string", "array<int>", "struct<a timestamp>")]

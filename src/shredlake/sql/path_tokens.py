@@ -28,7 +28,7 @@ from shredlake.variant.identifiers import quote
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
 """Functions that read a path of a Variant, and whether they raise if the value does not cast."""
 CASTS: Final = {"cast": None, "try_cast": False}
-"""The same for casts; None leaves it to the query."""
+"""Casts, and whether they raise if the value does not cast; None leaves it to the query."""
 
 NESTED: Final = ("array", "map", "struct")
 

@@ -102,7 +102,9 @@ def metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
             return []
         return list(_pairs(exported.metadata))
     finally:
-        pa.Schema._import_from_c(ctypes.addressof(exported))  # takes over what was exported, and releases it
+        pa.Schema._import_from_c(
+            ctypes.addressof(exported)
+        )  # takes ownership of the exported schema, and releases it
 
 
 def _pairs(address: int) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ each of them gets one more column:
 with e as (select *, …  from events where …) select e.h from e        h: v:kind::string, of events
 ```
 
-Whatever is in doubt has no provider: the path is then evaluated above the scan, on whole Variants.
+If it is unclear which table has a path, the path is evaluated above the scan, on whole Variants.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shredlake.expr.ast import Get
 from shredlake.sql.text import MARK, TimePart
 
 HIDDEN = "__sl_"
-"""How the names of columns start that only the rewritten query knows."""
+"""The prefix of columns that exist only in the rewritten query."""
 
 
 @dataclass(eq=False)

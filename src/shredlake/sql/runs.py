@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from shredlake.kernels.arrow.buffers import null_rows
 
 WORTH_MERGING: Final = 0.5
-"""If more than this share of the rows would be left, they stay as they are."""
+"""If more than this share of the rows would be left, they are not merged."""
 
 MOST_CODES: Final = 1 << 12
 """The most combinations of values of which rows are counted wherever they are."""

@@ -76,7 +76,7 @@ class MarkedQuery:
     """Places in the copy, in order, and the places in the text that they correspond to."""
 
     def place(self, copied: int) -> int:
-        """The place in the text of a place in the copy that lies outside of all marks."""
+        """The place in the text that corresponds to a place in the copy outside all marks."""
         at = bisect_right([place for place, _ in self._breaks], copied) - 1
         start, origin = self._breaks[at]
         return origin + copied - start

@@ -5,8 +5,8 @@ select kind, count(*), min(ts) from t group by kind
 select kind, sum(weight), min(least) from merged t group by kind       merged: kind, weight, least of ts
 ```
 
-A scan merges neighbouring rows that agree in all columns that the query reads. Of sorted tables few rows are
-left. An aggregate that repeated rows do not change (`min`, `max`, `count(DISTINCT …)`) stays as it is.
+A scan merges neighbouring rows that agree in all columns that the query reads. In a sorted table few
+rows are left. An aggregate that repeated rows do not change (`min`, `max`, `count(DISTINCT …)`) stays unchanged.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Container:
             if start >= limit:
                 index = offsets.index(start)
                 raise MalformedVariant(
-                    f"child {index}, at offset {start}, overlaps the next or the end",
+                    f"child {index}, at offset {start}, overlaps the next child or the end of its parent",
                     offset=self.offsets_at + index * self.offset_size,
                 )
         limits = dict(pairwise(bounds))
@@ -135,11 +135,11 @@ def container_at(buffer: bytes, start: int, limit: int) -> Container:
     offsets_at = ids_at + count * id_size
     data_at = offsets_at + (count + 1) * offset_size
     if data_at > limit:
-        raise MalformedVariant(f"no room for the offsets of {count} values", offset=start)
+        raise MalformedVariant(f"the value is too short for the offsets of {count} values", offset=start)
     end = data_at + int.from_bytes(buffer[data_at - offset_size : data_at], "little")
     if end > limit:
         raise MalformedVariant(
-            f"the values end at byte {end}, but their room at byte {limit}", offset=data_at - offset_size
+            f"the values end at byte {end}, beyond their limit at byte {limit}", offset=data_at - offset_size
         )
     return Container(is_object, count, ids_at, id_size, offsets_at, offset_size, data_at, end)
 
@@ -167,7 +167,8 @@ def value_end(buffer: bytes, start: int, limit: int) -> int:
     else:
         return container_at(buffer, start, limit).end
     if end > limit:
-        raise MalformedVariant(f"the value ends at byte {end}, but its room at byte {limit}", offset=start)
+        problem = f"the value ends at byte {end}, beyond its limit at byte {limit}"
+        raise MalformedVariant(problem, offset=start)
     return end
 
 

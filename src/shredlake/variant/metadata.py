@@ -53,7 +53,7 @@ class Dictionary:
             raise self._malformed("the metadata is empty", start)
         header = metadata[start]
         if header & 0x0F != VERSION:
-            raise self._malformed(f"metadata version {header & 0x0F}, expected 1", start)
+            raise self._malformed(f"found metadata version {header & 0x0F}, expected 1", start)
         self._width = (header >> 6) + 1
         self._offsets_at = start + 1 + self._width
         if self._offsets_at > len(metadata):
@@ -61,11 +61,11 @@ class Dictionary:
         self.count = int.from_bytes(metadata[start + 1 : self._offsets_at], "little")
         self._text_at = self._offsets_at + (self.count + 1) * self._width
         if self._text_at > len(metadata):
-            raise self._malformed(f"no room for the offsets of {self.count} names", start + 1)
+            raise self._malformed(f"the metadata can't hold the offsets of {self.count} names", start + 1)
         self.end = self._text_at + self._offset(self.count)
         if self.end > len(metadata) or (exact and self.end < len(metadata)):
             raise self._malformed(
-                f"the names end at byte {self.end}, but the metadata at byte {len(metadata)}",
+                f"the names end at byte {self.end}, but the metadata ends at byte {len(metadata)}",
                 self._text_at - self._width,
             )
         self._names: list[str | None] | None = None

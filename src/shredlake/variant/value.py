@@ -93,10 +93,10 @@ class Variant:
         object.__setattr__(self, "_end", end)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a Variant is frozen")
+        raise AttributeError("a Variant is immutable")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError("a Variant is frozen")
+        raise AttributeError("a Variant is immutable")
 
     def __reduce__(self) -> tuple[type[Variant], tuple[bytes, bytes]]:
         return Variant, (self.metadata, self.value)

@@ -474,8 +474,8 @@ def test_vacuum_says_what_it_leaves(shredlake: Any, lake: Path) -> None:
     ran = shredlake("vacuum", "t")
     assert ran.err.splitlines() == [
         "0 files would be deleted. Run again with --delete to delete them.",
-        "Left alone: 1 file not written by a Delta writer, such as raw.ndjson",
-        "Left alone: 1 symbolic link, such as link",
+        "Not deleted: 1 file not written by a Delta writer, such as raw.ndjson",
+        "Not deleted: 1 symbolic link, such as link",
     ]
     assert json.loads(shredlake("vacuum", "t", "--json").out)["left"] == {
         "foreign": ["raw.ndjson"],

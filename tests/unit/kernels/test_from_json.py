@@ -97,7 +97,7 @@ def test_bad_rows_are_collected_with_reasons() -> None:
         {
             "row": 1,
             "position": 1,
-            "reason": "the end of the text, expected a key in double quotes",
+            "reason": "found the end of the text, expected a key in double quotes",
             "text": b"{",
         },
         {"row": 3, "position": 1, "reason": "the text is not UTF-8", "text": b'"\xff"'},

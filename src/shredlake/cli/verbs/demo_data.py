@@ -86,7 +86,7 @@ START_US = int(START.timestamp()) * 1_000_000
 
 @cache
 def vocabulary() -> list[str]:
-    """3,000 words, commonest first; a few need escapes or more than one byte a character."""
+    """3,000 words, the most common first; a few need escapes or several bytes per character."""
     random = Random("vocabulary")
     consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"
     words = ["the", "a", "to", "and", "of", "in", "is", "for", "it", "you", "that", "on", "with", "this"]
@@ -112,7 +112,7 @@ def sentence(random: Random, words: int) -> str:
 
 
 def skewed(random: Random, count: int) -> int:
-    """A number below `count`; small ones are much commoner."""
+    """A number below `count`; small numbers are much more common."""
     return int(count * random.random() ** 3)
 
 
@@ -123,7 +123,7 @@ TO_BASE32 = bytes.maketrans(
 
 
 def random_base32(random: Random, size: int) -> str:
-    """So many random characters, a multiple of four."""
+    """Random characters; their number is a multiple of four."""
     return b2a_base64(random.randbytes(size // 4 * 3), newline=False).translate(TO_BASE32).decode()
 
 
@@ -256,7 +256,7 @@ def uri(random: Random, collection: str) -> str:
 
 
 def stamp(micros: int) -> str:
-    """2024-11-21T16:25:49.123Z; the part up to the minute is remembered."""
+    """2024-11-21T16:25:49.123Z; the part up to the minute is cached."""
     minute, rest = divmod(micros, 60_000_000)
     return f"{_minute(minute)}{rest // 1_000_000:02d}.{rest // 1000 % 1000:03d}Z"
 

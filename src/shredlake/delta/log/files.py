@@ -83,7 +83,7 @@ def keys_of(paths: pa.Array | pa.ChunkedArray, vectors: pa.Array | pa.ChunkedArr
 
 
 def key_of(path: str, vector: DeletionVector | None) -> str:
-    """As above, for one file."""
+    """The key of one file, as in `keys_of`."""
     return log_key(path) if vector is None else f"{log_key(path)}\0{vector.unique_id}"
 
 

@@ -45,7 +45,7 @@ def _is_map(value: Any) -> bool:
 
 
 TEXT = Kind("text", _is_text)
-NAME = Kind("text that is not empty", lambda value: value != "" and _is_text(value))
+NAME = Kind("a string that is not empty", lambda value: value != "" and _is_text(value))
 BOOLEAN = Kind("true or false", lambda value: isinstance(value, bool))
 INTEGER = Kind("an integer of 64 bits", _is_integer)
 COUNT = Kind("an integer of 64 bits, 0 or more", lambda value: _is_integer(value) and value >= 0)
@@ -56,8 +56,8 @@ MOMENT = Kind(
 SHORT_COUNT = Kind(
     "an integer of 32 bits, 0 or more", lambda value: _is_integer(value, 1 << 31) and value >= 0
 )
-TEXTS = Kind("a list of texts", lambda value: isinstance(value, list) and all(map(_is_text, value)))
-TEXT_MAP = Kind("an object of texts", _is_map)
+TEXTS = Kind("a list of strings", lambda value: isinstance(value, list) and all(map(_is_text, value)))
+TEXT_MAP = Kind("an object of strings", _is_map)
 OBJECTS = Kind(
     "a list of objects",
     lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),

@@ -104,7 +104,7 @@ def require_readable(protocol: Protocol, uri: str) -> None:
     if protocol.min_reader_version > 3:
         raise UnsupportedFeature(
             f"{uri} asks for reader version {protocol.min_reader_version}; shredlake reads versions 1 to 3. "
-            "A newer shredlake may know it"
+            "A newer version of shredlake may support it"
         )
     if protocol.min_reader_version == 3 and protocol.reader_features is None:
         raise UnsupportedFeature(
@@ -176,7 +176,7 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
     wanted = _closed(names)
     for name in sorted(wanted):
         if name not in FEATURES:
-            raise UnsupportedFeature(f"there is no table feature called {name!r} that shredlake knows")
+            raise UnsupportedFeature(f"shredlake does not know the table feature {name!r}")
     have = reader_features(protocol) | writer_features(protocol)
     missing = {name for name in wanted if name not in have and f"{name}-preview" not in have}
     if not missing:

@@ -26,7 +26,7 @@ def tagged_layout(add: Add) -> dict[str, ShreddingSchema] | None:
 
 
 def layout_text(add: Add) -> str | None:
-    """The text of a file's tag; None without one, and where a later version of shredlake wrote it.
+    """The text of a file's tag; None if there is none, or if a later version of shredlake wrote it.
 
     >>> layout_text(Add("f", 1, 1, {}, tags={LAYOUT_TAG: '{"version":2,"groups":[]}'})) is None
     True
@@ -36,7 +36,7 @@ def layout_text(add: Add) -> str | None:
 
 
 def parse_layout_tag(text: str) -> dict[str, ShreddingSchema]:
-    """As above, from the text of the tag; empty for that of a later version.
+    """Shredding schemas from the text of a tag; empty for the tag of a later version.
 
     >>> parse_layout_tag('{"version":2,"groups":[]}')
     {}

@@ -334,7 +334,7 @@ class TableProperties:
 
     @property
     def transaction_retention_ms(self) -> int | None:
-        """How long transaction ids count; None for ever."""
+        """How long transaction ids are kept; None for ever."""
         return self.get(TRANSACTION_RETENTION)
 
     @property

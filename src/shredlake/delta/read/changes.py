@@ -121,7 +121,7 @@ def check_enabled(uri: str, metadata: Metadata, version: int) -> None:
     if not TableProperties(metadata.configuration).change_feed:
         raise TableError(
             f"{uri} has no change data feed at version {version}; set "
-            "delta.enableChangeDataFeed=true, from then on changes are recorded"
+            "delta.enableChangeDataFeed=true to record changes from then on"
         )
 
 

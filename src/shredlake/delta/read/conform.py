@@ -115,7 +115,7 @@ def fit(
             raise CastError(f"{at}: {error}") from None
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, InvalidSchema) as error:
             raise InvalidSchema(
-                f"column {where}: {column.type} does not fit the table's {target}: {error}"
+                f"column {where}: {column.type} does not fit the table's {target}. {error}"
             ) from None
     return pa.chunked_array(chunks, type=target)
 

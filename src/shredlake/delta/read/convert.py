@@ -88,8 +88,8 @@ def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
     """
     pair = (kind_of(array.type), kind_of(target))
     if pair not in ALLOWED:
-        hint = _HINTS.get(pair, "convert it first, so that you decide how")
-        raise InvalidSchema(f"{pair[0]} is not converted to {pair[1]}: {hint}")
+        hint = _HINTS.get(pair, "convert the column first")
+        raise InvalidSchema(f"{pair[0]} is not converted to {pair[1]}; {hint}")
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())  # exact; Arrow can't compare float16
     try:

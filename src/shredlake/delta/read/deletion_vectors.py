@@ -60,7 +60,7 @@ def read_vector(storage: Storage, vector: DeletionVector) -> BitMap64:
             name = vector_path(vector)
             data = _stored(storage, name, vector)
         case kind:
-            raise CorruptLog(f"a deletion vector is stored as {kind!r}; u, i and p are known")
+            raise CorruptLog(f"a deletion vector has the unknown storage type {kind!r}; expected u, i or p")
     try:
         rows = parse_bitmap(data)
     except (ValueError, IndexError, OverflowError, MemoryError, struct.error) as error:
@@ -89,7 +89,7 @@ def _native_bitmap(data: bytes, order: str) -> BitMap64:
     for high in range(count):
         size = struct.unpack_from(f"{order}i", data, at)[0]
         if not 0 <= size <= len(data) - at - 4:
-            raise ValueError(f"its bitmap {high} has {size} bytes, of {len(data) - at - 4} that are left")
+            raise ValueError(f"its bitmap {high} has {size} bytes, but only {len(data) - at - 4} are left")
         parts += [struct.pack("<I", high), data[at + 4 : at + 4 + size]]
         at += 4 + size
     return BitMap64.deserialize(b"".join(parts))

@@ -2,7 +2,7 @@
 
 The layout in a file's log entry names the typed paths of the file. It says nothing about paths that are not
 shredded, so a file without typed paths is read, and `read=True` reads all files. Commits that change no data,
-such as those of `optimize`, are passed over.
+such as those of `optimize`, are skipped.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ FAMILIES: Final[Mapping[str, str]] = {
     "decimal4": "decimal", "decimal8": "decimal", "decimal16": "decimal",
     "true": "boolean", "false": "boolean",
 }  # fmt: skip
-"""Types that are told apart by size only. Drift is a change from one family to another."""
+"""Families of types that differ only in size. Drift is a change from one family to another."""
 
 OTHER: Final = "other"
-"""Values beside the type of a shredded path, whose types the log does not name."""
+"""Stands for values that do not have the type of their shredded path; the log does not name their types."""
 
 NESTED: Final = frozenset({"object", "array", "null"})
 
@@ -67,7 +67,7 @@ class Change:
     evidence: Evidence
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, ready for JSON."""
+        """The change as plain values, ready for JSON."""
         return {**vars(self), "timestamp": self.timestamp.isoformat()}
 
 
@@ -82,7 +82,7 @@ class Drift:
     files_by_log: int
     files_read: int
     files_unknown: int
-    """Files that could not be read any more, because `vacuum` removed them or their schema was another."""
+    """Files that can no longer be read, because `vacuum` removed them or their schema was another."""
 
     def __str__(self) -> str:
         known = (

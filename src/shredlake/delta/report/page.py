@@ -182,7 +182,7 @@ def _drift(history: Versions) -> Section:
         )
         for one in reversed(history.changes)
     ]
-    lead = "Versions whose new files type other paths than the files before them."
+    lead = "Versions whose new files have other typed paths than the files before them."
     if not rows:
         return Section("drift", "Drift", "", nothing("All files were written with the same typed paths."))
     titles = ["Version", "Time (UTC)", "Operation", "New paths", "Gone", "Other type"]
@@ -196,7 +196,7 @@ def _named(paths: Sequence[str]) -> str:
 
 def _rejects(report: TableReport) -> Section:
     if report.rejects_table is None:
-        return Section("rejects", "Rejects", "", nothing("There is no table of rejects beside the table."))
+        return Section("rejects", "Rejects", "", nothing("The table has no rejects table."))
     if not report.rejects:
         return Section("rejects", "Rejects", "", nothing("No document was refused."))
     rows = [

@@ -87,4 +87,4 @@ def rejects_beside(storage: Storage) -> tuple[str, tuple[RejectedFor, ...]] | No
         batches = TableScan(snapshot, list(COLUMNS), None).to_batches()
         return rejects.uri, by_reason(row for batch in batches for row in batch.to_pylist())
     except ShredlakeError:
-        return None  # whatever lies beside the table is not ours to judge
+        return None  # the folder may be something other than a table of rejects

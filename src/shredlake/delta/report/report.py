@@ -82,7 +82,7 @@ class TableReport:
     suggestions: tuple[Suggestion, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dicts, lists, numbers and text, ready for JSON."""
+        """The report as plain dicts, lists, numbers and strings, ready for JSON."""
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain

@@ -112,7 +112,7 @@ def _new_paths(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
             more = f"; and {counted(len(new) - NAMED, 'more path')}" if len(new) > NAMED else ""
             yield Suggestion(
                 f"Shred {counted(len(new), 'more path')} of {place.name}",
-                f"The newest files do not type them: {named}{more}.",
+                f"They are not typed in the newest files: {named}{more}.",
                 _command(report, "optimize", "--shredding", "infer"),
             )
 
@@ -130,7 +130,7 @@ SORTABLE: Final = ("timestamp", "timestamp_ntz", "date", "bigint", "int", "strin
 
 
 def _sort(report: TableReport, found: Sequence[Ranges]) -> Iterator[Suggestion]:
-    """One path that no file order serves yet."""
+    """Suggests a sort key if the files are not sorted by any path."""
     if report.files < FEW_FILES:
         return
     if any(item.mean_depth() < 2 and item.bounded == item.files for item in found):

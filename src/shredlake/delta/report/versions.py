@@ -24,7 +24,7 @@ MOST_VERSIONS = 1000
 """Number of versions that are read, the newest ones."""
 
 UNKNOWN: Final = ""
-"""The layout of files whose log entry does not tell it."""
+"""The layout of files whose log entry does not record it."""
 
 
 @dataclass(frozen=True)

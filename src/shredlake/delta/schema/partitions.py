@@ -157,8 +157,8 @@ def _python_values(column: pa.ChunkedArray, name: str) -> list[Any]:
         return list(column.to_pylist())
     except (ValueError, OverflowError):
         raise InvalidSchema(
-            f"partition column {name} holds a {column.type} outside of the years 1 to 9999, which a "
-            "partition value can't be; partition by another column, or leave such rows out"
+            f"partition column {name} has a {column.type} outside the years 1 to 9999, which can't be a "
+            "partition value; partition by another column, or leave such rows out"
         ) from None
 
 
@@ -173,6 +173,6 @@ def python_value(text: str | None, field: Field) -> Any:
         return parse_values(pa.array([text], pa.string()), field.type)[0].as_py()
     except (ValueError, OverflowError):
         raise CorruptLog(
-            f"the value {text!r} of partition column {field.name} lies outside of the years 1 to 9999, which "
+            f"the value {text!r} of partition column {field.name} is outside the years 1 to 9999, which "
             "shredlake can't read"
         ) from None

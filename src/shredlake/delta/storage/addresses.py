@@ -42,7 +42,7 @@ def log_key(path: str) -> str:
 
 
 def log_keys(paths: Any) -> Any:
-    """As above, for a column of paths.
+    """Paths of the log in their normal spelling, for a whole column.
 
     >>> log_keys(pa.array(["a", "./b"])).to_pylist()
     ['a', 'b']
@@ -69,7 +69,7 @@ def table_key(storage: Storage, path: str) -> str:
 
 
 def _place(storage: Storage) -> str:
-    """A folder, decoded: without symbolic links where it is local, with one name for a scheme."""
+    """A decoded folder, in normal form: a local one without symbolic links, others with one name per scheme."""
     if storage.is_local:
         return os.path.realpath(storage.local_root)
     parts = urlsplit(storage.uri)

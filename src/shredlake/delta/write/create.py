@@ -60,7 +60,7 @@ def create(table: Snapshot, cluster_by: Sequence[str] = ()) -> None:
             "properties": dict(table.properties),
         },
     )
-    exists = TableExists(f"{storage.uri} is a table already; open it with Table({storage.uri!r})")
+    exists = TableExists(f"{storage.uri} is already a table; open it with Table({storage.uri!r})")
     if list_log(storage).latest is not None:
         raise exists
     try:

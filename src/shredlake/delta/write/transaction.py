@@ -177,7 +177,7 @@ def _read_back(storage: Storage, path: str) -> bytes | None:
 def _uncertain(storage: Storage, version: int, problem: Exception) -> CommitUncertain:
     return CommitUncertain(
         f"{storage.uri}: version {version} may have been committed or not ({problem}). Its files were "
-        "kept; see in history() whether it is there before trying again, or use transaction=..."
+        "kept; check in history() whether it is there before you try again, or use transaction=..."
     )
 
 

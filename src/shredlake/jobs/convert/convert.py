@@ -1,7 +1,7 @@
 """Strings of JSON into Variants: planned, written by tasks that are recorded, checked, committed once.
 
 ```
-table ─ plan ─▶ layout, tasks ─▶ one task per bin of files ─▶ counts checked ─▶ quarantine ─▶ commit
+table ─ plan ─▶ layout, tasks ─▶ one task per bin of files ─▶ counts checked ─▶ rejects ─▶ commit
           └ journal: what an interrupted run finished is not done again ┘       rows that     schema, old
                                                                                 are not JSON  and new files
 ```
@@ -109,7 +109,7 @@ class _Conversion:
         names = [name for name in FACTS.names if source.snapshot.schema.get(name) is not None]
         if names:
             raise InvalidSchema(
-                f"the source has a column {names[0]!r}, which the quarantine needs; rename it"
+                f"the source has a column {names[0]!r}, which the rejects table needs; rename it"
             )
         job = ConvertJob(
             source.snapshot.without_files(),
@@ -156,7 +156,7 @@ class _Conversion:
             snapshot = self.source.snapshot
             if self.address is not None or not self.source.is_table:
                 raise InvalidSchema(
-                    f"{', '.join(self.columns)} of {snapshot.storage.uri} are Variants already"
+                    f"{', '.join(self.columns)} of {snapshot.storage.uri} are already Variants"
                 )
         elif self.address is not None and list_log(place).latest is not None:
             snapshot = load_snapshot(place)
@@ -201,7 +201,7 @@ class _Conversion:
         read, rejected = sum(entry.read for entry in entries), sum(entry.rejected for entry in entries)
         if max_rejects is None and read and rejected == read:
             raise NotJson(
-                f"{uri}: in none of {read:,} rows {' and '.join(self.columns)} hold JSON. Nothing was "
+                f"{uri}: none of {read:,} rows has JSON in {' and '.join(self.columns)}. Nothing was "
                 "committed. Check the names of the columns, or raise max_rejects to 100%"
             )
 

@@ -114,10 +114,10 @@ def check_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_converted(source: Source, columns: Sequence[str]) -> bool:
-    """Whether the columns are Variants already."""
+    """Whether the columns are already Variants."""
     kinds = {source.snapshot.schema.get(name).type for name in columns}  # type: ignore[union-attr]
     if kinds == {TEXT, VARIANT}:
-        raise InvalidSchema(f"of {', '.join(columns)}, some are Variants already; name only the others")
+        raise InvalidSchema(f"some of {', '.join(columns)} are already Variants; name only the others")
     return kinds == {VARIANT}
 
 
@@ -140,10 +140,10 @@ def plan_target(
         protocol = next((one for one in actions if isinstance(one, Protocol)), snapshot.protocol)
         return Target(replace(snapshot, metadata=metadata, protocol=protocol), tuple(actions))
     if address is None and source.is_file:
-        raise InvalidSchema("a single file can't be converted in place: say where to write the table")
+        raise InvalidSchema("a single file can't be converted in place; name the table to write")
     storage = source.snapshot.storage if address is None else Storage(normalized_uri(address), dict(options))
     if list_log(storage).latest is not None:
-        raise TableExists(f"{storage.uri} is a table already: a copy needs a place of its own")
+        raise TableExists(f"{storage.uri} is already a table; name another address for the copy")
     unwanted = ("delta.columnMapping.", FEATURE_PREFIX)
     properties = {
         name: value

@@ -2,7 +2,7 @@
 
 ```
 files ─ read ─▶ parse ─▶ rows with Variants ─ write ─▶ new files ─ read back ─▶ checksums compared ─▶ entry
-                  └────▶ rows that are not JSON ─────▶ staged, whole, for the quarantine
+                  └────▶ rows that are not JSON ─────▶ staged, whole, for the rejects table
 ```
 """
 
@@ -31,7 +31,7 @@ from shredlake.parquet.write.writer import ParquetWriter
 FACTS = pa.schema(
     [("_file", pa.string()), ("_row", pa.int64()), ("_column", pa.string()), ("_reason", pa.string())]
 )
-"""The columns of a quarantine besides those of the source: the position of a row, and the reason."""
+"""The columns of the rejects table besides those of the source: the position of a row, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def convert_files(job: ConvertJob, task: Task) -> str:
     check_same(before, result.total, uri)
     if read != result.total.rows + rejects.count:
         raise VerificationFailed(
-            f"{uri}: {read:,} rows were read, but {result.total.rows:,} written and {rejects.count:,} put "
-            "into quarantine. Nothing was committed"
+            f"{uri}: {read:,} rows were read, but {result.total.rows:,} written and {rejects.count:,} "
+            "rejected. Nothing was committed"
         )
     entry = Entry(result.adds, read, result.total.rows, result.total.sum, rejects.count, staged)
     job.journal.record(task, entry)

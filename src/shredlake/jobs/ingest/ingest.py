@@ -205,7 +205,7 @@ def ingest_text(
     options: IngestOptions,
     opened: Snapshot | None = None,
 ) -> IngestReport:
-    """Runs an ingest of text files on an engine; `opened` is the table if it is open already.
+    """Runs an ingest of text files on an engine; `opened` is the table if it is already open.
 
     Raises `UnsupportedExpression`, before any work is done, if only Spark SQL can evaluate an expression of
     the job or the table.
@@ -332,9 +332,10 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
         )
     check_computed(snapshot, options.computed, [field.name for field in others])
     if options.partition_by and tuple(options.partition_by) != snapshot.metadata.partition_columns:
+        own = ", ".join(snapshot.metadata.partition_columns)
         raise InvalidSchema(
-            f"{storage.uri} is partitioned by {', '.join(snapshot.metadata.partition_columns) or 'nothing'}, "
-            f"not by {', '.join(options.partition_by)}"
+            f"{storage.uri} is {f'partitioned by {own}' if own else 'not partitioned'}, "
+            f"so it can't be partitioned by {', '.join(options.partition_by)}"
         )
     return snapshot
 

@@ -53,7 +53,7 @@ def ingest_batches(
 ) -> IngestReport:
     """Runs an ingest of Arrow batches whose column `document` holds text, structs or Variants.
 
-    `opened` is the table if it is open already.
+    `opened` is the table if it is already open.
 
     >>> import tempfile
     >>> data = pa.table({"id": [1, 2], "body": ['{"a": 1}', '{"a": ']})

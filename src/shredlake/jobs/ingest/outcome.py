@@ -71,8 +71,8 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
     allowed = max_rejects * documents if isinstance(max_rejects, float) and max_rejects <= 1 else max_rejects
     if rejected > allowed:
         raise TooManyRejects(
-            f"{table}: {rejected:,} of {documents:,} documents are bad, more than max_rejects={max_rejects} "
-            "allows. Nothing was committed. Raise max_rejects or fix the source"
+            f"{table}: {rejected:,} of {documents:,} documents are invalid, more than "
+            f"max_rejects={max_rejects} allows. Nothing was committed. Raise max_rejects or fix the source"
         )
 
 

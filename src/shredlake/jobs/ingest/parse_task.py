@@ -215,8 +215,8 @@ def _rejects(split: Split, piece: Piece, rows: pa.Array, reasons: Any) -> pa.Tab
 EXPANSION: Final = 5
 """By how much compressed JSON grows, about; only the progress bar depends on it."""
 
-CUT_OFF: Final = "^(the end of the text|this string is never closed)"
-NEVER_CLOSED: Final = "^the control character U\\+000A in a string.*"
+CUT_OFF: Final = "^(found the end of the text|this string is never closed)"
+NEVER_CLOSED: Final = "^found the control character U\\+000A in a string.*"
 """How the reasons begin for documents that end too early: at the end of the text, or inside a string."""
 
 

@@ -226,5 +226,5 @@ def _check_length(held: bytes, max_document: int, split: Split, position: int) -
     if len(held) > max_document:
         raise PipelineError(
             f"{split.file.uri}: the document at byte {position} is longer than {max_document:,} bytes. "
-            "Is this JSON with one document a line? Raise max_document if it is."
+            "Is this JSON with one document per line? Raise max_document if it is."
         )

@@ -211,7 +211,7 @@ def _in_place(
 
 
 def normal_type(type_: pa.DataType) -> pa.DataType:
-    """The type that `normal` gives an array of this type; unchanged if it is normal already.
+    """The type that `normal` gives an array of this type; unchanged if it is already normal.
 
     >>> normal_type(pa.struct([("a", pa.list_view(pa.string_view()))]))
     StructType(struct<a: list<item: string>>)
@@ -289,7 +289,7 @@ def normal_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def normal_table(table: pa.Table) -> pa.Table:
-    """Converts a table to normal layouts; returns it unchanged if it is normal already.
+    """Converts a table to normal layouts; returns it unchanged if it is already normal.
 
     >>> normal_table(pa.table({"a": pa.array(["x"], pa.string_view())})).schema.field("a").type
     DataType(string)

@@ -65,12 +65,13 @@ def check_footer(footer: Footer, name: str) -> None:
         rows = [group.integer(numbers.ROW_GROUP_NUM_ROWS) or 0 for group in groups]
         total = footer.tree.integer(numbers.FILE_NUM_ROWS)
         if total != sum(rows) or min(rows, default=0) < 0:
-            raise InvalidFile(f"the footer counts {total} rows, but its row groups {rows[:5]}")
+            raise InvalidFile(f"the footer counts {total} rows, but its row groups have {rows[:5]}")
         for index, group in enumerate(groups):
             chunks = group.structs(numbers.ROW_GROUP_COLUMNS)
             if len(chunks) != len(leaves):
                 raise InvalidFile(
-                    f"row group {index} has {len(chunks)} column chunks, but the schema {len(leaves)} columns"
+                    f"row group {index} has {len(chunks)} column chunks, "
+                    f"but the schema has {len(leaves)} columns"
                 )
             for leaf, chunk in zip(leaves, chunks, strict=True):
                 _check_chunk(leaf, chunk, rows[index], footer.start, f"row group {index}, {leaf.node.dotted}")

@@ -117,7 +117,7 @@ class FileReport:
         return plain
 
     def html(self) -> str:
-        """The same as a page to look at: one HTML file that needs no network."""
+        """The report as an HTML page: one file that needs no network."""
         from shredlake.parquet.inspect.page import file_page
 
         return file_page(self)

@@ -5,8 +5,8 @@ options ─ TableScan ─▶ files ─ packed by bytes ─▶ partitions ─ one
              ▲ pushed filters
 ```
 
-Spark lets a Python data source take filters, but not columns: only those in `columns` are read, and without
-that option all of them, for `select("id")` as well.
+Spark passes filters to a Python data source, but not the columns of a query. Only those in the option
+`columns` are read; without it all columns are, even for `select("id")`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 LARGEST_PARTITION: Final = 64 << 20
 SMALLEST_PARTITION: Final = 4 << 20
-"""The bytes of files that a task reads at most, and what a table is not cut finer than."""
+"""The maximum and the minimum number of bytes of files that a task reads."""
 
 OPENING_COST: Final = 1 << 20
 """The bytes that could be read in the time in which a file is opened."""

@@ -112,7 +112,7 @@ class StreamLog:
         return self._files.get(whole, lambda: self._snapshot(at.version) if at.initial else self._commit(at))
 
     def advance(self, start: Position, until: int, limits: Limits) -> Position:
-        """The position that a batch reaches which starts here.
+        """The position at which a batch that starts here ends.
 
         Versions of the change feed are taken as a whole, so that an update is never cut into halves.
         """
@@ -152,8 +152,8 @@ class StreamLog:
             actions = list(loads(storage.get(path), path))
         except FileNotFoundError:
             raise VersionNotFound(
-                f"{storage.uri}: commit {version} is no longer in the log, so the stream can't go on. Start "
-                "with a new checkpointLocation"
+                f"{storage.uri}: commit {version} is no longer in the log, so the stream can't continue. "
+                "Start with a new checkpointLocation"
             ) from None
         self._take_definition(actions, version)
         if self.feed:

@@ -119,5 +119,5 @@ class TableStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except InvalidSchema as error:
             raise InvalidSchema(
                 f"{table.storage.uri}: the table's schema changed while the query ran. Start the query again "
-                f"from the same checkpoint to go on with the new columns ({error})"
+                f"from the same checkpoint to continue with the new columns ({error})"
             ) from None

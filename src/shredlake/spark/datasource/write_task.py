@@ -94,7 +94,7 @@ class WriteTask:
     def _tables(
         self, batches: Iterable[pa.RecordBatch], rejects: Staging, counts: list[int]
     ) -> Iterator[pa.Table]:
-        """The rows as the table wants them. Invalid documents go to the rejects."""
+        """The rows in the table's columns and types. Invalid documents go to the rejects."""
         predicate = condition(self.replace_where, self.table.schema)
         matches = None if predicate is None else rows_match(predicate)
         for batch in batches:

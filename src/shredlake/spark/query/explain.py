@@ -107,7 +107,7 @@ class SqlExplain:
                 for condition in self.left_to_spark.get(name, ())
             )
             parts.append("\n".join([f"{name} {how}", str(found), *others]))
-        tried = [f"not by {name}: {reason}" for name, reason in self.declined.items()]
+        tried = [f"{name} not used: {reason}" for name, reason in self.declined.items()]
         return "\n\n".join([*parts, "\n".join(tried)] if tried else parts)
 
 

@@ -90,7 +90,7 @@ class _Parser:
 
     def document(self) -> Variant:
         if self._text.startswith("\ufeff"):
-            self._fail("a byte order mark; JSON text starts without one")
+            self._fail("found a byte order mark; JSON text starts without one")
         self._skip_space()
         self._value()
         while self._closers:
@@ -110,7 +110,7 @@ class _Parser:
             self._at += 1
             self._skip_space()
             if self._peek() == closer:
-                self._fail(f"a comma before '{closer}'")
+                self._fail(f"found a comma before '{closer}'")
             if closer == "}":
                 self._key()
             self._value()
@@ -143,7 +143,7 @@ class _Parser:
     def _open(self, bracket: str) -> bool:
         """Opens a container; returns True if a value follows, False if it is empty and closed again."""
         if len(self._closers) >= self._max_depth:
-            self._fail(f"nested deeper than {self._max_depth} levels (see max_depth)")
+            self._fail(f"the document is nested deeper than {self._max_depth} levels (see max_depth)")
         self._at += 1
         self._skip_space()
         closer = "}" if bracket == "{" else "]"
@@ -189,11 +189,12 @@ class _Parser:
         if match is None:
             if foreign := _FOREIGN_WORDS.match(self._text, self._at):
                 self._fail(f"{foreign.group()} is not JSON")
-            self._fail("a number without digits", self._at + 1)
+            self._fail("found a number without digits", self._at + 1)
         after = self._text[match.end() : match.end() + 1]
         if after and (after in ".eE+-" or after.isalnum()):
             leading_zero = match[1] == "0" and match.end() == match.end(1) and after.isdigit()
-            self._fail("a number with a leading zero" if leading_zero else "a malformed number", match.end())
+            number = "number with a leading zero" if leading_zero else "malformed number"
+            self._fail(f"found a {number}", match.end())
         self._at = match.end()
         whole, fraction, exponent = match.groups()
         negative = match.group().startswith("-")
@@ -226,9 +227,9 @@ class _Parser:
             elif not character:
                 self._fail("this string is never closed", opening)
             elif character < " ":
-                self._fail(f"the control character U+{ord(character):04X} in a string; escape it")
+                self._fail(f"found the control character U+{ord(character):04X} in a string; escape it")
             else:
-                self._fail(f"half a surrogate pair, U+{ord(character):04X}")
+                self._fail(f"found half a surrogate pair, U+{ord(character):04X}")
 
     def _escape(self) -> str:
         start = self._at
@@ -247,17 +248,17 @@ class _Parser:
             if 0xDC00 <= low < 0xE000:
                 self._at += 6
                 return chr(0x10000 + ((code - 0xD800) << 10) + low - 0xDC00)
-        return self._fail(f"half a surrogate pair, \\u{code:04x}", start)
+        return self._fail(f"found half a surrogate pair, \\u{code:04x}", start)
 
     def _hex4(self, at: int) -> int:
         match = _HEX4.match(self._text, at + 2)
         if match is None:
-            self._fail("\\u without four hexadecimal digits", at)
+            self._fail("found \\u without four hexadecimal digits", at)
         return int(match.group(), 16)
 
     def _check_size(self, size: int) -> None:
         if size > self._max_size:
-            self._fail(f"the Variant grows over {self._max_size} bytes (see max_size)")
+            self._fail(f"the Variant exceeds {self._max_size} bytes (see max_size)")
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
@@ -269,8 +270,12 @@ class _Parser:
     def _found(self) -> str:
         character = self._peek()
         if not character:
-            return "the end of the text"
-        return f"{character!r}" if character.isprintable() else f"the character U+{ord(character):04X}"
+            return "found the end of the text"
+        return (
+            f"found {character!r}"
+            if character.isprintable()
+            else f"found the character U+{ord(character):04X}"
+        )
 
     def _fail(self, problem: str, at: int | None = None) -> NoReturn:
         at = self._at if at is None else at

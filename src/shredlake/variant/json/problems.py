@@ -37,16 +37,16 @@ _WORDING: Final = {
     EXPECTED_COMMA_OR_BRACKET: "{found}, expected ',' or ']'",
     TRAILING: "{found} after the end of the document",
     UNCLOSED: "this string is never closed",
-    CONTROL: "the control character U+{code:04X} in a string; escape it",
+    CONTROL: "found the control character U+{code:04X} in a string; escape it",
     BAD_ESCAPE: "\\{escape} is not an escape of JSON",
-    BAD_HEX: "\\u without four hexadecimal digits",
-    LONE_SURROGATE: "half a surrogate pair, \\u{surrogate}",
+    BAD_HEX: "found \\u without four hexadecimal digits",
+    LONE_SURROGATE: "found half a surrogate pair, \\u{surrogate}",
     NOT_UTF8: "the text is not UTF-8",
-    NO_DIGITS: "a number without digits",
-    BAD_NUMBER: "a malformed number",
+    NO_DIGITS: "found a number without digits",
+    BAD_NUMBER: "found a malformed number",
     DUPLICATE_KEY: "the key {key!r} occurs twice (see duplicate_keys)",
-    TOO_DEEP: "nested deeper than {max_depth} levels (see max_depth)",
-    TOO_LARGE: "the Variant grows over {max_size} bytes (see max_size)",
+    TOO_DEEP: "the document is nested deeper than {max_depth} levels (see max_depth)",
+    TOO_LARGE: "the Variant exceeds {max_size} bytes (see max_size)",
 }
 
 _AFTER_A_VALUE: Final = {EXPECTED_COMMA_OR_BRACE, EXPECTED_COMMA_OR_BRACKET, TRAILING, BAD_NUMBER, TOO_LARGE}
@@ -58,7 +58,7 @@ def describe(problem: int, text: bytes, position: int, *, max_depth: int, max_si
     """Builds the error for a problem at a byte position of a text.
 
     >>> print(describe(EXPECTED_COLON, b'{"a" 1}', 5, max_depth=1000, max_size=1 << 27))
-    '1', expected ':', at line 1, column 6 (byte 5)
+    found '1', expected ':', at line 1, column 6 (byte 5)
     """
     before = text[:position].decode()
     rest = text[position:].decode(errors="replace")
@@ -69,17 +69,17 @@ def describe(problem: int, text: bytes, position: int, *, max_depth: int, max_si
     elif foreign and (problem == NO_DIGITS or (problem == EXPECTED_VALUE and rest[0] not in "tfn")):
         wording = "{foreign} is not JSON"
     elif problem == EXPECTED_VALUE and rest.startswith("\ufeff") and not before:
-        wording = "a byte order mark; JSON text starts without one"
+        wording = "found a byte order mark; JSON text starts without one"
     elif _comma_before_closing(problem, before, rest):
-        wording = "a comma before '{closing}'"
+        wording = "found a comma before '{closing}'"
     elif problem in _AFTER_A_VALUE and _inside_number(before, rest):
         wording = _WORDING[BAD_NUMBER]
         if rest[0].isdigit() and _ZERO.search(before):
-            wording = "a number with a leading zero"
+            wording = "found a number with a leading zero"
     found = rest[:1]
     return InvalidJson(
         wording.format(
-            found=_name_of(found),
+            found=f"found {_name_of(found)}",
             closing=found,
             code=ord(found or "\0"),
             escape=rest[1:2],

@@ -59,7 +59,7 @@ def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENG
         parts.append(piece)
         length += len(piece)
         if length > max_length:
-            raise InvalidValue(f"the text grows over {max_length} characters (see max_length)")
+            raise InvalidValue(f"the text exceeds {max_length} characters (see max_length)")
     return "".join(parts)
 
 

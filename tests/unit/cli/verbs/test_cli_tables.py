@@ -91,7 +91,7 @@ def test_stats_of_nothing(
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 1
-    assert capsys.readouterr().err == "shredlake: 'nope' has no statistics; these have: none\n"
+    assert capsys.readouterr().err == "shredlake: 'nope' has no statistics; statistics exist for: none\n"
 
 
 def test_vacuum_lists_and_deletes(table: sl.Table, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ WRONG: dict[str, Any] = {
     "list of lists": [[]],
     "object": {"a": 1},
     "object of objects": {"a": {"b": {}}},
-    "object of texts": {"a": "b"},
+    "object of strings": {"a": "b"},
     "deep": "DEEP",
     "deep text": json.dumps("x").join(["[" * 3000, "]" * 3000]),
     "long text": "y" * 5000,

@@ -166,7 +166,7 @@ def test_restore(tmp_path: Path) -> None:
     assert all(json.loads(text)["minValues"]["v"] for text in table.files().column("stats").to_pylist())
     assert table.restore(version=5) == 7
     assert ids(table) == [100]
-    with pytest.raises(sl.TableError, match="takes a version or a timestamp"):
+    with pytest.raises(sl.TableError, match="needs a version or a timestamp"):
         table.restore()
     with pytest.raises(sl.VersionNotFound):
         table.restore(99)
@@ -411,7 +411,7 @@ def test_vectors_spare_the_pages_that_a_condition_rules_out(tmp_path: Path) -> N
     [
         ({"cardinality": 5}, "deletes 4 rows, but the log says 5"),
         ({"sizeInBytes": 3}, "has another size than the log says"),
-        ({"storageType": "x"}, "is stored as 'x'; u, i and p are known"),
+        ({"storageType": "x"}, "unknown storage type 'x'; expected u, i or p"),
         ({"pathOrInlineDv": "!"}, "is not an encoded UUID"),
         ({"pathOrInlineDv": "ab" + z85.encode(bytes(16))}, "is missing"),
     ],

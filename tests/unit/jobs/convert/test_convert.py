@@ -86,7 +86,7 @@ def test_beside(tmp_path: Path) -> None:
     assert sl.Table(tmp_path / "t").schema.field("payload").type == pa.string()
     check(sl.Table(tmp_path / "copy"), tmp_path / "bad", 30)
     assert sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy").already_done
-    with pytest.raises(sl.TableExists, match="a place of its own"):
+    with pytest.raises(sl.TableExists, match="name another address for the copy"):
         sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy", shredding=None)
 
 
@@ -212,7 +212,7 @@ def test_new_files_are_compared_with_the_old(tmp_path: Path, monkeypatch: pytest
         (["id"], {}, sl.InvalidSchema, "column 'id' of .* is long; only strings hold JSON"),
         ("payload", {}, sl.InvalidSchema, "as a list"),
         ([], {}, sl.InvalidSchema, "name the string columns"),
-        (["day"], {}, sl.NotJson, "in none of 30 rows day hold JSON"),
+        (["day"], {}, sl.NotJson, "none of 30 rows has JSON in day"),
         (["payload"], {"max_rejects": 2}, sl.TooManyRejects, "3 of 30"),
         (["payload"], {"rejects": "{table}"}, sl.PipelineError, "the table itself"),
     ],

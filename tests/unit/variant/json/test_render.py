@@ -120,5 +120,5 @@ def test_dates_agree_with_python() -> None:
 
 
 def test_a_text_without_end_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="grows over 10 characters"):
+    with pytest.raises(InvalidValue, match="exceeds 10 characters"):
         render(Variant.of("x" * 20), max_length=10)

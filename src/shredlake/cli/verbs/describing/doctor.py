@@ -1,4 +1,4 @@
-"""`shredlake doctor`: who can read a table or file; without an argument, what this environment has."""
+"""`shredlake doctor`: which engines can read a table or file; without an argument, the environment."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ def examine(
         None, help="A Delta table or a Parquet file (default: this environment)."
     ),
     run_engines: bool = typer.Option(
-        True, "--run-engines/--rules-only", help="Ask engines that are installed to read a row."
+        True, "--run-engines/--rules-only", help="Let installed engines read a row."
     ),
     store: str | None = typer.Option(
         None, "--store", help="Also check that this folder or bucket can be listed."
     ),
-    run_spark: bool = typer.Option(False, "--spark", help="Ask Spark too, which takes seconds to start."),
+    run_spark: bool = typer.Option(
+        False, "--spark", help="Let Spark read a row too; it takes seconds to start."
+    ),
     storage: list[str] = STORAGE,
     as_json: bool = JSON,
 ) -> None:

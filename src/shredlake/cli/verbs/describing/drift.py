@@ -52,6 +52,6 @@ def _how(found: Drift, read: bool) -> str:
         f"{found.files_read:,} read",
     ]
     if found.files_unknown:
-        parts.append(f"{found.files_unknown:,} could not be read any more")
+        parts.append(f"{found.files_unknown:,} can no longer be read")
     note = "" if read or not found.files_by_log else ". The log knows only shredded paths; use --read for all"
     return ", ".join(parts) + note

@@ -49,7 +49,9 @@ def stats(
         known = sorted({item.name for item in found})
         found = [item for item in found if item.name == path]
         if not found:
-            raise InvalidExpression(f"{path!r} has no statistics; these have: {', '.join(known) or 'none'}")
+            raise InvalidExpression(
+                f"{path!r} has no statistics; statistics exist for: {', '.join(known) or 'none'}"
+            )
     if as_json:
         for item in found:
             say(json.dumps(described(item), ensure_ascii=False, default=str))

@@ -23,7 +23,7 @@ def show_views(
     ),
     output: str | None = typer.Option(None, "--output", "-o", help="Write the files to this folder."),
     storage: list[str] = STORAGE,
-    as_json: bool = typer.Option(False, "--json", help="Print a JSON object of texts by file name."),
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON object with the text of each file."),
 ) -> None:
     """Print SQL for a view, or a dbt model, with one typed column per path."""
     open_table(uri, storage=storage)

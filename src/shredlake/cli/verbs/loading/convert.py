@@ -24,7 +24,7 @@ def convert_columns(
         ..., "--column", "-c", help="A string column that holds JSON. Repeatable."
     ),
     to: str | None = typer.Option(
-        None, "--to", help="Write a new table here, and leave the old one alone (default: in place)."
+        None, "--to", help="Write a new table here, and leave the old one unchanged (default: in place)."
     ),
     shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
     rejects: str | None = typer.Option(
@@ -45,8 +45,8 @@ def convert_columns(
 ) -> None:
     """Convert string columns that hold JSON to Variants, in place or as a copy.
 
-    Rows that are not JSON go to a table of rejects. Every value is verified before the one commit. A job
-    that was interrupted goes on where it was when it is run again.
+    Rows that are not JSON go to a rejects table. Every value is verified before the commit. An interrupted
+    job continues when it is run again.
     """
     if to is not None:
         table_to_write(to)

@@ -26,7 +26,7 @@ def vacuum(
     storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List, or with --delete delete, the files that no retained version needs."""
+    """List the files that no retained version needs, or delete them with --delete."""
     found = vacuum_table(
         open_table(uri, storage=storage).snapshot,
         retention_hours=retention_hours,
@@ -46,4 +46,4 @@ def vacuum(
         (found.links, "symbolic link", "symbolic links"),
     ):
         if names:
-            say(f"Left alone: {counted(len(names), one, many)}, such as {names[0]}", err=True)
+            say(f"Not deleted: {counted(len(names), one, many)}, such as {names[0]}", err=True)

@@ -1,4 +1,4 @@
-"""`shredlake sql`: whole SQL over tables and files, once or at a prompt."""
+"""`shredlake sql`: SQL over tables and files, as one query or at a prompt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run_sql(
         None, help="A query; '-' reads it from standard input. Without it, a prompt is shown."
     ),
     tables: list[str] = typer.Option(
-        [], "--table", "-t", help="A table and its name in the query: events=lake/events. May be repeated."
+        [], "--table", "-t", help="A table and its name in the query: events=lake/events. Repeatable."
     ),
     limit: int | None = typer.Option(
         None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
@@ -43,7 +43,7 @@ def run_sql(
         False, "--strict", help="Fail on values that can't be cast, instead of returning null."
     ),
     memory_limit: str | None = typer.Option(
-        None, "--memory-limit", help="What the query may keep in memory before it spills, e.g. 2GB."
+        None, "--memory-limit", help="Memory that the query may use before it spills to disk, e.g. 2GB."
     ),
     as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:

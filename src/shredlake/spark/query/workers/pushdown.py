@@ -169,7 +169,7 @@ def _cannot_fail(scan: SparkScan) -> bool:
 def _too_small(spark: SparkSession, sizes: pa.ChunkedArray) -> str:
     total = pc.sum(sizes).as_py() or 0
     if not len(sizes) or total < ENOUGH_BYTES:
-        return f"{total / 1e6:,.1f} MB of files are too little to start workers for"
+        return f"{total / 1e6:,.1f} MB of files are too few to be worth starting workers"
     if len(sizes) < FILES_PER_CORE * spark.sparkContext.defaultParallelism:
         return f"{len(sizes):,} files are too few to keep all cores busy"
     return ""
