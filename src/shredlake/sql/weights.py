@@ -6,7 +6,7 @@ select kind, sum(weight), min(least) from merged t group by kind       merged: k
 ```
 
 A scan merges neighbouring rows that agree in all columns that the query reads. In a sorted table few
-rows are left. An aggregate that repeated rows do not change (`min`, `max`, `count(DISTINCT …)`) stays unchanged.
+rows are left. An aggregate that repeated rows do not change (`min`, `max`, `count(DISTINCT …)`) is kept.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def table_key(storage: Storage, path: str) -> str:
 
 
 def _place(storage: Storage) -> str:
-    """A decoded folder, in normal form: a local one without symbolic links, others with one name per scheme."""
+    """A decoded folder in normal form: local without symbolic links, others with one name per scheme."""
     if storage.is_local:
         return os.path.realpath(storage.local_root)
     parts = urlsplit(storage.uri)
