@@ -280,8 +280,8 @@ HEAD = """# Error gallery
 
 This page shows common mistakes and their messages. A message says what was found, what was expected, and
 what to do. A test makes every mistake on this page and compares the message. Wrong usage exits with code 2,
-any other failure with code 1 ([exit codes](command-line.md#exit-codes)). The folder has a table `t` with the columns
-`id` and `v`; `v` is a Variant."""
+any other failure with code 1 ([exit codes](command-line.md#exit-codes)). The folder has a table `t` with the
+columns `id` and `v`; `v` is a Variant."""
 
 
 if __name__ == "__main__":
