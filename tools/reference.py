@@ -21,6 +21,8 @@ from shredlake.jobs.ingest.ingest import IngestOptions
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.unshred import unshred_table
+from shredlake.parquet.read.scan import scan_parquet
+from shredlake.spark.query.api import scan
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "reference"
 JOBS: Final[dict[str, Any]] = {
@@ -30,6 +32,8 @@ JOBS: Final[dict[str, Any]] = {
     "ConvertArguments": ConvertOptions,
     "MigrateArguments": migrate_files,
     "UnshredArguments": unshred_table,
+    "ScanArguments": scan_parquet,
+    "ReadArguments": scan,
 }
 """What takes the options of a public verb, and so knows their defaults."""
 

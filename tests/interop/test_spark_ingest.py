@@ -403,11 +403,11 @@ def test_a_copy_that_lost_something_is_not_committed(
     spark: SparkSession, scattered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from shredlake.jobs import verified_copy as copy
+    from shredlake.jobs.data_files import write_tables
     from shredlake.jobs.engine import LocalEngine
-    from shredlake.jobs.ingest.parse_task import write_tables
 
     real = write_tables
-    monkeypatch.setattr(copy, "write_tables", lambda job, tables: real(job, (t.slice(1) for t in tables)))
+    monkeypatch.setattr(copy, "write_tables", lambda job, tables, _: real(job, (t.slice(1) for t in tables)))
     version = sl.Table(scattered).version
     with pytest.raises(sl.VerificationFailed, match="59 rows read"):
         optimize_table(LocalEngine(), str(scattered))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import weakref
+from collections.abc import Iterator
+from pathlib import Path
 from threading import Thread
 
 import shredlake as sl
@@ -53,6 +56,66 @@ def test_every_named_cache_is_listed_and_cleared() -> None:
     assert caches.sizes()["schemas of Arrow types"] >= 1
     caches.clear()
     assert set(caches.sizes().values()) == {0}
+
+
+def test_a_function_whose_results_are_kept_is_listed_and_cleared() -> None:
+    found = sl.Path.parse("$.a.b[3]")
+    assert caches.sizes()["paths"] >= 1
+    caches.clear("paths")
+    assert caches.sizes()["paths"] == 0
+    assert sl.Path.parse("$.a.b[3]") == found
+
+
+RUNS_ONCE = {("spark/worker.py", "prepare_worker")}
+"""Functions that do something once per process, and keep nothing."""
+
+STATE = {
+    ("delta/protocol/properties.py", "KNOWN"),
+    ("delta/storage/store_files.py", "_memory_stores"),
+}
+"""A table of the code itself, and the contents of memory:// addresses, which can't be made again."""
+
+
+def unregistered(source: Path) -> Iterator[str]:
+    """What keeps results without being listed: functions under functools' caches, and module-level dicts."""
+    for node in ast.parse(source.read_text()).body:
+        names = [ast.unparse(one).partition("(")[0] for one in getattr(node, "decorator_list", [])]
+        if isinstance(node, ast.FunctionDef) and {"cache", "lru_cache", "functools.cache"} & set(names):
+            yield node.name
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        emptied = isinstance(value, ast.Dict | ast.List | ast.Set) and not (
+            value.keys if isinstance(value, ast.Dict) else value.elts
+        )
+        made = isinstance(value, ast.Call) and ast.unparse(value.func) in MUTABLE and not value.args
+        unnamed = isinstance(value, ast.Call) and ast.unparse(value.func) in OURS and len(value.args) < 2
+        if emptied or made or unnamed:
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+MUTABLE = {"dict", "list", "set", "OrderedDict", "WeakKeyDictionary", "WeakValueDictionary", "defaultdict"}
+OURS = {"LruCache", "IdentityCache"}
+
+
+def test_the_search_finds_caches_that_are_not_registered(tmp_path: Path) -> None:
+    source = tmp_path / "module.py"
+    source.write_text(
+        "@lru_cache(maxsize=4)\ndef f(): ...\n@cache\ndef g(): ...\n_seen: dict[str, int] = {}\n"
+        "_sizes = LruCache(4)\n_named = LruCache(4, 'sizes')\n_order = OrderedDict()\n"
+        "@cached(4, 'h')\ndef h(): ...\n"
+    )
+    assert list(unregistered(source)) == ["f", "g", "_seen", "_sizes", "_order"]
+
+
+def test_every_cache_is_registered() -> None:
+    folder = Path(sl.__path__[0])
+    found = {
+        (str(source.relative_to(folder)), name)
+        for source in folder.rglob("*.py")
+        if source != folder / "caches.py"
+        for name in unregistered(source)
+    }
+    assert found == RUNS_ONCE | STATE
 
 
 def test_a_session_keeps_its_own_caches() -> None:

@@ -20,6 +20,22 @@ TIMESTAMP = typer.Option(
 )
 WHERE = typer.Option(None, "--where", "-w", help="A condition, as after WHERE.")
 
+LIMIT = typer.Option(
+    None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
+)
+FORMAT = typer.Option(
+    None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
+)
+OUTPUT = typer.Option(None, "--output", "-o", help="Write to this file; - is standard output, the default.")
+STRICT = typer.Option(False, "--strict", help="Fail on values that can't be cast, instead of returning null.")
+FORMAT_JSON = typer.Option(False, "--json", help="The same as --format json.")
+SHREDDING = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".')
+BLOOM_FILTER = typer.Option(
+    [], help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.'
+)
+DUPLICATE_KEYS = typer.Option("error", help="How to treat objects with a repeated key.")
+FILE_SIZE = typer.Option(128, min=1, help="Target size of the files, in MB.")
+
 
 def rejects_share(text: str | None) -> int | float | None:
     """Parses --max-rejects.

@@ -12,8 +12,9 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,12 +24,15 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.inputs import checked_output
-from shredlake.cli.messages import escaped_json, escaped_lines
+from shredlake.cli.messages import escaped_json, escaped_lines, say
 from shredlake.cli.terminal import WIDTH, screen, shown
 from shredlake.errors import InvalidFile
 from shredlake.kernels import from_arrow, to_json
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.parquet.write.writer import ParquetWriter
+
+if TYPE_CHECKING:
+    from shredlake.jobs.report import IngestReport
 
 Format = Literal["table", "json", "csv", "parquet"]
 
@@ -53,6 +57,14 @@ NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 Write = Callable[[bytes], object]
 
 
+def print_report(report: IngestReport, *, as_json: bool) -> None:
+    """Prints the report of a job: as one line of JSON, or as a grid."""
+    if as_json:
+        say(json.dumps(asdict(report), ensure_ascii=False))
+    else:
+        screen().print(report.grid())
+
+
 def format_of(asked: Format | None, output: str | None, *, as_json: bool = False) -> Format:
     """The format asked for (`as_json`: by --json), else the one of the output's suffix, else a table.
 
@@ -63,6 +75,10 @@ def format_of(asked: Format | None, output: str | None, *, as_json: bool = False
         raise typer.BadParameter(f"--json and --format {asked} can't be used together")
     if as_json:
         return "json"
+    if asked == "parquet" and output is None:
+        raise InvalidFile(
+            "--format parquet needs a file: name it with --output FILE, or - for standard output"
+        )
     if asked is not None or output is None or output == "-":
         return asked or "table"
     suffix = os.path.splitext(output)[1].lower()

@@ -122,21 +122,16 @@ RULES: Final = (
         Rule("spark", "file", f"shredded {kind}", "no", f"it can't read a path shredded as {kind}", RESHRED)
         for kind in ("time", "uuid", "timestamp_nanos", "timestamp_ntz_nanos")
     ),
-    Rule(
-        "spark",
-        "file",
-        "not annotated",
-        "partly",
-        "it sees a struct of metadata and value",
-        "write the file again with sl.write_parquet, which annotates",
-    ),
-    Rule(
-        "duckdb",
-        "file",
-        "not annotated",
-        "partly",
-        "it sees a struct of metadata and value",
-        "write the file again with sl.write_parquet, which annotates",
+    *(
+        Rule(
+            engine,
+            "file",
+            "not annotated",
+            "partly",
+            "it sees a struct of metadata and value",
+            "write the file again with sl.write_parquet, which annotates",
+        )
+        for engine in ("spark", "duckdb")
     ),
     Rule(
         "pyarrow",

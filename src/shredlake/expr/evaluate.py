@@ -61,6 +61,23 @@ def matching(condition: ast.Expr, data: Data, options: CastOptions = DEFAULT) ->
     return pc.fill_null(_all_rows(_Evaluator(data, options).truth(condition), data), False)
 
 
+def type_of(
+    expr: ast.Expr, schema: pa.Schema, options: CastOptions = DEFAULT
+) -> pa.DataType | InvalidExpression:
+    """The type of an expression over rows of this schema, or the reason why it has none.
+
+    >>> from shredlake.expr.parse import parse_value
+    >>> type_of(parse_value("a + 1"), pa.schema([("a", pa.int64())]))
+    DataType(int64)
+    >>> type_of(parse_value("b + 1"), pa.schema([("a", pa.int64())]))
+    InvalidExpression(...)
+    """
+    try:
+        return evaluate(expr, schema.empty_table(), options).type
+    except InvalidExpression as reason:
+        return reason
+
+
 def _all_rows(value: Any, data: Data) -> pa.Array:
     if not isinstance(value, pa.Scalar):
         return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final
 
 from sqlglot import exp
@@ -12,6 +11,7 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression, InvalidPath, UnsupportedExpression
 from shredlake.expr.ast import (
     And,
@@ -128,12 +128,12 @@ def understood(sql: str) -> Expr | UnsupportedExpression:
 # Cached, because parsing takes a millisecond, as long as reading a small column, and trees are immutable.
 
 
-@lru_cache(maxsize=1024)
+@cached(1024, "conditions")
 def _predicate(sql: str, timezone: str) -> Expr:
     return _Reader(sql, timezone).predicate()
 
 
-@lru_cache(maxsize=1024)
+@cached(1024, "columns of queries")
 def _projection(sql: str, timezone: str) -> Projection:
     return _Reader(sql, timezone).projection()
 

@@ -16,12 +16,12 @@ is microseconds since midnight (Spark's `time(6)`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.variant.identifiers import quote_if_needed
@@ -88,7 +88,7 @@ def decimal(precision: int, scale: int = 0) -> DataType:
     return DataType(f"decimal({precision},{scale})", pa.decimal128(precision, scale))
 
 
-@lru_cache(maxsize=256)
+@cached(256, "types")
 def parse_type(text: str) -> DataType:
     """Parse a Spark DDL type name.
 

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -33,13 +33,17 @@ def unwatched(done: int, rows: int = 0, rejects: int = 0) -> None:
     """Ignores progress."""
 
 
-Tally = Callable[[str], tuple[int, int]]
-"""Reads rows and rejects from the result of a task."""
+class Answer(NamedTuple):
+    """The result of a task: a line of JSON, and the rows and rejects to count for the progress bar."""
 
+    text: str
+    rows: int = 0
+    rejects: int = 0
 
-def no_tally(result: str) -> tuple[int, int]:
-    """Counts nothing, for tasks that produce no rows."""
-    return 0, 0
+    @staticmethod
+    def of(result: str | Answer) -> Answer:
+        """A result without counts is text alone."""
+        return Answer(result) if isinstance(result, str) else result
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,8 @@ class Engine(Protocol):
     def run(
         self,
         tasks: Sequence[Task],
-        work: Callable[[Task], str],
+        work: Callable[[Task], str | Answer],
         watch: Watch = unwatched,
-        tally: Tally = no_tally,
     ) -> list[str]:
         """Returns the result of every task, in the order of the tasks."""
         ...
@@ -117,28 +120,21 @@ class LocalEngine:
     def run(
         self,
         tasks: Sequence[Task],
-        work: Callable[[Task], str],
+        work: Callable[[Task], str | Answer],
         watch: Watch = unwatched,
-        tally: Tally = no_tally,
     ) -> list[str]:
         rows = rejects = 0
-        told: set[int] = set()
         with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(work, task) for task in tasks]
             try:
                 for done, future in enumerate(as_completed(futures), 1):
-                    result = future.result()
-                    told.add(id(future))
-                    made = tally(result)
-                    rows, rejects = rows + made[0], rejects + made[1]
+                    answer = Answer.of(future.result())
+                    rows, rejects = rows + answer.rows, rejects + answer.rejects
                     watch(done, rows, rejects)
             except BaseException:
                 pool.shutdown(cancel_futures=True)  # their results are not needed
-                for future in futures:  # the caller cleans up, so it must see every result
-                    if id(future) not in told and not future.cancelled() and future.exception() is None:
-                        tally(future.result())
                 raise
-        return [future.result() for future in futures]
+        return [Answer.of(future.result()).text for future in futures]
 
     def check_sort_keys(self, sort_by: Sequence[str]) -> None:
         for key in parse_sort_keys(sort_by):

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
-from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.schema.variants import type_at, variant_places
 from shredlake.delta.storage.storage import Storage
@@ -24,15 +23,14 @@ from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.errors import InvalidSchema
 from shredlake.jobs.arguments import Address, addresses
+from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import already_done
 from shredlake.jobs.ingest.once import claim_files
-from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob
-from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.ingest.sources import SourceFile, find_files, location
 from shredlake.jobs.packing import pack
 from shredlake.jobs.report import IngestReport, progress
-from shredlake.jobs.verified_copy import CopyResult, check_same, row_sum, write_and_sum
+from shredlake.jobs.verified_copy import CopyResult, check_same, publish_copy, row_sum, write_and_sum
 from shredlake.parquet.io.source import open_input
 from shredlake.parquet.legacy.convert import read_draft
 from shredlake.parquet.legacy.types import draft_schema, is_draft
@@ -72,17 +70,9 @@ def migrate_files(
     with progress("migrate", len(tasks), total, show_progress) as watch:
         answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, strict), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
-    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    version = commit_adds(snapshot, adds, claim.transactions, "draft files")
-    rows = sum(result.total.rows for result in results)
-    return IngestReport(
-        table=storage.uri,
-        version=version,
-        documents=rows,
-        rows=rows,
-        files=len(adds),
+    return replace(
+        publish_copy(snapshot, results, claim.transactions, "draft files"),
         input_bytes=total,
-        table_bytes=sum(add.size for add in adds),
         layout=next((layout for task in tasks for layout in task.layout.values()), None),
         seconds=time.monotonic() - started,
         skipped=claim.skipped,

@@ -46,9 +46,9 @@ from shredlake.errors import InvalidSchema
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.arguments import Address, as_tuple
+from shredlake.jobs.data_files import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.engine import Engine, SortJob, Watch
 from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
-from shredlake.jobs.ingest.parse_task import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import progress
 from shredlake.jobs.verified_copy import (
@@ -145,7 +145,7 @@ def optimize_table(
         else:
             answers = engine.run(bins, partial(_rewrite, small, job, growth), watch)
             results = [CopyResult.from_json(answer) for answer in answers]
-    new = [replace(Add.from_json(dict(add)), data_change=False) for result in results for add in result.adds]
+    new = [replace(add, data_change=False) for result in results for add in result.actions()]
     version = _commit(snapshot, old, new, where, sort_by)
     return OptimizeReport(
         version=version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -12,7 +13,6 @@ import pyarrow as pa
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
-from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
 from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage
@@ -20,14 +20,13 @@ from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.errors import InvalidSchema, TableExists
 from shredlake.jobs.arguments import Address
+from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import already_done
 from shredlake.jobs.ingest.once import claim_job
-from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob
-from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import IngestReport, progress
-from shredlake.jobs.verified_copy import CopyResult, copy_files
+from shredlake.jobs.verified_copy import CopyResult, copy_files, publish_copy
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.to_json import to_json
 
@@ -72,19 +71,8 @@ def unshred_table(
         work = partial(copy_files, source.without_files(), snapshot.without_files(), job, change=change)
         answers = engine.run(bins, work, watch)
     results = [CopyResult.from_json(answer) for answer in answers]
-    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
-    done_version = commit_adds(snapshot, adds, [transaction], "table")
-    rows = sum(result.total.rows for result in results)
-    return IngestReport(
-        table=storage.uri,
-        version=done_version,
-        documents=rows,
-        rows=rows,
-        files=len(adds),
-        input_bytes=size,
-        table_bytes=sum(add.size for add in adds),
-        seconds=time.monotonic() - started,
-    )
+    report = publish_copy(snapshot, results, [transaction], "table")
+    return replace(report, input_bytes=size, seconds=time.monotonic() - started)
 
 
 def _with_texts(source: Snapshot) -> pa.Schema:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.protocol.actions import Add
+from shredlake.delta.protocol.actions import Add, TransactionId
 from shredlake.delta.read.data_file import DataFile, whole_rows
 from shredlake.errors import VerificationFailed
+from shredlake.jobs.data_files import FileJob, Written, write_tables
 from shredlake.jobs.ingest.key_paths import PathWatch
-from shredlake.jobs.ingest.parse_task import FileJob, write_tables
+from shredlake.jobs.ingest.publish import commit_adds
+from shredlake.jobs.report import IngestReport
 from shredlake.kernels import from_arrow
 from shredlake.kernels.checksum import checksum
 
@@ -73,6 +75,10 @@ class CopyResult:
     warnings: tuple[str, ...] = ()
     """Warnings, as in `TaskResult`."""
 
+    def actions(self) -> list[Add]:
+        """The files as actions of the log."""
+        return [Add.from_json(dict(add)) for add in self.adds]
+
     def to_json(self) -> str:
         sums = {"rows": self.total.rows, "sum": self.total.sum}
         return json.dumps({"adds": self.adds, **sums, "warnings": self.warnings})
@@ -95,12 +101,14 @@ def sum_files(snapshot: Snapshot, adds: Sequence[Add]) -> str:
     return CopyResult((), row_sum(rows_in(snapshot, adds))).to_json()
 
 
-def write_and_sum(target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBatch]) -> CopyResult:
-    """Writes rows and returns the checksum of the new files, as read back."""
+def write_and_sum(
+    target: Snapshot, job: FileJob, batches: Iterable[pa.RecordBatch], written: Written | None = None
+) -> CopyResult:
+    """Writes rows and returns the checksum of the new files, as read back; counts them in `written`."""
     paths = PathWatch(job.paths)
-    written = write_tables(job, paths.over(pa.Table.from_batches([batch]) for batch in batches))
-    total = row_sum(rows_in(target, [Add.from_json(dict(add)) for add in written]))
-    return CopyResult(tuple(written), total, paths.warnings)
+    tables = paths.over(pa.Table.from_batches([batch]) for batch in batches)
+    result = CopyResult(tuple(write_tables(job, tables, written)), RowSum(), paths.warnings)
+    return replace(result, total=row_sum(rows_in(target, result.actions())))
 
 
 def copy_files(
@@ -135,3 +143,20 @@ def check_same(before: RowSum, after: RowSum, where: str) -> None:
             f"{where}: the new files differ from the old ones ({before.rows:,} rows read, "
             f"{after.rows:,} written, checksums {before.sum:x} and {after.sum:x}). Nothing was committed"
         )
+
+
+def publish_copy(
+    snapshot: Snapshot, results: Sequence[CopyResult], transactions: Sequence[TransactionId], source: str
+) -> IngestReport:
+    """Commits the files of a copy, and reports what it wrote."""
+    adds = [add for result in results for add in result.actions()]
+    version = commit_adds(snapshot, adds, transactions, source)
+    rows = sum(result.total.rows for result in results)
+    return IngestReport(
+        table=snapshot.storage.uri,
+        version=version,
+        documents=rows,
+        rows=rows,
+        files=len(adds),
+        table_bytes=sum(add.size for add in adds),
+    )

@@ -173,7 +173,8 @@ def dispatch(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    # mypy checks these, nothing runs them: both implementations have the functions of the protocols.
+    # mypy checks this, nothing runs it: the fallback has the functions of the protocols. The stub of a
+    # compiled module takes its signatures from the fallback.
     _Kernels: TypeAlias = tuple[
         Checksum,
         FooterPlaces,
@@ -188,37 +189,6 @@ if TYPE_CHECKING:
         Unshred,
         Validate,
     ]
-
-    def _compiled() -> _Kernels:
-        from shredlake.kernels.compiled import (
-            checksum,
-            footer_places,
-            from_arrow,
-            get,
-            json_encode,
-            json_render,
-            lines,
-            profile,
-            shred,
-            to_python,
-            unshred,
-            validate,
-        )
-
-        return (
-            checksum,
-            footer_places,
-            from_arrow,
-            get,
-            json_encode,
-            json_render,
-            lines,
-            profile,
-            shred,
-            to_python,
-            unshred,
-            validate,
-        )
 
     def _fallback() -> _Kernels:
         from shredlake.kernels.fallback import (

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.caches import cached
 from shredlake.parquet.variant_columns import Level
 
 OBJECT, ARRAY = 2, 3  # basic types: the lowest two bits of a value's header
@@ -157,7 +157,7 @@ def map_lists(array: pa.MapArray) -> list[pa.ListArray]:
     ]
 
 
-@cache
+@cached(4, "headers of basic types")
 def _headers(basic_type: int) -> pa.Array:
     """All header bytes of a basic type, which is stored in the lowest two bits."""
     return pa.array([bytes([header]) for header in range(basic_type, 256, 4)], pa.binary())

@@ -16,7 +16,7 @@ import pyarrow as pa
 from shredlake import errors
 from shredlake.delta.read.conform import conform
 from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
-from shredlake.jobs.engine import SortJob, Tally, Task, Watch, no_tally, unwatched
+from shredlake.jobs.engine import Answer, SortJob, Task, Watch, unwatched
 from shredlake.spark.arrow import from_spark, spark_batch, spark_type
 from shredlake.spark.columns import at, spark_order
 from shredlake.spark.worker import prepare_worker
@@ -48,9 +48,8 @@ class SparkEngine:
     def run(
         self,
         tasks: Sequence[Task],
-        work: Callable[[Task], str],
+        work: Callable[[Task], str | Answer],
         watch: Watch = unwatched,
-        tally: Tally = no_tally,
     ) -> list[str]:
         if not tasks:
             return []
@@ -62,10 +61,10 @@ class SparkEngine:
         def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    result = work(task(number))
+                    answer = Answer.of(work(task(number)))
                     prepare_worker()
-                    add(*tally(result))
-                    yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})
+                    add(answer.rows, answer.rejects)
+                    yield pa.RecordBatch.from_pydict({"task": [number], "result": [answer.text]})
 
         # A range of n rows in n partitions puts row i, and therefore task i, into partition i.
         frame = self.spark.range(0, count, 1, count).mapInArrow(perform, "task bigint, result string")

@@ -11,7 +11,7 @@ Between the two steps, every row has extra columns that hold its entry for the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -23,12 +23,10 @@ from shredlake.errors import ConstraintViolation
 from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.parse_task import (
     Parsing,
-    TaskResult,
     WriteJob,
     parsed_pieces,
-    rows_of,
     variants_of,
-    write_tables,
+    write_rows,
 )
 from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
 from shredlake.jobs.ingest.sources import Split
@@ -103,7 +101,6 @@ class Write:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rejects = Staging(self.job.rejects)
-        paths = PathWatch(self.job.files.paths)
         documents = 0
 
         def tables() -> Iterator[pa.Table]:
@@ -118,15 +115,8 @@ class Write:
                 if good.num_rows:
                     yield self._finished(good)
 
-        try:
-            adds = write_tables(self.job.files, paths.over(tables()))
-            staged = rejects.close()
-        except BaseException:
-            rejects.abort()
-            raise
-        result = TaskResult(
-            tuple(adds), documents, rows_of(adds), rejects.count, staged, warnings=paths.warnings
-        )
+        result = write_rows(self.job, tables(), rejects, PathWatch(self.job.files.paths))
+        result = replace(result, documents=documents)
         yield pa.RecordBatch.from_pydict({"result": [result.to_json()]})
 
     def _finished(self, table: pa.Table) -> pa.Table:

@@ -7,9 +7,10 @@ import gc
 import tempfile
 import weakref
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
+from shredlake import caches
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression, MissingDependency
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.cast_options import CastOptions
@@ -85,7 +86,7 @@ def _duckdb() -> Any:
     return duckdb
 
 
-@lru_cache(maxsize=8)
+@cached(8, "DuckDB databases")
 def _database(threads: int | None, memory_limit: str | None) -> Any:
     """An empty database. Making one takes longer than many queries, so it is kept."""
     # Only the given tables can be queried, not Python variables of the caller.
@@ -105,7 +106,7 @@ def _database(threads: int | None, memory_limit: str | None) -> Any:
 
 
 def _close_databases() -> None:
-    _database.cache_clear()
+    caches.clear("DuckDB databases")
     gc.collect()
 
 
@@ -153,7 +154,7 @@ def _columns(source: Source) -> TableColumns:
     return TableColumns(tuple(schema.names), variants)
 
 
-@lru_cache(maxsize=1)
+@cached(1, "functions of DuckDB")
 def _engine_functions() -> EngineFunctions:
     found = _database(None, None).cursor().execute(
         "select function_name, function_type, stability from duckdb_functions() "

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidPath
 
 _NAME: Final = re.compile(r"(?!\*(?:[.\[]|\Z))[^.\[]+")
@@ -104,7 +104,7 @@ def _bracketed(step: str | int) -> str:
     return f"[{step}]" if isinstance(step, int) else f"['{step.translate(_NORMAL_ESCAPES)}']"
 
 
-@lru_cache(maxsize=1024)
+@cached(1024, "paths")
 def _parse(text: str) -> Path:
     steps: list[str | int] = []
     if text.startswith("$"):
@@ -128,7 +128,7 @@ def _parse(text: str) -> Path:
     return Path(tuple(steps))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024, "paths as Spark reads them")
 def _parse_spark(text: str) -> Path:
     if not text.startswith("$"):
         raise InvalidPath("expected a path that starts with $, as in $.a[0]", path=text, position=0)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.jobs.data_files import ordered
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
-from shredlake.jobs.ingest.parse_task import ordered
 from shredlake.jobs.optimize import optimize_table
 
 WORDS = [f"word{n}" for n in range(2000)]

@@ -17,11 +17,12 @@ from binascii import b2a_base64
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import IO, Any, cast
+
+from shredlake.caches import cached
 
 BLOCK = 4096
 
@@ -84,7 +85,7 @@ START = datetime(2024, 11, 21, 16, 25, 49, tzinfo=UTC)
 START_US = int(START.timestamp()) * 1_000_000
 
 
-@cache
+@cached(1, "demo vocabulary")
 def vocabulary() -> list[str]:
     """3,000 words, the most common first; a few need escapes or several bytes per character."""
     random = Random("vocabulary")
@@ -97,7 +98,7 @@ def vocabulary() -> list[str]:
     return words + spice * 5
 
 
-@cache
+@cached(1, "demo word weights")
 def word_weights() -> list[float]:
     total, weights = 0.0, []
     for rank in range(1, len(vocabulary()) + 1):
@@ -127,7 +128,7 @@ def random_base32(random: Random, size: int) -> str:
     return b2a_base64(random.randbytes(size // 4 * 3), newline=False).translate(TO_BASE32).decode()
 
 
-@lru_cache(maxsize=USERS)
+@cached(USERS, "demo users")
 def did(user: int) -> str:
     return "did:plc:" + random_base32(Random(user), 24)
 
@@ -136,7 +137,7 @@ def content_id(random: Random) -> str:
     return "bafyrei" + random_base32(random, 52)
 
 
-@cache
+@cached(1, "demo triples")
 def triples() -> list[str]:
     """15 bits in base 32."""
     return [BASE32[bits >> 10] + BASE32[bits >> 5 & 31] + BASE32[bits & 31] for bits in range(1 << 15)]
@@ -261,7 +262,7 @@ def stamp(micros: int) -> str:
     return f"{_minute(minute)}{rest // 1_000_000:02d}.{rest // 1000 % 1000:03d}Z"
 
 
-@lru_cache(maxsize=4096)
+@cached(4096, "demo minutes")
 def _minute(minutes: int) -> str:
     return (datetime(1970, 1, 1) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:")
 

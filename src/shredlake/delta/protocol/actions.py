@@ -140,6 +140,10 @@ class DeletionVector:
         )
 
 
+def _logical_key(path: str, vector: DeletionVector | None) -> tuple[str, str | None]:
+    return log_key(path), None if vector is None else vector.unique_id
+
+
 @dataclass(frozen=True)
 class Add:
     """A data file that joins the table. `path` is as the log spells it: percent-encoded."""
@@ -157,8 +161,7 @@ class Add:
     @property
     def key(self) -> tuple[str, str | None]:
         """The identity of a logical file: path and deletion vector."""
-        vector = self.deletion_vector
-        return log_key(self.path), None if vector is None else vector.unique_id
+        return _logical_key(self.path, self.deletion_vector)
 
     @staticmethod
     def from_json(raw: Json) -> Add:
@@ -233,8 +236,7 @@ class Remove:
 
     @property
     def key(self) -> tuple[str, str | None]:
-        vector = self.deletion_vector
-        return log_key(self.path), None if vector is None else vector.unique_id
+        return _logical_key(self.path, self.deletion_vector)
 
     @staticmethod
     def from_json(raw: Json) -> Remove:

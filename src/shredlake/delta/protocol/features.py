@@ -6,7 +6,7 @@ read a table only if it knows all of its reader features, and write it only if i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from shredlake.delta.protocol.actions import Protocol
@@ -110,10 +110,7 @@ def require_readable(protocol: Protocol, uri: str) -> None:
         raise UnsupportedFeature(
             f"{uri} has reader version 3 but lists no reader features: the log is broken"
         )
-    missing = sorted(
-        name for name in reader_features(protocol) if name not in FEATURES or not FEATURES[name].read
-    )
-    if missing:
+    if missing := _unsupported(reader_features(protocol), lambda feature: feature.read):
         raise UnsupportedFeature(
             f"{uri} can't be read: it uses the reader feature{_s(missing)} {', '.join(missing)}, "
             "which shredlake does not support; read it with an engine that does"
@@ -127,14 +124,16 @@ def require_writable(protocol: Protocol, uri: str) -> None:
         raise UnsupportedFeature(
             f"{uri} asks for writer version {protocol.min_writer_version}; shredlake writes versions 1 to 7"
         )
-    missing = sorted(
-        name for name in writer_features(protocol) if name not in FEATURES or not FEATURES[name].write
-    )
-    if missing:
+    if missing := _unsupported(writer_features(protocol), lambda feature: feature.write):
         raise UnsupportedFeature(
             f"{uri} can't be written: it uses the writer feature{_s(missing)} {', '.join(missing)}, "
             "which shredlake does not support; nothing was changed. Write it with an engine that does"
         )
+
+
+def _unsupported(names: Iterable[str], supported: Callable[[Feature], bool]) -> list[str]:
+    """The names of features that shredlake does not know, or does not support."""
+    return sorted(name for name in names if name not in FEATURES or not supported(FEATURES[name]))
 
 
 def required_by_properties(properties: Mapping[str, str]) -> set[str]:

@@ -33,7 +33,7 @@ from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
-from shredlake.parquet.read.explain import Explain
+from shredlake.parquet.read.explain import Explain, cost_lines
 from shredlake.parquet.read.ordered import OrderedRunner
 
 T = TypeVar("T")
@@ -87,15 +87,9 @@ class TableExplain:
                 f"{counted(self.rows, 'row')} of {self.files_read:,} of {counted(self.files_total, 'file')}",
                 f"pruned by partition values {self.pruned_by_partition}, "
                 f"by statistics {self.pruned_by_statistics}",
-                _line("row groups", f"{self.row_groups_read:>4}", f"{self.row_groups_total:>6}",
-                      self.row_groups_read, self.row_groups_total) + "   in the files read",
-                _line("pages", f"{self.pages_read:>4}", f"{self.pages_total:>6}",
-                      self.pages_read, self.pages_total) + "   in the columns read",
-                _line("bytes", bytes_text(self.bytes_read), bytes_text(self.bytes_total),
-                      self.bytes_read, self.bytes_total),
-                "columns   " + "\n          ".join(self.columns),
+                *cost_lines(self, "   in the files read"),
             ]
-        )  # fmt: skip
+        )
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
@@ -106,11 +100,6 @@ class TableRun:
     """The files that one run of a scan read, with the cost of each."""
 
     files: list[Explain] = field(default_factory=list)
-
-
-def _line(label: str, read: str, total: str, part: int, whole: int) -> str:
-    share = 100 * part / whole if whole else 0.0
-    return f"{label:<10}{read} of {total} {share:>6.1f}%"
 
 
 class TableScan(ArrowStream):

@@ -208,15 +208,20 @@ def truncated_maximum(text: str, length: int) -> str | None:
     return None
 
 
+def _as_python(scalar: pa.Scalar | None) -> Any:
+    """The value of a bound; None if there is none, or for a date outside Python's range."""
+    try:
+        return None if scalar is None else scalar.as_py()
+    except (ValueError, OverflowError):
+        return None
+
+
 def json_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> Any:
     """The minimum or maximum of an ordinary column as JSON; None if it has none."""
-    if scalar is None or not scalar.is_valid:
+    value = _as_python(scalar)
+    if scalar is None or value is None:
         return None
     kind = scalar.type
-    try:
-        value = scalar.as_py()
-    except (ValueError, OverflowError):
-        return None  # a date outside Python's range
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         cut = truncated_maximum if upper else truncated_minimum
         return cut(value, prefix_length)
@@ -289,13 +294,10 @@ def variant_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) 
     Binary, uuid, time and nanosecond leaves have no bounds, because other engines can't read such Variants
     yet.
     """
-    if scalar is None or not scalar.is_valid:
+    value = _as_python(scalar)
+    if scalar is None or value is None:
         return None
     kind = scalar.type
-    try:
-        value = scalar.as_py()
-    except (ValueError, OverflowError):
-        return None
     if pa.types.is_string(kind):
         return truncated_maximum(value, prefix_length) if upper else truncated_minimum(value, prefix_length)
     if pa.types.is_decimal(kind):

@@ -138,6 +138,12 @@ class DataFileWriter:
         """The Arrow bytes of the rows written so far, and the bytes that they take in the file."""
         return self._writer.measured
 
+    @property
+    def facts(self) -> FileFacts:
+        """The facts of the finished file."""
+        assert self._writer.facts is not None
+        return self._writer.facts
+
     def close(self) -> Add:
         """Finishes the file and returns its action. If that fails, no file is left."""
         try:

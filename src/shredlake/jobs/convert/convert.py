@@ -36,11 +36,12 @@ from shredlake.jobs.arguments import Address, ConvertArguments
 from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
 from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
 from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, quarantine_schema
+from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import physical_name
 from shredlake.jobs.ingest.once import has
 from shredlake.jobs.ingest.outcome import check_counts, typed_share
-from shredlake.jobs.ingest.parse_task import FILE_BYTES, FileJob, Parsing, TaskResult
+from shredlake.jobs.ingest.parse_task import Parsing, TaskResult
 from shredlake.jobs.ingest.rejects import rejects_place
 from shredlake.jobs.optimize import SAMPLE_FILES
 from shredlake.jobs.packing import pack_files
@@ -124,7 +125,7 @@ class _Conversion:
         left = [task for task in tasks if task.name not in finished]
         size = sum(add.size for task in left for add in task.adds)
         with progress("convert", len(left), size, options.show_progress) as watch:
-            answers = self.engine.run(left, partial(convert_files, job), watch, _tally)
+            answers = self.engine.run(left, partial(convert_files, job), watch)
         entries = [*finished.values(), *(Entry.from_json(answer) for answer in answers)]
         self._check(entries, place.uri)
         self._keep_rejects(quarantine, journal, entries, transaction[0])
@@ -133,7 +134,6 @@ class _Conversion:
         journal.close()
         rejected = sum(entry.rejected for entry in entries)
         layout = job.files.spec.shredding
-        physical = physical_name(target.snapshot, self.columns[0])
         return IngestReport(
             table=place.uri,
             version=version,
@@ -144,8 +144,8 @@ class _Conversion:
             files=len(adds),
             input_bytes=sum(add.size for add in source.adds),
             table_bytes=sum(add.size for add in adds),
-            layout=layout.get(physical),
-            typed_share=typed_share(place, adds, physical),
+            layout=layout.get(physical_name(target.snapshot, self.columns[0])),
+            typed_share=typed_share(entries),
             seconds=time.monotonic() - self.started,
             resumed=len(finished),
         )
@@ -234,8 +234,3 @@ class _Conversion:
         removes = [add.removal(now) for add in self.source.adds]
         reads = Reads(files=frozenset(add.key for add in self.source.adds), affected_by=bool, removals=True)
         return commit(self.source.snapshot, [*target.redefinition, *done, *removes, *adds], operation, reads)
-
-
-def _tally(result: str) -> tuple[int, int]:
-    entry = Entry.from_json(result)
-    return entry.rows, entry.rejected

@@ -61,6 +61,9 @@ class Entry:
     sum: int
     rejected: int
     staged: str | None
+    typed_bytes: int = 0
+    """Bytes of the first converted column in typed columns, and in all."""
+    total_bytes: int = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -22,11 +22,13 @@ from shredlake.delta.storage.storage import decode_path
 from shredlake.delta.write.constraints import Constraints
 from shredlake.errors import VerificationFailed
 from shredlake.jobs.convert.journal import Entry, Journal, Task
-from shredlake.jobs.ingest.parse_task import FileJob, Parsing, parse
+from shredlake.jobs.data_files import FileJob, Written
+from shredlake.jobs.engine import Answer
+from shredlake.jobs.ingest.parse_task import Parsing, parse
+from shredlake.jobs.ingest.rejects import Staging
 from shredlake.jobs.optimize import SAMPLE_ROWS, profile_file
 from shredlake.jobs.verified_copy import RowSum, check_same, write_and_sum
 from shredlake.kernels.profile import merge_profiles, profile_bytes
-from shredlake.parquet.write.writer import ParquetWriter
 
 FACTS = pa.schema(
     [("_file", pa.string()), ("_row", pa.int64()), ("_column", pa.string()), ("_reason", pa.string())]
@@ -51,10 +53,10 @@ def quarantine_schema(source: Snapshot) -> pa.Schema:
     return pa.schema([*FACTS, *nullable_schema(source.arrow_schema)])
 
 
-def convert_files(job: ConvertJob, task: Task) -> str:
+def convert_files(job: ConvertJob, task: Task) -> Answer:
     """Converts some files, as a task, and records that they are done."""
     before = RowSum()
-    rejects = _Rejects(job, task)
+    rejects = Staging(job.journal.folder, quarantine_schema(job.source), f"{task.name}.parquet")
     constraints = Constraints.of(job.target.schema, job.target.properties)
     read = 0
 
@@ -71,8 +73,10 @@ def convert_files(job: ConvertJob, task: Task) -> str:
                 if good.num_rows:
                     yield good
 
+    document = job.target.schema.get(job.columns[0])
+    written = Written(job.columns[0] if document is None else document.physical_name)
     try:
-        result = write_and_sum(job.target, job.files, rows())
+        result = write_and_sum(job.target, job.files, rows(), written)
         staged = rejects.close()
     except BaseException:
         rejects.abort()
@@ -84,13 +88,22 @@ def convert_files(job: ConvertJob, task: Task) -> str:
             f"{uri}: {read:,} rows were read, but {result.total.rows:,} written and {rejects.count:,} "
             "rejected. Nothing was committed"
         )
-    entry = Entry(result.adds, read, result.total.rows, result.total.sum, rejects.count, staged)
+    entry = Entry(
+        adds=result.adds,
+        read=read,
+        rows=result.total.rows,
+        sum=result.total.sum,
+        rejected=rejects.count,
+        staged=staged,
+        typed_bytes=written.typed_bytes,
+        total_bytes=written.total_bytes,
+    )
     job.journal.record(task, entry)
-    return entry.to_json()
+    return Answer(entry.to_json(), entry.rows, entry.rejected)
 
 
 def _converted(
-    job: ConvertJob, batch: pa.RecordBatch, rejects: _Rejects, file: str, first_row: int
+    job: ConvertJob, batch: pa.RecordBatch, rejects: Staging, file: str, first_row: int
 ) -> pa.RecordBatch:
     """The rows of a batch whose texts are JSON, with Variants; the others go to the rejects."""
     columns = list(batch.columns)
@@ -116,37 +129,8 @@ def _converted(
     numbers = pa.array(range(first_row, first_row + batch.num_rows), pa.int64())
     files = pa.repeat(pa.scalar(file), batch.num_rows)
     facts = [files, numbers, column_of, reason_of, *batch.columns]
-    rejects.take(pa.RecordBatch.from_arrays(facts, schema=rejects.schema).filter(refused))
+    rejects.take(pa.Table.from_arrays(facts, schema=rejects.schema).filter(refused))
     return made.filter(pc.invert(refused))
-
-
-class _Rejects:
-    """The rows of one task that could not be parsed: a file, made when the first one comes."""
-
-    def __init__(self, job: ConvertJob, task: Task) -> None:
-        self.schema = quarantine_schema(job.source)
-        self.count = 0
-        self._place = job.journal.folder
-        self._name = f"{task.name}.parquet"
-        self._writer: ParquetWriter | None = None
-
-    def take(self, rows: pa.RecordBatch) -> None:
-        if self._writer is None:
-            location, store = self._place.destination(self._name)
-            self._writer = ParquetWriter(location, self.schema, store=store)
-        self._writer.write(pa.Table.from_batches([rows]))
-        self.count += rows.num_rows
-
-    def close(self) -> str | None:
-        """Finishes the file and says its name; None if every row was parsed."""
-        if self._writer is None:
-            return None
-        self._writer.close()
-        return self._name
-
-    def abort(self) -> None:
-        if self._writer is not None:
-            self._writer.abort()
 
 
 def profile_texts(job: ConvertJob, place: VariantPlace, add: Add) -> str:

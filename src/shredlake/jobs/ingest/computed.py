@@ -14,8 +14,8 @@ import pyarrow as pa
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.write.constraints import DEFAULT, GENERATED
 from shredlake.errors import InvalidExpression, InvalidSchema
-from shredlake.expr.evaluate import evaluate
-from shredlake.expr.parse import parse_columns
+from shredlake.expr.evaluate import evaluate, type_of
+from shredlake.expr.parse import parse_columns, understood
 from shredlake.expr.sql import to_sql
 from shredlake.kernels.arrow.types import is_variant, variant
 
@@ -45,13 +45,12 @@ def kept(fields: Iterable[pa.Field], column: str, computed: Mapping[str, str]) -
 
 
 def _keeps(field: pa.Field, column: str, expression: str) -> bool:
+    """Whether the table can store the expression: it is not a Variant, and has a type here without Spark."""
     if is_variant(field.type):
-        return False  # a generated column can't be a Variant
-    try:
-        computed_fields(column, {field.name: expression})
-    except InvalidExpression:
-        return False  # Spark may support it, or it reads another computed column
-    return True
+        return False
+    found = understood(expression)
+    documents = pa.schema([(column, variant())])
+    return not isinstance(found, InvalidExpression) and isinstance(type_of(found, documents), pa.DataType)
 
 
 def is_generated(snapshot: Snapshot, name: str) -> bool:
@@ -76,7 +75,7 @@ def check_computed(snapshot: Snapshot, computed: Mapping[str, str], given: Seque
                 "Add the column to the table first"
             )
         own = found.metadata.get(GENERATED)
-        if own is not None and spark_sql(str(own)) != spark_sql(text):
+        if own not in (None, text) and spark_sql(str(own)) != spark_sql(text):
             raise InvalidSchema(
                 f"{where} computes column {name!r} as {own}, not as {text}. Omit the column or use "
                 "the table's own expression"
@@ -100,7 +99,6 @@ def spark_sql(expression: str) -> str:
     >>> spark_sql("to_date(v:ts::timestamp)")
     'to_date(v:ts::timestamp)'
     """
-    try:
-        return to_sql(parse_columns([expression])[0].expr)
-    except InvalidExpression:
-        return expression  # Spark may support it, or reports what is wrong
+    found = understood(expression)
+    # Spark may support what is not understood here, or it reports what is wrong.
+    return expression if isinstance(found, InvalidExpression) else to_sql(found)

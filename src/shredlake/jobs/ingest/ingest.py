@@ -46,24 +46,13 @@ from shredlake.errors import (
     VerificationFailed,
 )
 from shredlake.expr import join_name
-from shredlake.jobs.engine import Engine, LocalEngine, Watch
+from shredlake.jobs.data_files import FILE_BYTES, FileJob, ordered
+from shredlake.jobs.engine import Answer, Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
 from shredlake.jobs.ingest.once import Claim, claim_files, claim_job, has, job_transaction
 from shredlake.jobs.ingest.outcome import check_counts, check_json, typed_share
-from shredlake.jobs.ingest.parse_task import (
-    FILE_BYTES,
-    FileJob,
-    Parsing,
-    TaskResult,
-    WriteJob,
-    ordered,
-    sample_splits,
-    sample_windows,
-    tally,
-    with_computed,
-    write_splits,
-)
+from shredlake.jobs.ingest.parse_task import Parsing, TaskResult, WriteJob, with_computed, write_splits
 from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.ingest.rejects import (
     LineNumbers,
@@ -72,6 +61,7 @@ from shredlake.jobs.ingest.rejects import (
     staged_reasons,
     write_rejects,
 )
+from shredlake.jobs.ingest.sampling import sample_splits, sample_windows
 from shredlake.jobs.ingest.sources import SourceFile, Split, bundle, cut, find_files, spooled
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.arrow.types import variant
@@ -277,20 +267,27 @@ def sorted_here(
 def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watch: Watch) -> list[TaskResult]:
     """Runs the tasks. If one fails, or at Ctrl-C, what the others wrote in this process is removed."""
     if not engine.in_process:
-        return list(map(TaskResult.from_json, engine.run(tasks, partial(write_splits, job), watch, tally)))
+        return list(map(TaskResult.from_json, engine.run(tasks, partial(answer_splits, job), watch)))
     finished: dict[str, TaskResult] = {}
 
-    def noted(result: str) -> tuple[int, int]:
-        finished[result] = made = TaskResult.from_json(result)
-        return made.written, made.rejected
+    def noted(splits: tuple[Split, ...]) -> Answer:
+        result = write_splits(job, splits)
+        answer = result.answer()
+        finished[answer.text] = result
+        return answer
 
     try:
-        return [finished[answer] for answer in engine.run(tasks, partial(write_splits, job), watch, noted)]
+        return [finished[text] for text in engine.run(tasks, noted, watch)]
     except BaseException:
         made = finished.values()
         job.files.spec.storage.delete(decode_path(add["path"]) for one in made for add in one.adds)
         job.rejects.delete(one.staged for one in made if one.staged is not None)
         raise
+
+
+def answer_splits(job: WriteJob, splits: Sequence[Split]) -> Answer:
+    """Reads, parses, shreds and writes some splits, as a task."""
+    return write_splits(job, splits).answer()
 
 
 def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:
@@ -461,7 +458,7 @@ def finish(
         input_bytes=input_bytes,
         table_bytes=sum(add.size for add in adds),
         layout=layout.get(physical_name(snapshot, options.column)),
-        typed_share=typed_share(storage, adds, physical_name(snapshot, options.column)),
+        typed_share=typed_share(results),
         seconds=time.monotonic() - started,
         skipped=claim.skipped,
         warnings=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, groupby, islice
 from typing import Any, Final
 
@@ -23,14 +24,7 @@ from shredlake.jobs.ingest.ingest import (
 )
 from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.once import claim_job, job_transaction
-from shredlake.jobs.ingest.parse_task import (
-    TaskResult,
-    WriteJob,
-    rows_of,
-    variants_of,
-    with_computed,
-    write_tables,
-)
+from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, variants_of, with_computed, write_rows
 from shredlake.jobs.ingest.rejects import LineNumbers, Staging, rejects_place
 from shredlake.jobs.report import IngestReport
 from shredlake.kernels.arrow.types import variant
@@ -155,7 +149,6 @@ def _objects(documents: Sequence[Any], first: int) -> pa.Array:
 
 def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> TaskResult:
     rejects = Staging(job.rejects)
-    paths = PathWatch(job.files.paths)
     documents = 0
 
     def tables() -> Iterator[pa.Table]:
@@ -170,10 +163,5 @@ def _write(job: WriteJob, batches: Iterable[pa.RecordBatch], document: str) -> T
             if good.num_rows:
                 yield with_computed(job, good)
 
-    try:
-        adds = write_tables(job.files, paths.over(tables()))
-        staged = rejects.close()
-    except BaseException:
-        rejects.abort()
-        raise
-    return TaskResult(tuple(adds), documents, rows_of(adds), rejects.count, staged, warnings=paths.warnings)
+    result = write_rows(job, tables(), rejects, PathWatch(job.files.paths))
+    return replace(result, documents=documents)

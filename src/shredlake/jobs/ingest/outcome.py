@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
+from typing import Protocol
 
-import pyarrow.parquet as pq
-
-from shredlake.delta.protocol.actions import Add
-from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.errors import NotJson, PipelineError, TooManyRejects, VerificationFailed
 from shredlake.jobs.ingest.parse_task import TaskResult
 from shredlake.jobs.ingest.rejects import LineNumbers, Places, first_rejects, guess
-
-_log = logging.getLogger(__name__)
 
 
 def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers, table: str) -> None:
@@ -76,26 +70,16 @@ def check_counts(results: Sequence[TaskResult], max_rejects: int | float | None,
         )
 
 
-def typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
-    """The share of a Variant column's bytes in the first file that are in typed columns.
+class Shredded(Protocol):
+    """The result of a task that counted the bytes of a Variant column."""
 
-    The rows are committed by then, so a file that cannot be read is not an error.
-    """
-    try:
-        return _typed_share(storage, adds, physical) if adds else None
-    except Exception as error:
-        _log.warning("%s was written, but its share of typed bytes is unknown: %s", storage.uri, error)
-        return None
+    @property
+    def typed_bytes(self) -> int: ...
+    @property
+    def total_bytes(self) -> int: ...
 
 
-def _typed_share(storage: Storage, adds: Sequence[Add], physical: str) -> float | None:
-    typed = total = 0
-    with pq.ParquetFile(storage.open_input(decode_path(adds[0].path))) as file:
-        for group in range(file.metadata.num_row_groups):
-            for index in range(file.metadata.num_columns):
-                chunk = file.metadata.row_group(group).column(index)
-                if chunk.path_in_schema.startswith(physical + "."):
-                    total += chunk.total_compressed_size
-                    if chunk.path_in_schema.endswith(".typed_value"):
-                        typed += chunk.total_compressed_size
-    return typed / total if total else None
+def typed_share(results: Sequence[Shredded]) -> float | None:
+    """The share of a Variant column's bytes that are in typed columns; None if there are no bytes."""
+    total = sum(result.total_bytes for result in results)
+    return sum(result.typed_bytes for result in results) / total if total else None

@@ -11,53 +11,32 @@ and commits.
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.schema import partitions
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
-from shredlake.delta.write.data_files import DataFileWriter, FileSpec
 from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
-from shredlake.expr.sort_key import parse_sort_keys, sort_indices
-from shredlake.formatting import bytes_text
 from shredlake.jobs import meter
-from shredlake.jobs.ingest.key_paths import KeyPath, PathWatch
+from shredlake.jobs.data_files import FileJob, Written, write_tables
+from shredlake.jobs.engine import Answer
+from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
 from shredlake.jobs.ingest.sources import Split
 from shredlake.jobs.ingest.text import MAX_DOCUMENT, Piece, pieces
-from shredlake.jobs.packing import pack
 from shredlake.kernels import from_arrow, from_json, unshred
 from shredlake.kernels.arrow.types import is_variant, shredding_schema, variant
-from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.kernels.threads import Column
 
 _log = logging.getLogger(__name__)
-
-GATHER_BYTES = 256 << 20
-"""Arrow bytes that a task buffers to sort rows or to split them by partition; bounds a worker's memory."""
-
-FILE_BYTES = 128 << 20
-"""The target size of a data file."""
-
-ARROW_PER_FILE_BYTE = 4
-"""The assumed ratio of compressed Variant files to their Arrow columns, used until it is measured."""
-
-ROWS_AT_ONCE = 64 << 10
-"""The number of rows between checks whether a file is full."""
-
-SAMPLE_READ = 256 << 10
 
 
 @dataclass(frozen=True)
@@ -68,25 +47,6 @@ class Parsing:
     max_depth: int = 1000
     max_document: int = MAX_DOCUMENT
     """The longest line in bytes; longer lines are rejected."""
-
-
-@dataclass(frozen=True)
-class FileJob:
-    """Options for writing rows to data files."""
-
-    spec: FileSpec
-    sort_by: tuple[str, ...] = ()
-    file_bytes: int = FILE_BYTES
-    gather_bytes: int = GATHER_BYTES
-    rows_per_file: int | None = None
-    """Rows per file, if known; otherwise a file is closed when its measured size reaches the target."""
-    paths: tuple[KeyPath, ...] = ()
-    """Paths of sort keys and Bloom filters, which are searched for in the rows."""
-
-    @property
-    def gathers(self) -> bool:
-        """Whether a task buffers rows before writing, to sort them or to split them by partition."""
-        return bool(self.sort_by or self.spec.partition_columns)
 
 
 @dataclass(frozen=True)
@@ -115,11 +75,18 @@ class TaskResult:
     """The file with the rejects, relative to the staging folder."""
     lines: tuple[int, ...] = ()
     """The number of lines in each of the task's splits."""
+    typed_bytes: int = 0
+    """Bytes of the documents' column in typed columns, and in all."""
+    total_bytes: int = 0
     warnings: tuple[str, ...] = ()
     """Warnings about this task's rows; reported only if all tasks return them."""
 
     def to_json(self) -> str:
         return json.dumps(self.__dict__)
+
+    def answer(self) -> Answer:
+        """The result as a task returns it."""
+        return Answer(self.to_json(), self.written, self.rejected)
 
     @staticmethod
     def from_json(text: str) -> TaskResult:
@@ -129,17 +96,35 @@ class TaskResult:
         return TaskResult(**raw)
 
 
-def tally(result: str) -> tuple[int, int]:
-    """Rows and rejects of a task, for the progress bar."""
-    made = TaskResult.from_json(result)
-    return made.written, made.rejected
+def write_rows(
+    job: WriteJob, tables: Iterable[pa.Table], rejects: Staging, paths: PathWatch | None = None
+) -> TaskResult:
+    """Writes the rows of a task; `tables` puts invalid documents into `rejects` while it is read."""
+    schema = job.files.spec.schema
+    column = schema.get(job.column)
+    written = Written(job.column if column is None else column.physical_name)
+    try:
+        adds = write_tables(job.files, tables if paths is None else paths.over(tables), written)
+        staged = rejects.close()
+    except BaseException:
+        rejects.abort()
+        raise
+    return TaskResult(
+        tuple(adds),
+        documents=0,
+        written=written.rows,
+        rejected=rejects.count,
+        staged=staged,
+        typed_bytes=written.typed_bytes,
+        total_bytes=written.total_bytes,
+        warnings=() if paths is None else paths.warnings,
+    )
 
 
-def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
+def write_splits(job: WriteJob, splits: Sequence[Split]) -> TaskResult:
     """Reads, parses, shreds and writes some splits."""
     rejects = Staging(job.rejects)
     lines = [0] * len(splits)
-    paths = PathWatch(job.files.paths)
 
     def tables() -> Iterator[pa.Table]:
         for index, split in enumerate(splits):
@@ -150,14 +135,8 @@ def write_splits(job: WriteJob, splits: Sequence[Split]) -> str:
                 if len(parsed.column):
                     yield _checked_rows(job, parsed.column, split)
 
-    try:
-        adds = write_tables(job.files, paths.over(tables()))
-        staged = rejects.close()
-    except BaseException:
-        rejects.abort()
-        raise
-    counts = sum(lines), rows_of(adds), rejects.count
-    return TaskResult(tuple(adds), *counts, staged, tuple(lines), paths.warnings).to_json()
+    result = write_rows(job, tables(), rejects, PathWatch(job.files.paths))
+    return replace(result, documents=sum(lines), lines=tuple(lines))
 
 
 def _checked_rows(job: WriteJob, column: pa.ChunkedArray, split: Split) -> pa.Table:
@@ -165,11 +144,6 @@ def _checked_rows(job: WriteJob, column: pa.ChunkedArray, split: Split) -> pa.Ta
         return with_computed(job, pa.table({job.column: column}))
     except ConstraintViolation as violation:
         raise ConstraintViolation(f"{split.file.uri}: {violation}. Nothing was committed") from None
-
-
-def rows_of(adds: Iterable[Mapping[str, Any]]) -> int:
-    """The number of rows in some files, as counted while they were written."""
-    return sum(json.loads(add["stats"])["numRecords"] for add in adds)
 
 
 @dataclass(frozen=True)
@@ -256,205 +230,6 @@ def with_computed(job: WriteJob, table: pa.Table) -> pa.Table:
     full = complete(table, spec.schema, spec.partition_columns, first_row=None)
     Constraints.of(spec.schema, spec.properties).enforce(full, None)
     return full
-
-
-def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
-    """Sorts rows by keys such as `v:t::bigint DESC`; nulls come last unless a key specifies otherwise.
-
-    >>> import shredlake as sl
-    >>> table = pa.table({"v": sl.from_json(pa.array(['{"t": 2}', '{"t": 1}']))})
-    >>> sl.to_json(ordered(table, ("v:t::bigint",)).column("v")).to_pylist()
-    ['{"t":1}', '{"t":2}']
-    """
-    if not sort_by:
-        return table
-    return table.take(sort_indices(parse_sort_keys(sort_by), table))
-
-
-# ── Files ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def write_tables(job: FileJob, tables: Iterable[pa.Table]) -> list[dict[str, Any]]:
-    """Writes conformed tables to data files: in the order given, or buffered, sorted and partitioned."""
-    if not job.gathers:
-        return list(_write_parts(job, (({}, table) for table in tables)))
-    return list(
-        _write_parts(
-            job,
-            (
-                part
-                for gathered in pack(tables, lambda table: int(table.nbytes), job.gather_bytes)
-                for part in partitions.split(
-                    ordered(pa.concat_tables(gathered), job.sort_by),
-                    job.spec.schema,
-                    job.spec.partition_columns,
-                )
-            ),
-        )
-    )
-
-
-def _write_parts(
-    job: FileJob, parts: Iterable[tuple[Mapping[str, Any], pa.Table]]
-) -> Iterator[dict[str, Any]]:
-    """Writes rows, given with their partition values, to files of the target size, one file at a time."""
-    writer: DataFileWriter | None = None
-    held: Mapping[str, Any] = {}
-    gauge = Gauge(job)
-    try:
-        for values, rows in parts:
-            for batch in _cut_to(gauge, rows):
-                if writer is not None and (gauge.full or values != held):
-                    yield _closed(writer, gauge)
-                    writer = None
-                if writer is None:
-                    writer, held = DataFileWriter(job.spec, values), values
-                writer.write(batch)
-                gauge.wrote(batch, *writer.measured)
-        if writer is not None:
-            yield _closed(writer, gauge)
-    except BaseException:
-        if writer is not None:
-            writer.abort()
-        raise
-
-
-def _closed(writer: DataFileWriter, gauge: Gauge) -> dict[str, Any]:
-    add = writer.close()
-    gauge.closed(add.size)
-    return add.to_json()
-
-
-def _cut_to(gauge: Gauge, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Slices rows into batches that end where a file ends."""
-    for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
-        while batch.num_rows:
-            room = batch.num_rows if gauge.room is None else gauge.room
-            yield batch.slice(0, room)
-            batch = batch.slice(room)
-
-
-class Gauge:
-    """Measures how full a file is: by rows if their number is known, otherwise by bytes on disk."""
-
-    def __init__(self, job: FileJob) -> None:
-        self._job = job
-        self._ratio = 1 / ARROW_PER_FILE_BYTE
-        self._rows = self._arrow = 0
-        self._size = 0.0
-
-    @property
-    def full(self) -> bool:
-        if self._job.rows_per_file is not None:
-            return self._rows >= self._job.rows_per_file
-        return self._size >= self._job.file_bytes
-
-    @property
-    def room(self) -> int | None:
-        """The number of rows that fit into the file, or into the next if it is full; None if not counted."""
-        most = self._job.rows_per_file
-        return None if most is None else most if self.full else most - self._rows
-
-    def wrote(self, batch: pa.RecordBatch, arrow: int, size: int) -> None:
-        """Records a batch written to the file, of which `arrow` bytes take `size` bytes on disk."""
-        self._rows += batch.num_rows
-        self._arrow += batch.nbytes
-        if arrow and size:
-            self._ratio = size / arrow
-        self._size = size + (self._arrow - arrow) * self._ratio
-
-    def closed(self, size: int) -> None:
-        """Records the final size of a file."""
-        if self._arrow:
-            self._ratio = size / self._arrow
-        self._rows = self._arrow = 0
-        self._size = 0.0
-
-
-# ── Sampling ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-Window = tuple[Split, ...]
-"""Contiguous text: a range of one file, continued in the following files if that is short."""
-
-FILES_PER_WINDOW = 32
-"""The most files in a window, since opening a file costs more than reading a small one."""
-
-SAMPLE_PATIENCE = 4 << 20
-"""A window that begins inside a line is given up if the line does not end within this many bytes."""
-
-
-def sample_splits(parsing: Parsing, limit: int, windows: Sequence[Window]) -> str:
-    """Profiles `limit` bytes of valid documents of each window, to choose a layout."""
-    parts = [part for window in windows for part in _sample_window(parsing, limit, window)]
-    return base64.b64encode(merge_profiles(parts)).decode() if parts else ""
-
-
-def _sample_window(parsing: Parsing, limit: int, window: Window) -> Iterator[bytes]:
-    seen = 0
-    for split in window:
-        passed = 0
-        for piece in pieces(
-            split, max_document=parsing.max_document, read_size=SAMPLE_READ, patience=SAMPLE_PATIENCE
-        ):
-            passed += piece.rows.nbytes
-            if piece.problem is None:
-                column, _ = parse(piece.rows, parsing)
-                good = pc.drop_null(column)
-                if len(good):
-                    yield profile_bytes(good, threads=1)
-                    seen += piece.rows.nbytes * len(good) // len(column)
-            if seen >= limit:
-                return
-            if passed >= 4 * limit:
-                break  # this file holds little JSON; the next one may hold more
-
-
-def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> list[Window]:
-    """A fair sample: windows spread evenly over all the text, across all files.
-
-    Text that can only be read from its beginning (compressed, small, arrays) is sampled there.
-
-    >>> from shredlake.jobs.ingest.sources import SourceFile
-    >>> whole = Split(SourceFile("a.ndjson", 1000, ""), 0, 1000, 0, "lines")
-    >>> [[(split.start, split.end) for split in window] for window in sample_windows([whole], 4, 10)]
-    [[(0, 10)], [(250, 260)], [(500, 510)], [(750, 760)]]
-    >>> small = [Split(SourceFile(f"{n}.ndjson", 4, ""), 0, 4, 0) for n in range(100)]
-    >>> [len(window) for window in sample_windows(small, 4, 10)]
-    [3, 3, 3, 3]
-    """
-    ends = list(accumulate(split.end - split.start for split in splits))
-    total = ends[-1] if ends else 0
-    step = max(-(-total // windows), 1)
-    chosen: list[Window] = []
-    fresh = 0  # splits before this index are sampled
-    for due in range(0, total, step):
-        index = max(bisect_right(ends, due), fresh)
-        if index >= len(splits):
-            break
-        split = splits[index]
-        start = split.start
-        if not split.whole:
-            start += max(due - (ends[index] - (split.end - split.start)), 0)
-        window: list[Split] = []
-        left = min(window_bytes, step)
-        while left > 0 and len(window) < FILES_PER_WINDOW:
-            # Past the end of the split: steps and splits coincide, and one byte of it may be left.
-            end = split.end if split.whole else min(start + left, split.file.size)
-            window.append(replace(split, start=start, end=end))
-            left -= end - start
-            fresh = index + 1 if split.whole else index
-            while index < len(splits) and splits[index].file.uri == split.file.uri:
-                index += 1
-            if index == len(splits):
-                break
-            split, start = splits[index], splits[index].start
-        chosen.append(tuple(window))
-    read = [split for window in chosen for split in window]
-    most = bytes_text(sum(min(split.end - split.start, window_bytes) for split in read))
-    places = f"{len(chosen)} places in {len({split.file.uri for split in read})} files"
-    _log.info("a sample of at most %s, from %s, decides what to shred", most, places)
-    return chosen
 
 
 def variants_of(source: pa.Array, parsing: Parsing) -> tuple[pa.Array, pa.Table]:

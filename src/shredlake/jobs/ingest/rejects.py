@@ -65,20 +65,21 @@ if it does not come from a file), the reason, and its bytes.
 class Staging:
     """Stages the rejects of one task in a file, created with the first reject."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, schema: pa.Schema = REJECTS_SCHEMA, name: str | None = None) -> None:
+        self.schema = schema
+        self.count = 0
         self._storage = storage
         self._writer: ParquetWriter | None = None
-        self._path = f"{uuid.uuid4()}.parquet"
-        self.count = 0
+        self._path = name or f"{uuid.uuid4()}.parquet"
 
     def take(self, rejects: pa.Table) -> None:
-        """Adds rows of REJECTS_SCHEMA."""
+        """Adds rows of the schema."""
         if not rejects.num_rows:
             return
         if self._writer is None:
             location, store = self._storage.destination(self._path)
-            self._writer = ParquetWriter(location, REJECTS_SCHEMA, store=store)
-        self._writer.write(rejects.cast(REJECTS_SCHEMA))
+            self._writer = ParquetWriter(location, self.schema, store=store)
+        self._writer.write(rejects.cast(self.schema))
         self.count += rejects.num_rows
 
     def close(self) -> str | None:

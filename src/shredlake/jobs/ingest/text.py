@@ -10,15 +10,16 @@ split 0                          split 1
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import PipelineError
-from shredlake.jobs.ingest.documents import split_documents, split_elements, split_lines
+from shredlake.jobs.ingest.documents import Documents, split_documents, split_elements, split_lines
 from shredlake.jobs.ingest.sources import (
     BYTE_ORDER_MARK,
     HEAD_SIZE,
@@ -176,20 +177,10 @@ def _elements(text: Readable, split: Split, max_document: int, step: int) -> Ite
     held = text.read(step)
     before = held.find(b"[") + 1
     held, position = held[before:], before
-    line = 0
-    final = closed = False
-    while not final and not closed:
-        more = text.read(max(step, len(held)))
-        final = not more
-        held += more
-        documents = split_elements(held, final=final)
-        if len(documents.rows):
-            yield Piece(documents.rows, line, pc.add(documents.starts, position))
-        line += len(documents.rows)
-        closed = documents.closed
-        held, position = held[documents.taken :], position + documents.taken
-        _check_length(held, max_document, split, position)
-    while closed and (rest := held or text.read(step)):
+    reading = _Held(text, held, position, step)
+    yield from _divided(reading, split_elements, partial(_check_length, max_document, split))
+    line, held, position = reading.line, reading.held, reading.position
+    while reading.closed and (rest := held or text.read(step)):
         # Nothing may follow the array; any further text is passed on, so that it is rejected.
         if rest.strip():
             yield Piece(pa.array([rest.strip()], pa.binary()), line, pa.array([position], pa.int64()))
@@ -200,19 +191,39 @@ def _elements(text: Readable, split: Split, max_document: int, step: int) -> Ite
 def _documents(text: Readable, split: Split, max_document: int, step: int) -> Iterator[Piece]:
     held = text.read(max(step, len(BYTE_ORDER_MARK)))
     position = len(BYTE_ORDER_MARK) if held.startswith(BYTE_ORDER_MARK) else 0
-    held = held[position:]
-    line = 0
-    final = False
-    while not final:
-        more = text.read(max(step, len(held)))
-        final = not more
-        held += more
-        documents = split_documents(held, final=final)
+    reading = _Held(text, held[position:], position, step)
+    yield from _divided(reading, split_documents, partial(_check_length, max_document, split))
+
+
+@dataclass
+class _Held:
+    """Text that is read in steps: the part that is not divided into documents yet, and its position."""
+
+    text: Readable
+    held: bytes
+    position: int
+    step: int
+    line: int = 0
+    closed: bool = False
+    """Whether the array that holds the documents has ended."""
+
+
+def _divided(
+    reading: _Held, divide: Callable[..., Documents], check: Callable[[bytes, int], None]
+) -> Iterator[Piece]:
+    """Reads text and divides it into documents, until it or the array ends."""
+    more = b"?"
+    while more and not reading.closed:
+        more = reading.text.read(max(reading.step, len(reading.held)))
+        reading.held += more
+        documents = divide(reading.held, final=not more)
         if len(documents.rows):
-            yield Piece(documents.rows, line, pc.add(documents.starts, position))
-        line += len(documents.rows)
-        held, position = held[documents.taken :], position + documents.taken
-        _check_length(held, max_document, split, position)
+            yield Piece(documents.rows, reading.line, pc.add(documents.starts, reading.position))
+        reading.line += len(documents.rows)
+        reading.closed = documents.closed
+        reading.held = reading.held[documents.taken :]
+        reading.position += documents.taken
+        check(reading.held, reading.position)
 
 
 def _count_below(ascending: pa.Int64Array, limit: int) -> int:
@@ -222,7 +233,7 @@ def _count_below(ascending: pa.Int64Array, limit: int) -> int:
     return int(pc.sum(pc.less(ascending, limit)).as_py())
 
 
-def _check_length(held: bytes, max_document: int, split: Split, position: int) -> None:
+def _check_length(max_document: int, split: Split, held: bytes, position: int) -> None:
     if len(held) > max_document:
         raise PipelineError(
             f"{split.file.uri}: the document at byte {position} is longer than {max_document:,} bytes. "

@@ -15,13 +15,13 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
 import pyarrow as pa
 
-from shredlake.caches import IdentityCache
+from shredlake.caches import IdentityCache, cached
 from shredlake.kernels.arrow.types import group_type, typed_value_type
 from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar
 from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, TRUE_ID, VariantType
@@ -151,7 +151,7 @@ def plan_of(root: Node) -> Plan:
     return _recent.get(root, _plan_of)
 
 
-@lru_cache(maxsize=64)
+@cached(64, "flat schemas by value")
 def _plan_of(root: Node) -> Plan:
     found: set[bytes] = set()
     _collect_names(root, found)

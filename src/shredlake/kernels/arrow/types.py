@@ -16,12 +16,11 @@ shredded_type("array<date>") struct<metadata: binary not null, value: binary,
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 
-from shredlake.caches import IdentityCache
+from shredlake.caches import IdentityCache, cached
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.arrow.normalize import unencoded_type
 from shredlake.shredding.schema import (
@@ -145,7 +144,7 @@ def shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     return _recent.get(type_, _shredding_schema)
 
 
-@lru_cache(maxsize=64)
+@cached(64, "schemas of Arrow types by value")
 def _shredding_schema(type_: pa.DataType) -> ShreddingSchema | None:
     if not is_variant(type_):
         raise InvalidSchema(

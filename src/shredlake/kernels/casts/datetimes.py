@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
 
 SECOND: Final = 1_000_000_000
@@ -60,7 +60,7 @@ _PREFIXED = re.compile(
 _COMPACT = re.compile(r"([+-])(\d{2})(\d{2})(\d{2})?")
 
 
-@lru_cache(maxsize=256)
+@cached(256, "time zones")
 def parse_zone(name: str) -> dt.tzinfo | None:
     """Parses a zone name or offset in Java's notation; None if the zone does not exist.
 

@@ -1,5 +1,1 @@
-import pyarrow as pa
-
-from shredlake.kernels.arrow.nodes import ArrowNode
-
-def encode(node: ArrowNode, from_row: int, variant_type: pa.DataType) -> tuple[pa.Array, int, bool]: ...
+from shredlake.kernels.fallback.from_arrow import encode as encode

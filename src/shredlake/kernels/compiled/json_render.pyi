@@ -1,5 +1,1 @@
-import pyarrow as pa
-
-def render(
-    metadata: pa.Array, value: pa.Array, validity: pa.Array | None, from_row: int
-) -> tuple[pa.Array, int, bool]: ...
+from shredlake.kernels.fallback.json_render import render as render

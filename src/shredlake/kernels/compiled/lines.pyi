@@ -1,9 +1,3 @@
-import pyarrow as pa
-
-def line_offsets(buffer: pa.Buffer, final: bool) -> tuple[pa.Buffer, int, int]: ...
-def array_elements(
-    buffer: pa.Buffer, final: bool
-) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int, bool]: ...
-def json_documents(
-    buffer: pa.Buffer, final: bool
-) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int]: ...
+from shredlake.kernels.fallback.lines import array_elements as array_elements
+from shredlake.kernels.fallback.lines import json_documents as json_documents
+from shredlake.kernels.fallback.lines import line_offsets as line_offsets

@@ -1,12 +1,2 @@
-from collections.abc import Iterable
-
-import pyarrow as pa
-
-def summarize(
-    metadata: pa.BinaryArray,
-    value: pa.BinaryArray,
-    validity: pa.BooleanArray | None,
-    max_paths: int,
-    max_depth: int,
-) -> bytes | int: ...
-def merge(parts: Iterable[bytes], max_paths: int) -> bytes: ...
+from shredlake.kernels.fallback.profile import merge as merge
+from shredlake.kernels.fallback.profile import summarize as summarize

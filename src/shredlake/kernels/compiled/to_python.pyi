@@ -1,5 +1,1 @@
-from typing import Any
-
-import pyarrow as pa
-
-def to_python(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> tuple[list[Any], int]: ...
+from shredlake.kernels.fallback.to_python import to_python as to_python

@@ -1,7 +1,1 @@
-import pyarrow as pa
-
-from shredlake.kernels.arrow.flat_schema import Plan
-
-def unshred(
-    piece: pa.StructArray, plan: Plan, reject_conflicts: bool, first_row: int
-) -> list[pa.StructArray]: ...
+from shredlake.kernels.fallback.unshred import unshred as unshred

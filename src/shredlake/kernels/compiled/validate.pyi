@@ -1,3 +1,1 @@
-import pyarrow as pa
-
-def invalid_rows(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> list[int]: ...
+from shredlake.kernels.fallback.validate import invalid_rows as invalid_rows

@@ -7,9 +7,10 @@ scanned once for the positions of all chunks, and each chunk is parsed on demand
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, NoReturn
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidFile
 from shredlake.kernels.dispatch import dispatch
 from shredlake.parquet.format import footer as numbers
@@ -223,7 +224,7 @@ class Chunks:
         return self._raw[start : min(after, default=None)]
 
 
-@lru_cache(maxsize=64)
+@cached(64, "column orders")
 def _column_orders(raw: bytes) -> tuple[Struct, ...]:
     """The order of each column; the files of a table share one list."""
     value = Reader(raw, 0).value(thrift.LIST)

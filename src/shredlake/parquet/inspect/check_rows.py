@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake import kernels
+from shredlake.caches import cached
 from shredlake.errors import MalformedVariant
 from shredlake.kernels.validate import malformed_rows
 from shredlake.parquet.entries import Entries, Place, objects_and_arrays
@@ -221,7 +222,7 @@ class DataCheck:
         return Violation(rule, self.column.name, path, found, row, indices[:depth])
 
 
-@lru_cache(maxsize=4096)
+@cached(4096, "names in dictionaries")
 def names_in(metadata: bytes) -> frozenset[str]:
     """The names in a dictionary; empty if it is malformed, which another rule reports."""
     try:

@@ -116,12 +116,7 @@ class _StructureCheck:
             yield self.breach("typed-value-type", steps, "an object without fields")
         yield from self.duplicates(typed, steps)
         for field in typed.children:
-            below = (*steps, field.name)
-            if not field.is_group or field.repetition != "required":
-                kind = "group" if field.is_group else "column"
-                yield self.breach("field-group", below, f"{field.repetition} {kind}")
-            if field.is_group:
-                yield from self.level(field, below)
+            yield from self.group("field-group", field, (*steps, field.name))
 
     def elements(self, typed: SchemaNode, steps: Steps) -> Iterator[Violation]:
         element = list_element(typed)
@@ -131,12 +126,15 @@ class _StructureCheck:
         names = (typed.children[0].name, element.name)
         if names != ("list", "element"):
             yield self.breach("three-level-list", steps, f"groups named {names[0]} and {names[1]}")
-        below = (*steps, ARRAY_ELEMENT)
-        if not element.is_group or element.repetition != "required":
-            kind = "group" if element.is_group else "column"
-            yield self.breach("element-group", below, f"{element.repetition} {kind}")
-        if element.is_group:
-            yield from self.level(element, below)
+        yield from self.group("element-group", element, (*steps, ARRAY_ELEMENT))
+
+    def group(self, rule: str, group: SchemaNode, steps: Steps) -> Iterator[Violation]:
+        """A field or an element: a required group, which is a level of its own."""
+        if not group.is_group or group.repetition != "required":
+            kind = "group" if group.is_group else "column"
+            yield self.breach(rule, steps, f"{group.repetition} {kind}")
+        if group.is_group:
+            yield from self.level(group, steps)
 
     def duplicates(self, group: SchemaNode, steps: Steps) -> Iterator[Violation]:
         names = [child.name for child in group.children]

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import pyarrow as pa
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Get, name_parts
 from shredlake.parquet.format.schema import SchemaNode, schema_tree
@@ -192,7 +193,7 @@ def descend(level: Level, path: Path) -> tuple[Level, tuple[str | int, ...]]:
     return level, ()
 
 
-@lru_cache(maxsize=256)
+@cached(256, "columns of files")
 def _file_columns(
     raw: bytes, declared: frozenset[Names], drafts: frozenset[Names], exact: bool
 ) -> FileColumns:

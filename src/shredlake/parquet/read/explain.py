@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from shredlake.formatting import bytes_text, counted, html_text
 
@@ -32,21 +33,43 @@ class Explain:
     rows: int
 
     def __str__(self) -> str:
-        return "\n".join(
-            [
-                f"{counted(self.rows, 'row')} of {self.files_read:,} of {counted(self.files_total, 'file')}",
-                _line("row groups", f"{self.row_groups_read:>4}", f"{self.row_groups_total:>6}",
-                      self.row_groups_read, self.row_groups_total),
-                _line("pages", f"{self.pages_read:>4}", f"{self.pages_total:>6}",
-                      self.pages_read, self.pages_total) + "   in the columns read",
-                _line("bytes", bytes_text(self.bytes_read), bytes_text(self.bytes_total),
-                      self.bytes_read, self.bytes_total),
-                "columns   " + "\n          ".join(self.columns),
-            ]
-        )  # fmt: skip
+        read = f"{counted(self.rows, 'row')} of {self.files_read:,} of {counted(self.files_total, 'file')}"
+        return "\n".join([read, *cost_lines(self)])
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
+
+
+class Cost(Protocol):
+    """What a scan read, of how much."""
+
+    @property
+    def row_groups_read(self) -> int: ...
+    @property
+    def row_groups_total(self) -> int: ...
+    @property
+    def pages_read(self) -> int: ...
+    @property
+    def pages_total(self) -> int: ...
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+
+def cost_lines(cost: Cost, row_groups: str = "") -> list[str]:
+    """Row groups, pages, bytes and columns as lines of text; `row_groups` says which there are in all."""
+    return [
+        _line("row groups", f"{cost.row_groups_read:>4}", f"{cost.row_groups_total:>6}",
+              cost.row_groups_read, cost.row_groups_total) + row_groups,
+        _line("pages", f"{cost.pages_read:>4}", f"{cost.pages_total:>6}",
+              cost.pages_read, cost.pages_total) + "   in the columns read",
+        _line("bytes", bytes_text(cost.bytes_read), bytes_text(cost.bytes_total),
+              cost.bytes_read, cost.bytes_total),
+        "columns   " + "\n          ".join(cost.columns),
+    ]  # fmt: skip
 
 
 def _line(label: str, read: str, total: str, part: int, whole: int) -> str:

@@ -19,12 +19,12 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidFile
 from shredlake.kernels.arrow.types import variant
 from shredlake.parquet.format import footer as numbers
@@ -312,7 +312,7 @@ def is_extension_registered() -> bool:
         return True
 
 
-@cache
+@cached(1, "marked schema")
 def _marked_schema() -> pa.Buffer:
     mark = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""}
     return pa.schema([pa.field("v", variant(), metadata=mark)]).serialize()

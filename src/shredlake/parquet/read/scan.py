@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar, cast
 
 import pyarrow as pa
 
@@ -232,6 +232,18 @@ class Scan(ArrowStream):
             bytes_total=sum(file.source.size for file in files),
             rows=rows,
         )
+
+
+class ScanArguments(TypedDict, total=False):
+    """The keyword arguments of `scan_parquet` and `read_parquet`."""
+
+    strict: bool
+    variants: Views
+    batch_size: int | None
+    threads: int | None
+    timezone: str
+    store: Any
+    checksums: bool
 
 
 def scan_parquet(

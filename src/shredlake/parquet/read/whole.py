@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 import pyarrow as pa
 
 from shredlake.expr.ast import Expr, Projection
 from shredlake.parquet.io.source import Location
-from shredlake.parquet.read.scan import Views, scan_parquet
+from shredlake.parquet.read.scan import ScanArguments, scan_parquet
 
 
 def read_parquet(
     path: Location | Sequence[Location],
     columns: str | Sequence[str | Projection] | None = None,
     where: str | Expr | None = None,
-    *,
-    strict: bool = False,
-    variants: Views = "variant",
-    batch_size: int | None = None,
-    threads: int | None = None,
-    timezone: str = "UTC",
-    store: Any = None,
-    checksums: bool = True,
+    **options: Unpack[ScanArguments],
 ) -> pa.Table:
     """Reads Parquet files of any writer and layout.
 
@@ -43,8 +36,4 @@ def read_parquet(
     >>> read_parquet(file, columns=["name"], where="id > 1").to_pydict()
     {'name': ['b', 'c']}
     """
-    scan = scan_parquet(
-        path, columns, where, strict=strict, variants=variants, batch_size=batch_size, threads=threads,
-        timezone=timezone, store=store, checksums=checksums,
-    )  # fmt: skip
-    return scan.to_arrow()
+    return scan_parquet(path, columns, where, **options).to_arrow()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from shredlake.caches import LruCache
+from shredlake.caches import LruCache, cached
 from shredlake.delta.log.history import enabled_since
 from shredlake.delta.log.listing import version_at
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
@@ -60,7 +59,7 @@ def cast_options(options: SourceOptions) -> CastOptions:
     return found
 
 
-@cache
+@cached(1, "Java of Spark")
 def _java_of_spark() -> int:
     """The version of the Java that Spark runs on, which decides the digits of doubles as text."""
     return java_version() or OLDEST_JAVA

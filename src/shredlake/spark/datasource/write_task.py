@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,18 +29,11 @@ from shredlake.delta.write.create import planned
 from shredlake.delta.write.layout import LayoutRules, of_rows
 from shredlake.delta.write.overwrite import rows_match
 from shredlake.errors import InvalidSchema
+from shredlake.jobs.data_files import FILE_BYTES
 from shredlake.jobs.ingest.computed import check_computed
 from shredlake.jobs.ingest.ingest import IngestOptions, with_layout
 from shredlake.jobs.ingest.outcome import rejects_limit
-from shredlake.jobs.ingest.parse_task import (
-    FILE_BYTES,
-    TaskResult,
-    WriteJob,
-    rows_of,
-    variants_of,
-    with_computed,
-    write_tables,
-)
+from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, variants_of, with_computed, write_rows
 from shredlake.jobs.ingest.rejects import Staging, rejects_place
 from shredlake.kernels.arrow.types import variant
 from shredlake.spark.arrow import from_spark
@@ -79,17 +72,14 @@ class WriteTask:
         rejects = Staging(self.job.rejects)
         counts = [0]
         rows = self._tables(batches, rejects, counts)
+        job = self.job
         try:
-            first = list(_first(rows))
-            adds = []
-            if first:
-                layout = self.layout.choose(of_rows(pa.concat_tables(first)))
-                adds = write_tables(with_layout(self.job, layout).files, chain(first, rows))
-            staged = rejects.close()
+            if first := list(_first(rows)):
+                job = with_layout(job, self.layout.choose(of_rows(pa.concat_tables(first))))
         except BaseException:
             rejects.abort()
             raise
-        return TaskResult(tuple(adds), counts[0], rows_of(adds), rejects.count, staged)
+        return replace(write_rows(job, chain(first, rows), rejects), documents=counts[0])
 
     def _tables(
         self, batches: Iterable[pa.RecordBatch], rejects: Staging, counts: list[int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from shredlake.caches import of_session
 from shredlake.delta.log.snapshot import Snapshot
@@ -42,32 +42,28 @@ ANSWERS: Final = 64
 """The number of answers that a session keeps: to find one again saves half of the planning."""
 
 
+class ReadArguments(TypedDict, total=False):
+    """The keyword arguments of `read` and `scan`."""
+
+    version: int | None
+    timestamp: datetime | str | int | None
+    strict: bool
+    storage_options: Mapping[str, Any] | None
+
+
 def read(
     spark: SparkSession,
     table: Given,
     columns: str | Sequence[str] | None = None,
     where: str | None = None,
-    *,
-    version: int | None = None,
-    timestamp: datetime | str | int | None = None,
-    strict: bool = False,
-    storage_options: Mapping[str, Any] | None = None,
+    **options: Unpack[ReadArguments],
 ) -> DataFrame:
     """Reads columns and paths of a table as an ordinary DataFrame.
 
     `columns` and `where` are Spark SQL (`v:user.id::bigint AS user`). Files are pruned by the log, row groups
     and pages by Spark's own reader. A value that does not cast is null, or an error with `strict`.
     """
-    return scan(
-        spark,
-        table,
-        columns,
-        where,
-        version=version,
-        timestamp=timestamp,
-        strict=strict,
-        storage_options=storage_options,
-    ).frame()
+    return scan(spark, table, columns, where, **options).frame()
 
 
 def scan(

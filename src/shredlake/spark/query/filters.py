@@ -187,7 +187,7 @@ class Translator:
         if reader is None or value is None:
             raise NotUnderstood(f"literal {kind}")
         try:
-            return Literal(reader(value), parse_type(SQL_NAMES.get(kind, kind)))
+            return Literal(reader(value), parse_type(SQL_NAMES.get(str(kind), str(kind))))
         except (ValueError, OverflowError):  # times out of Python's range, or ambiguous strings
             raise NotUnderstood(f"literal {value}") from None
 

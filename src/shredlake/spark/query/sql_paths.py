@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from sqlglot import Token, TokenType
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
 from shredlake.spark.arrow import NOT_IN_SPARK
@@ -59,7 +59,7 @@ class Rewritten:
     """The tokens of the query that were not replaced."""
 
 
-@lru_cache(maxsize=64)
+@cached(64, "rewritten queries")
 def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
     """Replaces every typed path, or only those into columns of the given names.
 
@@ -120,7 +120,7 @@ def depends_on_generated_names(rewritten: Rewritten) -> bool:
     )
 
 
-@lru_cache(maxsize=64)
+@cached(64, "kinds of statements")
 def is_query(sql: str) -> bool:
     """Whether the text is a query and not a command, which Spark would run as soon as it analyses it.
 

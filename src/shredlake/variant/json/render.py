@@ -53,14 +53,10 @@ def render(variant: Variant, *, pretty: bool = False, max_length: int = MAX_LENG
       ]
     }
     """
-    parts: list[str] = []
-    length = 0
-    for piece in _pieces(variant, pretty=pretty):
-        parts.append(piece)
-        length += len(piece)
-        if length > max_length:
-            raise InvalidValue(f"the text exceeds {max_length} characters (see max_length)")
-    return "".join(parts)
+    text = _text_up_to(variant, max_length, pretty=pretty)
+    if len(text) > max_length:
+        raise InvalidValue(f"the text exceeds {max_length} characters (see max_length)")
+    return text
 
 
 def beginning(variant: Variant, length: int) -> str:
@@ -70,13 +66,19 @@ def beginning(variant: Variant, length: int) -> str:
     >>> beginning(Variant.of([1] * 1000), 9)
     '[1,1,1...'
     """
+    text = _text_up_to(variant, length, pretty=False)
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def _text_up_to(variant: Variant, length: int, *, pretty: bool) -> str:
+    """The text; one longer than `length` stops with the piece that makes it so."""
     parts: list[str] = []
     size = 0
-    for piece in _pieces(variant, pretty=False):
+    for piece in _pieces(variant, pretty=pretty):
         parts.append(piece)
         size += len(piece)
         if size > length:
-            return "".join(parts)[: length - 3] + "..."
+            break
     return "".join(parts)
 
 

@@ -196,9 +196,9 @@ def test_new_files_are_compared_with_the_old(tmp_path: Path, monkeypatch: pytest
     make(tmp_path / "t")
     real = task.write_and_sum  # type: ignore[attr-defined]
 
-    def wrong(target: Any, files: Any, batches: Any) -> Any:
+    def wrong(target: Any, files: Any, batches: Any, written: Any) -> Any:
         changed = (pa.concat_batches([batch.slice(1), batch.slice(1, 1)]) for batch in batches)
-        return real(target, files, changed)
+        return real(target, files, changed, written)
 
     monkeypatch.setattr(task, "write_and_sum", wrong)
     with pytest.raises(sl.VerificationFailed, match="the new files differ from the old ones"):

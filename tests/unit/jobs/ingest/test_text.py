@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shredlake.errors import PipelineError
 from shredlake.jobs.ingest import text as text_module
-from shredlake.jobs.ingest.parse_task import sample_windows
+from shredlake.jobs.ingest.sampling import sample_windows
 from shredlake.jobs.ingest.sources import SourceFile, Split, cut, find_files
 from shredlake.jobs.ingest.text import pieces
 

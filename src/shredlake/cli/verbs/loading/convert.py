@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from typing import Literal
 
 import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import table_to_write
-from shredlake.cli.messages import say
-from shredlake.cli.options import JSON, STORAGE, rejects_share, storage_options
-from shredlake.cli.terminal import screen
+from shredlake.cli.options import (
+    DUPLICATE_KEYS,
+    FILE_SIZE,
+    JSON,
+    SHREDDING,
+    STORAGE,
+    rejects_share,
+    storage_options,
+)
+from shredlake.cli.rows import print_report
 from shredlake.jobs.convert.convert import convert_table
 from shredlake.jobs.ingest.parse_task import Parsing
 
@@ -26,17 +31,15 @@ def convert_columns(
     to: str | None = typer.Option(
         None, "--to", help="Write a new table here, and leave the old one unchanged (default: in place)."
     ),
-    shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
+    shredding: str = SHREDDING,
     rejects: str | None = typer.Option(
         None, help="The table for rows that are not JSON (default TABLE_rejects)."
     ),
     max_rejects: str | None = typer.Option(
         None, help="Maximum number or share of such rows, e.g. 100 or 2%; beyond it the job fails."
     ),
-    duplicate_keys: Literal["error", "last_wins"] = typer.Option(
-        "error", help="How to treat objects with a repeated key."
-    ),
-    file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
+    duplicate_keys: Literal["error", "last_wins"] = DUPLICATE_KEYS,
+    file_size: int = FILE_SIZE,
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,
@@ -64,7 +67,4 @@ def convert_columns(
             storage_options=storage_options(storage),
             show_progress=sys.stderr.isatty(),
         )
-    if as_json:
-        say(json.dumps(asdict(report), ensure_ascii=False))
-    else:
-        screen().print(report.grid())
+    print_report(report, as_json=as_json)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -14,9 +13,18 @@ import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table, seekable, table_to_write
-from shredlake.cli.messages import say
-from shredlake.cli.options import JSON, STORAGE, not_empty, rejects_share, storage_options
-from shredlake.cli.terminal import screen
+from shredlake.cli.options import (
+    BLOOM_FILTER,
+    DUPLICATE_KEYS,
+    FILE_SIZE,
+    JSON,
+    SHREDDING,
+    STORAGE,
+    not_empty,
+    rejects_share,
+    storage_options,
+)
+from shredlake.cli.rows import print_report
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
@@ -42,7 +50,7 @@ def ingest_source(
         metavar="SRC... TABLE",
     ),
     column: str = typer.Option("v", callback=not_empty, help="The Variant column for the documents."),
-    shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
+    shredding: str = SHREDDING,
     computed: list[str] = typer.Option(
         [], "--with", help='A computed column, e.g. "day: v:ts::date". Repeatable.'
     ),
@@ -50,9 +58,7 @@ def ingest_source(
     sort_by: list[str] = typer.Option(
         [], help='Sort the rows of each file, e.g. by "v:ts::bigint". Repeatable.'
     ),
-    bloom_filter: list[str] = typer.Option(
-        [], help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.'
-    ),
+    bloom_filter: list[str] = BLOOM_FILTER,
     range_partition: bool = typer.Option(
         False, help="Sort globally by --sort-by, so that files barely overlap."
     ),
@@ -63,14 +69,12 @@ def ingest_source(
     job_id: str | None = typer.Option(
         None, help="Idempotency key; a job whose key is already committed is skipped."
     ),
-    duplicate_keys: Literal["error", "last_wins"] = typer.Option(
-        "error", help="How to treat objects with a repeated key."
-    ),
+    duplicate_keys: Literal["error", "last_wins"] = DUPLICATE_KEYS,
     format_: Format = typer.Option("json", "--format", help="The format of the source."),
     from_: str | None = typer.Option(
         None, "--from", help="The column of the source that has the documents (not for json)."
     ),
-    file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
+    file_size: int = FILE_SIZE,
     force: bool = typer.Option(False, "--force", help="Create the table even if its folder has other files."),
     storage: list[str] = STORAGE,
     engine: EngineName = ENGINE,
@@ -110,10 +114,7 @@ def ingest_source(
         opened = _opened(job, size) if engine == "auto" else None
         chosen = "spark" if isinstance(opened, UnsupportedExpression) else engine
         report = _run(job, Cluster(chosen, master, remote), size, opened)
-    if as_json:
-        say(json.dumps(asdict(report), ensure_ascii=False))
-    else:
-        screen().print(report.grid())
+    print_report(report, as_json=as_json)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +14,7 @@ from shredlake.cli.inputs import table_to_write
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.terminal import screen
+from shredlake.cli.rows import print_report
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.migrate import migrate_files as files_to_table
@@ -78,10 +77,7 @@ def migrate_files(
                     storage_options=storage_options(storage),
                     show_progress=sys.stderr.isatty(),
                 )
-        if as_json:
-            say(json.dumps(asdict(report), ensure_ascii=False))
-        else:
-            screen().print(report.grid())
+        print_report(report, as_json=as_json)
         return
     rows = 0
     files = pairs(Path(source), Path(target))

@@ -11,25 +11,32 @@ import typer
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
+from shredlake.cli.options import (
+    BLOOM_FILTER,
+    FILE_SIZE,
+    JSON,
+    SHREDDING,
+    STORAGE,
+    TABLE,
+    not_empty,
+    storage_options,
+)
 from shredlake.jobs.optimize import optimize_table
 from shredlake.parquet.write.writer import WriteOptions
 
 
 def optimize_files(
-    table: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     where: str | None = typer.Option(
         None, help="Rewrite only files that may have rows that meet this condition."
     ),
     sort_by: list[str] = typer.Option([], help='Sort all rows, e.g. by "v:ts::bigint". Repeatable.'),
-    bloom_filter: list[str] = typer.Option(
-        [], help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.'
-    ),
-    shredding: str = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".'),
+    bloom_filter: list[str] = BLOOM_FILTER,
+    shredding: str = SHREDDING,
     column: str | None = typer.Option(
         None, callback=not_empty, help="The Variant column that --shredding applies to (default all)."
     ),
-    file_size: int = typer.Option(128, min=1, help="Target size of the files, in MB."),
+    file_size: int = FILE_SIZE,
     engine: EngineName = ENGINE,
     master: str | None = MASTER,
     remote: str | None = REMOTE,

@@ -12,11 +12,21 @@ import typer
 from shredlake.cli.engines import quiet_session
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
+from shredlake.cli.options import (
+    FORMAT,
+    FORMAT_JSON,
+    LIMIT,
+    OUTPUT,
+    STORAGE,
+    STRICT,
+    TABLE,
+    TIMESTAMP,
+    VERSION,
+    WHERE,
+)
 from shredlake.cli.path_hints import unknown_paths
 from shredlake.cli.rows import Format, format_of, write_rows
 from shredlake.delta.read.scan import FIRST_ROWS
-from shredlake.errors import InvalidFile
 from shredlake.expr.arguments import split_columns
 from shredlake.table import Table
 
@@ -30,36 +40,24 @@ Engine = Literal["auto", "local", "spark"]
 
 
 def query(
-    table: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     columns: str = typer.Argument("*", help="Columns, as after SELECT: 'v:user.id::bigint AS id, day'."),
-    where: str | None = typer.Option(None, "--where", "-w", help="A condition, as after WHERE."),
-    limit: int | None = typer.Option(
-        None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
-    ),
-    form: Format | None = typer.Option(
-        None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
-    ),
-    output: str | None = typer.Option(
-        None, "--output", "-o", help="Write to this file; - is standard output, the default."
-    ),
+    where: str | None = WHERE,
+    limit: int | None = LIMIT,
+    form: Format | None = FORMAT,
+    output: str | None = OUTPUT,
     engine: Engine = typer.Option("auto", "--engine", help="auto chooses Spark for more than 20 GB."),
     explain: bool = typer.Option(
         False, "--explain", help="Show how much would be read, and why, instead of the rows."
     ),
-    strict: bool = typer.Option(
-        False, "--strict", help="Fail on values that can't be cast, instead of returning null."
-    ),
+    strict: bool = STRICT,
     version: int | None = VERSION,
     timestamp: str | None = TIMESTAMP,
     storage: list[str] = STORAGE,
-    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
+    as_json: bool = FORMAT_JSON,
 ) -> None:
     """Query paths of a table; only the columns, files and pages that can match are read."""
     chosen = format_of(form, output, as_json=as_json)
-    if chosen == "parquet" and output is None:
-        raise InvalidFile(
-            "--format parquet needs a file: name it with --output FILE, or - for standard output"
-        )
     wanted = None if columns.strip() == "*" else split_columns(columns)
     opened = open_table(table, version, timestamp, storage)
     local = opened.scan(wanted, where, strict=strict)

@@ -9,9 +9,10 @@ from typing import Any, Literal, cast
 import typer
 
 from shredlake.cli.messages import say
+from shredlake.cli.options import FORMAT, FORMAT_JSON, LIMIT, OUTPUT, STRICT
 from shredlake.cli.rows import Format, format_of, write_rows
 from shredlake.cli.verbs.querying.query import DRAWN_ROWS
-from shredlake.errors import InvalidExpression, InvalidFile
+from shredlake.errors import InvalidExpression
 from shredlake.sql.api import sql
 from shredlake.sql.result import SqlResult
 from shredlake.sql.rewrite import tables_of
@@ -26,26 +27,18 @@ def run_sql(
     tables: list[str] = typer.Option(
         [], "--table", "-t", help="A table and its name in the query: events=lake/events. Repeatable."
     ),
-    limit: int | None = typer.Option(
-        None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
-    ),
-    form: Format | None = typer.Option(
-        None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
-    ),
-    output: str | None = typer.Option(
-        None, "--output", "-o", help="Write to this file; - is standard output, the default."
-    ),
+    limit: int | None = LIMIT,
+    form: Format | None = FORMAT,
+    output: str | None = OUTPUT,
     engine: Engine = typer.Option("local", "--engine", help="spark runs the query on Spark."),
     explain: bool = typer.Option(
         False, "--explain", help="Run the query and show what its scans read, instead of the rows."
     ),
-    strict: bool = typer.Option(
-        False, "--strict", help="Fail on values that can't be cast, instead of returning null."
-    ),
+    strict: bool = STRICT,
     memory_limit: str | None = typer.Option(
         None, "--memory-limit", help="Memory that the query may use before it spills to disk, e.g. 2GB."
     ),
-    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
+    as_json: bool = FORMAT_JSON,
 ) -> None:
     """Run SQL over tables and Parquet files; paths are read as columns, without Spark."""
     named = named_tables(tables)
@@ -56,10 +49,6 @@ def run_sql(
         return
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     chosen = format_of(form, output, as_json=as_json)
-    if chosen == "parquet" and output is None:
-        raise InvalidFile(
-            "--format parquet needs a file: name it with --output FILE, or - for standard output"
-        )
     drawn = limit is None and chosen == "table"
     rows = DRAWN_ROWS + 1 if drawn else limit
     if engine == "spark":

@@ -43,6 +43,7 @@ from shredlake.spark.query.workers.pushdown import (
     BELOW,
     Draft,
     NotApplicable,
+    Pushed,
     Reader,
     TableQuery,
     descend,
@@ -64,16 +65,12 @@ FEW_GROUPS: Final = 0.25
 
 
 @dataclass(frozen=True)
-class Aggregated:
-    """A query whose aggregate the workers compute, and the rest of its plan."""
+class Aggregated(Pushed):
+    """A query whose aggregate the workers compute."""
 
-    scan: SparkScan
     grouping: Grouping
     outputs: tuple[str, ...]
     """For each column of the aggregate, the column of `grouping` that it comes from."""
-    node: plan.Plan
-    above: tuple[plan.Plan, ...]
-    """The plan nodes above the aggregate, the topmost first."""
 
     def frame(self) -> DataFrame | NotApplicable:
         """The whole query."""
@@ -148,7 +145,7 @@ def aggregated(query: TableQuery) -> Aggregated | NotApplicable:
             return grouping.part_names[asked.index(part(column))]
         return grouping.key_names[column.key]
 
-    return Aggregated(scan, grouping, tuple(map(output, columns)), node, above)
+    return Aggregated(scan, node, above, grouping, tuple(map(output, columns)))
 
 
 @dataclass(frozen=True)

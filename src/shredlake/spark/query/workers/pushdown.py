@@ -97,6 +97,17 @@ class TableQuery:
 
 
 @dataclass(frozen=True)
+class Pushed:
+    """A query of which the workers compute a part, and the rest of its plan."""
+
+    scan: SparkScan
+    node: plan.Plan
+    """The node whose columns the workers' columns replace."""
+    above: tuple[plan.Plan, ...]
+    """The plan nodes above it, the topmost first."""
+
+
+@dataclass(frozen=True)
 class Draft:
     """A value before the types are known: the index of a reference, and the functions applied to it."""
 

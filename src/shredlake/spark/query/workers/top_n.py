@@ -33,6 +33,7 @@ from shredlake.spark.query.workers.pushdown import (
     ABOVE,
     BELOW,
     NotApplicable,
+    Pushed,
     Reader,
     TableQuery,
     descend,
@@ -144,16 +145,12 @@ def _with(query: Query, condition: Expr | None) -> Query:
 
 
 @dataclass(frozen=True)
-class TopN:
-    """A query whose first rows the workers find, and the rest of its plan."""
+class TopN(Pushed):
+    """A query whose first rows the workers find."""
 
-    scan: SparkScan
     order: Order
     sources: tuple[str, ...]
     """For each column of the projection, the name of the scan's column."""
-    node: plan.Plan
-    above: tuple[plan.Plan, ...]
-    """The plan nodes above the projection, the topmost first."""
 
     def frame(self) -> DataFrame | NotApplicable:
         """The whole query."""
@@ -207,7 +204,7 @@ def top_n(query: TableQuery) -> TopN | NotApplicable:
     if against := reason_against_workers(scan):
         return NotApplicable(against)
     sources = tuple(scan.local.schema.names[column.ref] for column in columns)
-    return TopN(scan, Order(keys, count), sources, node, chain[: place + 1])
+    return TopN(scan, node, chain[: place + 1], Order(keys, count), sources)
 
 
 def _column(order: plan.Node, node: plan.Plan) -> int | None:
