@@ -41,7 +41,7 @@ class Explain:
 
 
 class Cost(Protocol):
-    """What a scan read, of how much."""
+    """The numbers that the cost of a scan is made of."""
 
     @property
     def row_groups_read(self) -> int: ...
