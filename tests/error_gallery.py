@@ -123,7 +123,9 @@ COMMANDS = {
         "inspect nowhere.parquet",
         "inspect ok.ndjson",
         "inspect short.parquet",
-        "check t",
+        "check empty",
+        "check t --dry-run",
+        "check f.parquet --repair",
         "check short.parquet",
     ],
     "Maintaining": [

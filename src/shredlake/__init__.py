@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shredlake.delta.check.check import check_table
+    from shredlake.delta.check.findings import Finding, TableCheck
     from shredlake.delta.report.drift import Drift, drift
     from shredlake.delta.report.views import views
     from shredlake.diagnosis.doctor import Diagnosis, doctor
@@ -118,6 +120,7 @@ __all__ = [
     "FileFacts",
     "FileMissing",
     "FileReport",
+    "Finding",
     "Float32",
     "InferredSchema",
     "IngestReport",
@@ -150,6 +153,7 @@ __all__ = [
     "SqlResult",
     "StoreRefused",
     "Table",
+    "TableCheck",
     "TableError",
     "TableExists",
     "Timestamp",
@@ -169,6 +173,7 @@ __all__ = [
     "WrongType",
     "advise",
     "check",
+    "check_table",
     "convert",
     "convert_draft",
     "doctor",
@@ -211,6 +216,8 @@ _MODULES = {
     "shredlake.sql.explain": "SqlExplain",
     "shredlake.sql.result": "SqlResult",
     "shredlake.table": "Table",
+    "shredlake.delta.check.check": "check_table",
+    "shredlake.delta.check.findings": "Finding TableCheck",
     "shredlake.delta.report.drift": "Drift drift",
     "shredlake.delta.report.views": "views",
     "shredlake.diagnosis.doctor": "Diagnosis doctor",

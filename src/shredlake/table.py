@@ -13,6 +13,8 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from shredlake.delta.check.check import check_storage
+from shredlake.delta.check.findings import TableCheck
 from shredlake.delta.log import history as history_
 from shredlake.delta.log.listing import as_version, version_at
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
@@ -426,6 +428,18 @@ class Table:
             dry_run=dry_run,
             enforce_retention=enforce_retention,
         ).files
+
+    def check(self, *, quick: bool = False, repair: bool = False, dry_run: bool = False) -> TableCheck:
+        """Checks the whole table, and repairs what can be rebuilt; see `sl.check_table`.
+
+        >>> from shredlake.example import example_table
+        >>> example_table("check").check().ok
+        True
+        """
+        report = check_storage(self._storage, quick=quick, repair=repair, dry_run=dry_run)
+        if report.repaired_version is not None:
+            self._moved(report.repaired_version)
+        return report
 
     def restore(self, version: int | None = None, timestamp: datetime | str | int | None = None) -> int:
         """Restores an older version as a new commit; returns its number.

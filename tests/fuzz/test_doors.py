@@ -13,6 +13,7 @@ from fuzz.doors import DOORS
 
 CRASHERS = sorted((Path(__file__).parent / "crashers").glob("*/*.bin"))
 SLOW = {
+    "delta-check": 40,
     "delta-checkpoint": 20,
     "delta-manifest": 30,
     "parquet-draft": 60,

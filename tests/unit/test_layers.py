@@ -35,7 +35,7 @@ LAYERS = [
 # The order inside a layer, lowest first. MODULES are those that lie beside the packages.
 MODULES = "(modules)"
 ROOMS = {
-    "delta": ["storage", "protocol", "schema", "log", "stats", "read", "write", "report", MODULES],
+    "delta": ["storage", "protocol", "schema", "log", "stats", "read", "write", "report", "check", MODULES],
     "parquet": ["format", "io", MODULES, "read", "write", "legacy", "inspect"],
 }
 

@@ -21,8 +21,8 @@ VERBS: Final = {
         "Recommend which paths to shred, with reasons, and measure the effect on size.",
     ),
     "check": (
-        "describing.check:check_file",
-        "Check the Variants of a Parquet file against the specification.",
+        "describing.check:check",
+        "Check a whole table, or the Variants of a Parquet file; repair what can be rebuilt.",
     ),
     "convert": (
         "loading.convert:convert_columns",

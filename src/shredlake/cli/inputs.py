@@ -35,6 +35,11 @@ def open_table(
     return Table(uri, version, timestamp, storage_options=storage_options(storage))
 
 
+def is_table(path: str) -> bool:
+    """Whether an address names a table rather than a Parquet file: a folder, or a URL without `.parquet`."""
+    return not path.endswith(".parquet") if "://" in path else Path(path).is_dir()
+
+
 def table_to_write(uri: str) -> str:
     """Checks the address of a table that may not exist yet."""
     if "://" not in uri and Path(uri).exists() and not Path(uri).is_dir():

@@ -1,4 +1,4 @@
-"""A progress bar over the rows of a file, on stderr; it disappears at the end."""
+"""A progress bar over rows or files, on stderr; it disappears at the end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from shredlake.formatting import escaped
 
 
 @contextmanager
-def rows_progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function to call with the rows done and the total; silent unless stderr is a terminal."""
+def rows_progress(
+    what: str, *, unit: str = "rows", quiet: bool = False
+) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function to call with the number done and the total; silent unless stderr is a terminal."""
     console = screen(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,} of {task.total:,} rows"),
+        TextColumn(f"{{task.completed:,}} of {{task.total:,}} {unit}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:

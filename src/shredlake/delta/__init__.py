@@ -9,6 +9,8 @@ In reading order; a package imports only those before it:
 - `stats`: statistics of files, and which files a predicate can skip.
 - `read`: scans, data files, deletion vectors, changes.
 - `write`: everything that changes a table.
+- `report`: what a table holds and how it is stored.
+- `check`: whether log, files, statistics and data agree, and repairs.
 
 `shredlake.table` is their public face.
 """

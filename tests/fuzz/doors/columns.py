@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -160,19 +160,24 @@ def _column(data: bytes) -> tuple[Choices, pa.StructArray | pa.ChunkedArray]:
     choices = Choices(first)
     layout = LAYOUTS[choices.below(len(LAYOUTS))]
     pairs = list(zip(rest[::2], rest[1::2], strict=False))
-    rows = [
-        None if not (metadata or value) else {"metadata": metadata, "value": value}
-        for metadata, value in pairs
-    ]
-    return choices, layout(pa.array(rows, variant()))
+    children = [pa.array([pair[part] for pair in pairs], pa.binary()) for part in (0, 1)]
+    nulls = pa.array([not (metadata or value) for metadata, value in pairs], pa.bool_())
+    mask = nulls if nulls.true_count else None
+    return choices, layout(pa.StructArray.from_arrays(children, fields=list(variant()), mask=mask))
 
 
 def enter_read(data: bytes) -> None:
     choices, column = _column(data)
-    work: list[Callable[[Any], Any]] = [to_json, to_python, validate, profile, checksum, from_arrow]
-    found = work[choices.below(len(work))](column)
+    found = _READS[choices.below(len(_READS))](column)
     if isinstance(found, pa.Array | pa.ChunkedArray):
         found.validate(full=True)
+
+
+# One thread: starting others for a few rows took more time than the work.
+_READS: list[Callable[[Any], Any]] = [
+    to_python,
+    *(partial(work, threads=1) for work in (to_json, validate, profile, checksum, from_arrow)),
+]
 
 
 def enter_get(data: bytes) -> None:
@@ -195,8 +200,8 @@ def enter_shred(data: bytes) -> None:
     back = unshred(shredded, threads=1)
     back.validate(full=True)
     reshred(shredded, other, threads=1).validate(full=True)
-    if not len(validate(back)):
-        assert checksum(back) == checksum(column)
+    if not len(validate(back, threads=1)):
+        assert checksum(back, threads=1) == checksum(column, threads=1)
 
 
 def enter_unshred(data: bytes) -> None:
@@ -205,14 +210,14 @@ def enter_unshred(data: bytes) -> None:
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     schema, other = (SCHEMAS[choices.below(len(SCHEMAS))] for _ in range(2))
     strict = choices.below(2) == 1
-    good = from_json(pa.array([_TEXTS[choices.below(len(_TEXTS))] for _ in range(len(column))], pa.string()))
+    good = _good_rows().take(pa.array([choices.below(len(_TEXTS)) for _ in range(len(column))], pa.int32()))
     parts = unpack(data)[1:]
     damaged = exact(_damaged(shred(good, schema, threads=1), random.Random(choices.below(256)), parts))
     work = [
         lambda: unshred(damaged, strict=strict, threads=1),
         lambda: reshred(damaged, other, threads=1),
         lambda: get(damaged, PATHS[choices.below(len(PATHS))], TYPES[choices.below(len(TYPES))], threads=1),
-        lambda: to_json(damaged),
+        lambda: to_json(damaged, threads=1),
     ]
     work[choices.below(len(work))]().validate(full=True)
 
@@ -251,16 +256,21 @@ _TEXTS = [
 ]  # fmt: skip
 
 
+@cache
+def _good_rows() -> pa.StructArray:
+    return from_json(pa.array(_TEXTS))
+
+
 def enter_from_arrow(data: bytes) -> None:
     """Columns of any Arrow type, built from the bytes, become Variants and Python objects again."""
     choices = Choices(data)
     array = _any_array(choices, 3 + choices.below(5), 0)
     if choices.below(3) == 0:
         array = array.slice(1)
-    column = from_arrow(array)
+    column = from_arrow(array, threads=1)
     column.validate(full=True)
     to_python(column)
-    to_json(column)
+    to_json(column, threads=1)
 
 
 def _any_array(choices: Choices, rows: int, depth: int) -> pa.Array:
@@ -274,7 +284,7 @@ def _leaf(type_: pa.DataType) -> Callable[[Choices, int, int], pa.Array]:
     def make(choices: Choices, rows: int, depth: int) -> pa.Array:
         width = max(type_.bit_width // 8, 1)
         data = bytes(choices.below(256) for _ in range(min(rows * width, 64))).ljust(rows * width, b"\x81")
-        validity = pa.py_buffer(bytes([choices.below(256)] * 2))
+        validity = pa.py_buffer(bytes([choices.below(256)] * ((rows + 7) // 8)))
         return pa.Array.from_buffers(type_, rows, [validity, pa.py_buffer(data)])
 
     return make

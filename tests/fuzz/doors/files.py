@@ -9,7 +9,7 @@ import io
 import random
 import tempfile
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +246,7 @@ def _changed_header(raw: bytes, dice: random.Random) -> bytes:
     return raw[:offset] + changed + raw[offset + len(changed) :]
 
 
+@lru_cache(maxsize=64)
 def _places(raw: bytes) -> list[int]:
     """Where the pages and page indexes of a file start, according to its footer."""
     length = int.from_bytes(raw[-8:-4], "little")

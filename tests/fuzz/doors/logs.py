@@ -17,7 +17,7 @@ from delta_tables import PROTOCOL, metadata, numbered
 from fuzz.contract import Budget, Door
 from fuzz.damage import change_json, change_parts, pack, unpack
 from fuzz.doors.files import change_file
-from shredlake import Table
+from shredlake import CorruptLog, Table, check_table
 from shredlake.delta.protocol.actions import CommitInfo, dumps, loads
 from shredlake.delta.storage.storage import Storage, is_absolute
 from shredlake.delta.write.checkpoint import write_checkpoint
@@ -78,6 +78,21 @@ def enter_commit(data: bytes) -> None:
         files[f"{_LOG}{number:020}.json"] = commit
     _put(files)
     _use(choice)
+
+
+def enter_check(data: bytes) -> None:
+    """The same log, and a check of the whole table, which reports damage in place of raising."""
+    head, *commits = unpack(data) or [b""]
+    choice = sum(head)
+    files = dict(_good_commits()[:1] if choice % 3 else [])
+    for number, commit in enumerate(commits[:3], start=len(files)):
+        files[f"{_LOG}{number:020}.json"] = commit
+    _put(files)
+    report = check_table(_URI, quick=choice % 2 == 0, repair=True, dry_run=True, threads=1)
+    str(report)
+    json.dumps(report.to_dict())
+    if not report.ok:
+        raise CorruptLog("the check found damage")
 
 
 def enter_checkpoint(data: bytes) -> None:
@@ -224,6 +239,7 @@ _BUDGET = Budget(seconds=3.0, megabytes=512)
 DOORS = [
     Door("delta-lines", "delta", line_seeds, enter_lines, change_json),
     Door("delta-commit", "delta", commit_seeds, enter_commit, change_commits, _BUDGET),
+    Door("delta-check", "delta", commit_seeds, enter_check, change_commits, _BUDGET),
     Door("delta-checkpoint", "delta", checkpoint_seeds, enter_checkpoint, change_file, _BUDGET),
     Door(
         "delta-manifest",

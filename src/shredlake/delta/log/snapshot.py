@@ -141,7 +141,7 @@ def _column(table: pa.Table, item: pa.Field) -> Any:
     return table.column(item.name).cast(item.type)
 
 
-class _Replay:
+class Replay:
     """Collects the newest action of each kind while the log is read backwards."""
 
     def __init__(self, uri: str) -> None:
@@ -232,7 +232,7 @@ def newest(snapshot: Snapshot) -> Snapshot:
 
 def replay(storage: Storage, segment: LogSegment) -> Snapshot:
     """Builds the snapshot that the files of a segment describe."""
-    state = _Replay(storage.uri)
+    state = Replay(storage.uri)
     for commit in reversed(segment.commits):
         path = commit.entry.path
         state.commit(path, raw_lines(storage.get(path), path))
@@ -270,7 +270,7 @@ def _unexpired(transactions: dict[str, Transaction], metadata: Metadata) -> dict
     }
 
 
-def _replay_checkpoint(storage: Storage, segment: LogSegment, state: _Replay) -> list[CheckpointPart]:
+def _replay_checkpoint(storage: Storage, segment: LogSegment, state: Replay) -> list[CheckpointPart]:
     checkpoint = segment.checkpoint
     assert checkpoint is not None
     path = checkpoint.files[0].path

@@ -67,14 +67,19 @@ def footer_layout(storage: Storage, path: str, variants: Iterable[tuple[str, ...
     location, store = storage.source(decode_path(path))
     file = OpenFile(location, store, variants=variants, exact=True)
     try:
-        columns: Layout = {}
-        for column in file.columns.variants.values():
-            if column.schema is not None:
-                residual = frozenset(level.path for level in column.levels() if not _is_empty(file, level))
-                columns[column.name] = ColumnLayout(column.schema, residual)
-        return layout_json(columns)
+        return layout_json(layout_of(file))
     finally:
         file.close()
+
+
+def layout_of(file: OpenFile) -> Layout:
+    """The layout of an open file, without the objects that every row has."""
+    columns: Layout = {}
+    for column in file.columns.variants.values():
+        if column.schema is not None:
+            residual = frozenset(level.path for level in column.levels() if not _is_empty(file, level))
+            columns[column.name] = ColumnLayout(column.schema, residual)
+    return columns
 
 
 def _is_empty(file: OpenFile, level: Level) -> bool:

@@ -56,7 +56,14 @@ def vacuum(
     that period began. The last condition protects the files of writes in progress, which are younger.
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
-    kept_for = _kept_for(snapshot, retention_hours, enforce_retention)
+    found = _unneeded(snapshot, _kept_for(snapshot, retention_hours, enforce_retention))
+    if not dry_run:
+        remove(snapshot.storage, found.files)
+    return found
+
+
+def _unneeded(snapshot: Snapshot, kept_for: int) -> Vacuumed:
+    """The files that no version within a period of milliseconds needs."""
     horizon = int(time.time() * 1000) - kept_for
     needed = set(_needed(snapshot, horizon))
     found = list(residents(snapshot.storage))
@@ -71,8 +78,6 @@ def vacuum(
     # A checksum file is kept as long as the file that it belongs to.
     staying = {file.key for file in files if file.key not in gone or file.key != checked_file(file.key)}
     doomed = [key for key in sorted(gone) if key == checked_file(key) or checked_file(key) not in staying]
-    if not dry_run:
-        remove(snapshot.storage, doomed)
     return Vacuumed(
         files=doomed,
         foreign=[
@@ -82,6 +87,13 @@ def vacuum(
         ],
         links=[file.key for file in found if file.is_link],
     )
+
+
+def orphans(snapshot: Snapshot) -> list[str]:
+    """The files that a vacuum with the table's own retention would delete; also for tables that only others
+    can write.
+    """
+    return _unneeded(snapshot, snapshot.settings.file_retention_ms).files
 
 
 def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> int:

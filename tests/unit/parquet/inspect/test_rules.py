@@ -10,5 +10,6 @@ PAGE = Path(__file__).parents[4] / "docs" / "check.md"
 
 
 def test_the_page_lists_every_rule_as_it_is() -> None:
-    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    part = PAGE.read_text().partition("\n## Files\n")[2]
+    rows = [line for line in part.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{rule.id}` | {rule.where} | {rule.text} |" for rule in ALL_RULES.values()]
