@@ -12,7 +12,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory faults kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -157,6 +157,9 @@ interop-oldest: build $(VENV)-oldest/.installed ## the Spark tests on Spark 4.1,
 
 kill-convert: build ## a conversion of ten million rows of JSON text, killed at ten moments and resumed: minutes
 	@SHREDLAKE_CONVERT_ROWS=$${SHREDLAKE_CONVERT_ROWS:-10000000} SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-10} $(BIN)/python -m pytest -q -s tests/unit/jobs/convert/test_kills.py
+faults: build ## every fault at every storage call of every operation, as a table in build/faults.md: many minutes
+	@$(BIN)/python tests/faults/run.py $(ARGS)
+
 kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py

@@ -13,10 +13,12 @@ import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from shredlake.caches import LruCache
 
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 """Error codes of file systems that do not support hard links."""
@@ -24,7 +26,14 @@ _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, 
 _CANNOT_SYNC: Final = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES}
 """Error codes of file systems that can't sync a directory."""
 
+_LEADS_NOWHERE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
+"""Error codes for a path that leads to no file. After any other error it is unknown whether there is one."""
+
 _READ: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+_synced = LruCache[tuple[str, int], bool](4096, "directories on disk")
+"""Directories, by path and inode number, whose entry this process has synced."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,10 @@ class Entry:
     path: str
     size: int
     modified: datetime
+    is_link: bool = False
+    """Whether it is a symbolic link; only `residents` tells."""
+    identity: tuple[int, int] | None = None
+    """Device and inode number of a local file, which all its names share; only `residents` tells."""
 
     @property
     def modified_ms(self) -> int:
@@ -63,6 +76,38 @@ class LocalFiles:
                 elif (start_after is None or key > start_after) and not item.is_dir():
                     with suppress(FileNotFoundError):  # deleted in the meantime
                         yield _entry(key, item.stat(follow_symlinks=not _is_dangling(item)))
+
+    def residents(self, folder: str = "") -> Iterator[Entry]:
+        """Yield every file and symbolic link below a directory, sorted by name. Links are not followed."""
+        try:
+            with os.scandir(self._at(folder)) as found:
+                items = sorted(found, key=lambda item: item.name)
+        except FileNotFoundError:
+            return
+        for item in items:
+            key = f"{folder}/{item.name}" if folder else item.name
+            if item.is_dir(follow_symlinks=False):
+                yield from self.residents(key)
+                continue
+            try:
+                facts = item.stat(follow_symlinks=False)
+            except FileNotFoundError:  # deleted in the meantime
+                continue
+            is_link = stat.S_ISLNK(facts.st_mode)
+            if is_link or stat.S_ISREG(facts.st_mode):
+                yield replace(_entry(key, facts), is_link=is_link, identity=(facts.st_dev, facts.st_ino))
+
+    def identity(self, path: str) -> tuple[int, int] | None:
+        """The device and inode number of the file that a path leads to, or None if there is none."""
+        try:
+            facts = os.stat(self._at(path))
+        except OSError as error:
+            if error.errno not in _LEADS_NOWHERE:
+                raise
+            return None
+        except ValueError:  # a NUL in the name
+            return None
+        return facts.st_dev, facts.st_ino
 
     def get(self, path: str) -> bytes:
         with open(_opened(self._at(path)), "rb", buffering=0) as file:
@@ -95,9 +140,9 @@ class LocalFiles:
         with _Draft(self._at(path), data) as draft:
             try:
                 os.link(draft.name, draft.final)
-            except FileExistsError:
-                raise
             except OSError as error:
+                if draft.is_linked:  # a network file system lost the answer, or asked twice
+                    return
                 if error.errno not in _NO_LINKS:
                     raise
                 _create_in_place(draft.final, data)
@@ -131,6 +176,14 @@ class _Draft:
         if kind is None:
             sync_directory(self.directory)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether the file has a second name. Only its writer knows the first, so that is the final one."""
+        try:
+            return os.stat(self.name).st_nlink > 1
+        except OSError:
+            return False
+
     def _discard(self) -> None:
         with suppress(OSError):
             os.unlink(self.name)
@@ -157,7 +210,11 @@ def _create_in_place(path: str, data: bytes) -> None:
 
 
 def make_directories(path: str | Path) -> None:
-    """Create a directory and its missing parents, and sync each new entry to disk."""
+    """Create a directory and its missing parents, and sync each new entry to disk.
+
+    Another process may have created the directory and not synced it yet, so the entry of one that exists is
+    synced too, once per process.
+    """
     missing = []
     current = os.path.abspath(path)
     while not os.path.isdir(current):
@@ -165,6 +222,10 @@ def make_directories(path: str | Path) -> None:
             raise NotADirectoryError(errno.ENOTDIR, f"{current} is not a directory")
         missing.append(current)
         current = os.path.dirname(current)
+    known = current, os.stat(current).st_ino
+    if _synced.find(known) is None:
+        sync_directory(os.path.dirname(current))
+        _synced.put(known, True)
     for directory in reversed(missing):
         with suppress(FileExistsError):  # another writer created it first
             os.mkdir(directory)

@@ -166,6 +166,18 @@ class Storage:
         with self.doing("listed", prefix):
             yield from self.files.entries(prefix, start_after)
 
+    def residents(self) -> Iterator[Entry]:
+        """Every file in the directory. Symbolic links are listed, but not followed."""
+        with self.doing("listed"):
+            yield from self.files.residents()
+
+    def identity(self, path: str) -> tuple[int, int] | None:
+        """The device and inode number of a local file, which all its names share; None without a file."""
+        if not isinstance(self.files, LocalFiles):
+            return None
+        with self.doing("read", path):
+            return self.files.identity(path)
+
     def get(self, path: str) -> bytes:
         """The whole object. Raises `FileMissing`, a FileNotFoundError, if it does not exist."""
         with self.doing("read", path):

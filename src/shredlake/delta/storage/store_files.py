@@ -45,6 +45,10 @@ class StoreFiles:
         except (FileNotFoundError, NotFoundError):
             return
 
+    def residents(self) -> Iterator[Entry]:
+        """Yield every object below the prefix."""
+        return self.entries("", None)
+
     def get(self, path: str) -> bytes:
         return bytes(obstore.get(self.store, self.prefix + path).bytes())
 

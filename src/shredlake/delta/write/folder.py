@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
 from shredlake.delta.storage.storage import Storage
-from shredlake.errors import TableError
 
 
 class Kind(Enum):
@@ -32,6 +28,7 @@ _RULES: Final = (
     (re.compile(r"(?:.*/)?\.[^/]+\.[0-9a-f]{32}\.tmp"), Kind.TEMPORARY),
     (re.compile(r"(?:.*/)?[^/]+\.(?:parquet|json|crc|bin)#\d+"), Kind.TEMPORARY),
     (re.compile(rf"_staging/[^/]+/{_UUID}\.parquet"), Kind.TEMPORARY),
+    (re.compile(r"_shredlake_convert/[0-9a-f]{32}/[^/]+\.(?:json|parquet)"), Kind.TEMPORARY),
     (re.compile(r"_delta_log(?:/.*)?"), Kind.LOG),
     (re.compile(r"_change_data/.*\.parquet"), Kind.CHANGES),
     # A partition column may start with an underscore or a dot: `_day=1/` is data.
@@ -70,54 +67,6 @@ def checked_file(key: str) -> str:
     return key
 
 
-@dataclass(frozen=True)
-class Resident:
-    """A file in a table's folder, or a symbolic link."""
-
-    key: str
-    modified_ms: int
-    is_link: bool = False
-    identity: tuple[int, int] | None = None
-    """Device and inode number of a local file, which all its names share."""
-
-
-def residents(storage: Storage) -> Iterator[Resident]:
-    """Yield every file in the folder. Symbolic links are listed but not followed.
-
-    >>> storage = Storage("memory://doc/residents")
-    >>> storage.create("d/x.parquet", b"")
-    >>> [resident.key for resident in residents(storage)]
-    ['d/x.parquet']
-    """
-    if storage.is_local:
-        yield from _local(str(storage.local_root), "")
-        return
-    for entry in storage.entries():
-        yield Resident(entry.path, entry.modified_ms)
-
-
-def _local(root: str, folder: str) -> Iterator[Resident]:
-    try:
-        with os.scandir(os.path.join(root, folder)) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise TableError(f"{os.path.join(root, folder)} could not be listed: {error.strerror}") from error
-    for entry in entries:
-        key = f"{folder}/{entry.name}" if folder else entry.name
-        if entry.is_dir(follow_symlinks=False):
-            yield from _local(root, key)
-            continue
-        try:
-            facts = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            continue  # deleted in the meantime
-        if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
-            identity = (facts.st_dev, facts.st_ino)
-            yield Resident(key, int(facts.st_mtime * 1000), stat.S_ISLNK(facts.st_mode), identity)
-
-
 def others_files(storage: Storage) -> Iterator[str]:
     """Yield the keys of files that prevent the creation of a table in the folder.
 
@@ -130,21 +79,8 @@ def others_files(storage: Storage) -> Iterator[str]:
     ['raw/d1.ndjson']
     """
     harmless = (Kind.HIDDEN, Kind.LOG, Kind.TEMPORARY)
-    for resident in residents(storage):
-        if resident.is_link or not (
-            kind_of(resident.key) in harmless or _OUR_OWN.fullmatch(resident.key) is not None
+    for entry in storage.residents():
+        if entry.is_link or not (
+            kind_of(entry.path) in harmless or _OUR_OWN.fullmatch(entry.path) is not None
         ):
-            yield resident.key
-
-
-def remove(storage: Storage, keys: Iterable[str]) -> None:
-    """Delete files. Missing files are not an error."""
-    if not storage.is_local:
-        storage.delete(keys)
-        return
-    for key in keys:
-        path = storage.local_root / key
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise TableError(f"{path} could not be deleted: {error.strerror}") from error
+            yield entry.path

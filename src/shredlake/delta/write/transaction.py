@@ -142,6 +142,8 @@ def _stands(storage: Storage, version: int, data: bytes) -> bool:
     except Exception as error:
         raise _uncertain(storage, version, problem or error) from error
     if found == data:
+        if problem is not None and storage.is_local:
+            raise _unsynced(storage, version, problem) from problem
         return True
     if problem is None or (found is not None and not data.startswith(found)):
         return False  # another writer has the version
@@ -178,6 +180,13 @@ def _uncertain(storage: Storage, version: int, problem: Exception) -> CommitUnce
     return CommitUncertain(
         f"{storage.uri}: version {version} may have been committed or not ({problem}). Its files were "
         "kept; check in history() whether it is there before you try again, or use transaction=..."
+    )
+
+
+def _unsynced(storage: Storage, version: int, problem: Exception) -> CommitUncertain:
+    return CommitUncertain(
+        f"{storage.uri}: version {version} is in the log, but the disk did not confirm it ({problem}), so a "
+        "power cut may lose it. Its files were kept; see in history() whether it is there before trying again"
     )
 
 

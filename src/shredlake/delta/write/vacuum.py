@@ -8,7 +8,6 @@ any path in the log that leads to the file protects it, even through a symbolic 
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,15 +15,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.delta.log.files import as_adds
+from shredlake.delta.log.files import as_adds, file_rows
+from shredlake.delta.log.listing import commit_path
 from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.protocol.actions import Add, loads
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import FILE_RETENTION
 from shredlake.delta.read.deletion_vectors import vector_path
 from shredlake.delta.storage.addresses import table_key
-from shredlake.delta.storage.storage import Storage, is_absolute
-from shredlake.delta.write.folder import Kind, Resident, checked_file, kind_of, remove, residents
-from shredlake.errors import TableError
+from shredlake.delta.storage.storage import Entry, Storage, is_absolute
+from shredlake.delta.write.folder import Kind, checked_file, kind_of
+from shredlake.errors import FileMissing, TableError
 
 HOUR_MS = 3_600_000
 
@@ -58,7 +59,7 @@ def vacuum(
     require_writable(snapshot.protocol, snapshot.storage.uri)
     found = _unneeded(snapshot, _kept_for(snapshot, retention_hours, enforce_retention))
     if not dry_run:
-        remove(snapshot.storage, found.files)
+        snapshot.storage.delete(found.files)
     return found
 
 
@@ -66,26 +67,29 @@ def _unneeded(snapshot: Snapshot, kept_for: int) -> Vacuumed:
     """The files that no version within a period of milliseconds needs."""
     horizon = int(time.time() * 1000) - kept_for
     needed = set(_needed(snapshot, horizon))
-    found = list(residents(snapshot.storage))
+    found = list(snapshot.storage.residents())
     files = [file for file in found if not file.is_link]
     old = [
         file
         for file in files
-        if file.modified_ms < horizon and kind_of(checked_file(file.key)) in WRITTEN_BY_DELTA
+        if file.modified_ms < horizon and kind_of(checked_file(file.path)) in WRITTEN_BY_DELTA
     ]
-    unnamed = [file for file in old if checked_file(file.key) not in needed]
-    gone = {file.key for file in _without_other_names(snapshot.storage, unnamed, needed, files)}
+    unnamed = [file for file in old if checked_file(file.path) not in needed]
+    gone = {file.path for file in _without_other_names(snapshot.storage, unnamed, needed, files)}
     # A checksum file is kept as long as the file that it belongs to.
-    staying = {file.key for file in files if file.key not in gone or file.key != checked_file(file.key)}
+    staying = {file.path for file in files if file.path not in gone or file.path != checked_file(file.path)}
     doomed = [key for key in sorted(gone) if key == checked_file(key) or checked_file(key) not in staying]
+    if doomed:
+        added = _added_since(snapshot)
+        doomed = [key for key in doomed if checked_file(key) not in added]
     return Vacuumed(
         files=doomed,
         foreign=[
-            file.key
+            file.path
             for file in files
-            if kind_of(checked_file(file.key)) is Kind.FOREIGN and file.key not in needed
+            if kind_of(checked_file(file.path)) is Kind.FOREIGN and file.path not in needed
         ],
-        links=[file.key for file in found if file.is_link],
+        links=[file.path for file in found if file.is_link],
     )
 
 
@@ -94,6 +98,23 @@ def orphans(snapshot: Snapshot) -> list[str]:
     can write.
     """
     return _unneeded(snapshot, snapshot.settings.file_retention_ms).files
+
+
+def _added_since(snapshot: Snapshot) -> set[str]:
+    """Return the keys of files that commits after the snapshot add, e.g. a restore.
+
+    The commits are read by name, because a listing may lag behind.
+    """
+    storage, version, found = snapshot.storage, snapshot.version, set[str]()
+    while True:
+        version += 1
+        path = commit_path(version)
+        try:
+            text = storage.get(path)
+        except FileMissing:
+            return found
+        adds = [action for action in loads(text, path) if isinstance(action, Add)]
+        found.update(_keys(storage, file_rows([add.to_json() for add in adds])))
 
 
 def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> int:
@@ -114,21 +135,15 @@ def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> i
 
 
 def _without_other_names(
-    storage: Storage, unnamed: list[Resident], needed: set[str], files: Iterable[Resident]
-) -> list[Resident]:
+    storage: Storage, unnamed: list[Entry], needed: set[str], files: Iterable[Entry]
+) -> list[Entry]:
     """Drop the files that the log names by another path: a link, another mount, or another case.
 
     If the listing lacks a needed path, the file system resolves the path, and the file it finds is kept.
     """
     if not storage.is_local or not unnamed:
         return unnamed
-    identities = set()
-    for key in needed.difference(file.key for file in files):
-        try:
-            facts = os.stat(storage.local_root / key)
-        except (OSError, ValueError):
-            continue
-        identities.add((facts.st_dev, facts.st_ino))
+    identities = {storage.identity(key) for key in needed.difference(file.path for file in files)}
     return [file for file in unnamed if file.identity not in identities]
 
 
@@ -139,18 +154,24 @@ def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
     fresh = pc.greater_equal(pc.fill_null(tombstones.column("deletionTimestamp"), 0), horizon)
     recent = tombstones.filter(fresh).select(["path", "deletionVector"])
     for table in (live, recent):
-        for path in table.column("path").to_pylist():
-            yield table_key(snapshot.storage, path)
-            if "%" in path:
-                yield path  # some writers do not percent-encode paths
-        for path in _vectors(table):
-            yield table_key(snapshot.storage, path) if is_absolute(path) else path
+        yield from _keys(snapshot.storage, table)
+
+
+def _keys(storage: Storage, table: pa.Table) -> Iterator[str]:
+    """Yield the keys of data files and their deletion vectors."""
+    for path in table.column("path").to_pylist():
+        yield table_key(storage, path)
+        if "%" in path:
+            yield path  # some writers do not percent-encode paths
+    for path in _vectors(table):
+        yield table_key(storage, path) if is_absolute(path) else path
 
 
 def _vectors(table: pa.Table) -> Iterator[str]:
     """Yield the files of deletion vectors."""
     with_vector = table.filter(pc.is_valid(table.column("deletionVector")))
-    padded = with_vector.append_column("size", pa.array([0] * with_vector.num_rows, pa.int64()))
+    padded = with_vector.select(["path", "deletionVector"])
+    padded = padded.append_column("size", pa.array([0] * with_vector.num_rows, pa.int64()))
     for add in as_adds(padded):
         assert add.deletion_vector is not None
         if add.deletion_vector.storage_type != "i":  # "i": stored inline, in the log

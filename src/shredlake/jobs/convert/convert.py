@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
@@ -31,7 +32,7 @@ from shredlake.delta.write.create import create, planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
 from shredlake.delta.write.transaction import NOTHING, Operation, Reads
-from shredlake.errors import CommitConflict, InvalidSchema, NotJson
+from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TableExists
 from shredlake.jobs.arguments import Address, ConvertArguments
 from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
 from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
@@ -214,7 +215,8 @@ class _Conversion:
         """
         staged = [entry.staged for entry in entries if entry.staged is not None]
         if staged and list_log(quarantine).latest is None:
-            create(planned(quarantine, quarantine_schema(self.source.snapshot)))
+            with suppress(TableExists):  # made by another run of the same job
+                create(planned(quarantine, quarantine_schema(self.source.snapshot)))
         for name in staged:
             location, store = journal.folder.source(name)
             rows = scan_parquet(location, store=store)

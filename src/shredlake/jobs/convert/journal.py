@@ -6,15 +6,16 @@ TABLE/_shredlake_convert/<job>/plan.json             the layout, and which files
                                <task>.parquet        the rows that it could not parse
 ```
 
-Readers and `vacuum` ignore folders that start with an underscore. Each entry is written atomically after the
-data files that it names, so an entry is either there with its files or not there. The commit ends the
-journal.
+Readers ignore folders that start with an underscore. Each entry is written atomically after the data files
+that it names, so an entry is either there with its files or not there. The commit ends the journal; `vacuum`
+removes one that was left behind, like the data files that it names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -22,6 +23,8 @@ from typing import Any, Final
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.errors import FileMissing
+
+_log = logging.getLogger(__name__)
 
 FOLDER: Final = "_shredlake_convert"
 
@@ -117,5 +120,8 @@ class Journal:
         return all(head is not None and head.size == size for head, size in heads)
 
     def close(self) -> None:
-        """Removes the journal: the work is committed."""
-        self.folder.delete([entry.path for entry in self.folder.list()])
+        """Removes the journal: the work is committed, so a failure here is not one of the conversion."""
+        try:
+            self.folder.delete([entry.path for entry in self.folder.list()])
+        except Exception as error:
+            _log.warning("%s is of no more use and stays until vacuum: %s", self.folder.uri, error)

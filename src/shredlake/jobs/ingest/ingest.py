@@ -32,7 +32,7 @@ from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
-from shredlake.delta.write.cleanup import removed_unless_committed
+from shredlake.delta.write.cleanup import remove_quietly, removed_unless_committed
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
@@ -280,8 +280,8 @@ def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watc
         return [finished[text] for text in engine.run(tasks, noted, watch)]
     except BaseException:
         made = finished.values()
-        job.files.spec.storage.delete(decode_path(add["path"]) for one in made for add in one.adds)
-        job.rejects.delete(one.staged for one in made if one.staged is not None)
+        remove_quietly(job.files.spec.storage, [decode_path(add["path"]) for one in made for add in one.adds])
+        remove_quietly(job.rejects, [one.staged for one in made if one.staged is not None])
         raise
 
 

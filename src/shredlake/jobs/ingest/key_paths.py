@@ -6,6 +6,7 @@ found becomes a warning in the report.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,8 @@ from shredlake.formatting import counted, share_text
 from shredlake.parquet.inspect.inspect import PathReport, inspect
 from shredlake.parquet.variant_columns import parse_layout_json
 from shredlake.shredding.schema import node_path
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,18 @@ MEASURED_FILES = 4
 
 
 def mixed_keys(snapshot: Snapshot, adds: Sequence[Add], sort_by: Iterable[str]) -> tuple[str, ...]:
-    """A warning for each sort key whose path has values of other types: such files have no bounds for it."""
-    warnings = []
+    """A warning for each sort key whose path has values of other types: such files have no bounds for it.
+
+    The files are committed by then, so a file that cannot be read is not an error.
+    """
+    try:
+        return tuple(_mixed_keys(snapshot, adds, sort_by))
+    except Exception as error:
+        _log.warning("%s was written, but not checked for mixed keys: %s", snapshot.storage.uri, error)
+        return ()
+
+
+def _mixed_keys(snapshot: Snapshot, adds: Sequence[Add], sort_by: Iterable[str]) -> Iterator[str]:
     for path in key_paths(sort_by, ()):
         field = snapshot.schema.get(path.get.column)
         physical = path.get.column if field is None else field.physical_name
@@ -114,12 +127,11 @@ def mixed_keys(snapshot: Snapshot, adds: Sequence[Add], sort_by: Iterable[str]) 
         typed, residual = (sum(getattr(one, part) for one in found if one) for part in ("typed", "residual"))
         if residual:
             kind = next(one.type for one in found if one)
-            warnings.append(
+            yield (
                 f"{path.use}: {share_text(residual, typed + residual)} of the values are not {kind}, so "
                 f"{len(mixed):,} of {counted(len(adds), 'new file')} can't be skipped by it. Correct these "
                 "values, or sort by another path"
             )
-    return tuple(warnings)
 
 
 def _levels(snapshot: Snapshot, add: Add, column: str, path: str) -> PathReport | None:

@@ -7,6 +7,7 @@ computes the line numbers when it moves staged rejects into the table.
 from __future__ import annotations
 
 import hashlib
+import logging
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -31,6 +32,8 @@ from shredlake.errors import CommitConflict, PipelineError, TableExists
 from shredlake.jobs.ingest.once import Claim, has
 from shredlake.jobs.ingest.sources import Split, place
 from shredlake.parquet.write.writer import ParquetWriter
+
+_log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
 
@@ -76,17 +79,19 @@ class Staging:
         """Adds rows of the schema."""
         if not rejects.num_rows:
             return
-        if self._writer is None:
-            location, store = self._storage.destination(self._path)
-            self._writer = ParquetWriter(location, self.schema, store=store)
-        self._writer.write(rejects.cast(self.schema))
+        with self._storage.doing("written", self._path):
+            if self._writer is None:
+                location, store = self._storage.destination(self._path)
+                self._writer = ParquetWriter(location, self.schema, store=store)
+            self._writer.write(rejects.cast(self.schema))
         self.count += rejects.num_rows
 
     def close(self) -> str | None:
         """Closes the file and returns its name, or None if there were no rejects."""
         if self._writer is None:
             return None
-        self._writer.close()
+        with self._storage.doing("written", self._path):
+            self._writer.close()
         return self._path
 
     def abort(self) -> None:
@@ -212,7 +217,10 @@ def _append(
 def discard_staged(places: Places) -> None:
     """Removes all that is staged for a job, also by failed tasks and by an earlier run that crashed."""
     _, staging = places
-    staging.delete([entry.path for entry in staging.list()])
+    try:
+        staging.delete([entry.path for entry in staging.list()])
+    except Exception as error:
+        _log.warning("%s is of no more use and stays until vacuum: %s", staging.uri, error)
     if staging.is_local:
         for folder in (staging.local_root, staging.local_root.parent):
             with suppress(OSError):  # another job stages there, or nothing was ever staged

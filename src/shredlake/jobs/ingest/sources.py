@@ -194,7 +194,8 @@ def _find_local(pattern: str) -> Iterator[SourceFile]:
 
 def _local(path: str) -> SourceFile:
     facts = os.stat(path)
-    if not stat.S_ISREG(facts.st_mode) or path.startswith(("/dev/", "/proc/")):
+    pseudo = path.startswith(("/dev/", "/proc/")) and not path.startswith("/dev/shm/")
+    if pseudo or not stat.S_ISREG(facts.st_mode):
         return SourceFile(path, 0, "")
     return SourceFile(os.path.abspath(path), facts.st_size, str(facts.st_mtime_ns))
 

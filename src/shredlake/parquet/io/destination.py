@@ -73,7 +73,7 @@ class LocalDestination:
         _sync(Path(self.name).parent)
 
     def abort(self) -> None:
-        self.draft.unlink(missing_ok=True)
+        _discard(self.draft)
 
 
 class StoreDestination:
@@ -90,7 +90,7 @@ class StoreDestination:
         self.abort()
 
     def abort(self) -> None:
-        self.draft.unlink(missing_ok=True)
+        _discard(self.draft)
 
 
 class ArrowDestination:
@@ -115,7 +115,13 @@ class ArrowDestination:
             self.abort()
 
     def abort(self) -> None:
-        self.draft.unlink(missing_ok=True)
+        _discard(self.draft)
+
+
+def _discard(draft: Path) -> None:
+    """Removes a draft if that is possible. The caller has the file, or an error of its own to report."""
+    with contextlib.suppress(OSError):
+        os.unlink(draft)
 
 
 def _temporary_file() -> Path:

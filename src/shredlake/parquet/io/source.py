@@ -360,7 +360,10 @@ def _in_store(store: Any, path: str) -> list[str]:
     import obstore
 
     prefix = path.rstrip("/")
-    keys = [entry["path"] for chunk in obstore.list(store, prefix or None) for entry in chunk]
+    try:
+        keys = [entry["path"] for chunk in obstore.list(store, prefix or None) for entry in chunk]
+    except (OSError, obstore.exceptions.BaseError) as error:
+        raise ReadFailed(f"{path or 'the store'} can't be listed: {_first_line(error)}") from error
     if path in keys or (not keys and path):
         return [path]
     return sorted(key for key in keys if _is_visible(key.removeprefix(prefix).lstrip("/")))

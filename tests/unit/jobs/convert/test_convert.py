@@ -254,3 +254,34 @@ def test_the_verb(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "30 = 27 rows + 3 rejects" in done.output
     check(sl.Table(tmp_path / "c"), tmp_path / "c_rejects", 30)
+
+
+def test_a_journal_that_can_t_be_removed_is_not_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The commit is there, so the conversion is done; vacuum removes what is left of it."""
+    make(tmp_path / "t")
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is read-only")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shredlake.delta.storage.local_files.LocalFiles.delete", fail)
+        assert sl.convert(tmp_path / "t", ["payload"]).rows == 27
+    assert "stays until vacuum" in caplog.text
+    assert list((tmp_path / "t" / FOLDER).rglob("*.json"))
+    sl.Table(tmp_path / "t").vacuum(retention_hours=0, enforce_retention=False, dry_run=False)
+    assert not [path for path in (tmp_path / "t" / FOLDER).rglob("*") if path.is_file()]
+
+
+def test_a_quarantine_that_can_t_be_written_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "t")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("shredlake.jobs.ingest.rejects.ParquetWriter", fail)
+    with pytest.raises(sl.TableError, match=r"could not be written: .*no space left"):
+        sl.convert(tmp_path / "t", ["payload"])

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -746,3 +747,14 @@ def test_the_result_of_a_task_in_this_process_is_not_parsed(
     monkeypatch.setattr(TaskResult, "from_json", counted)
     report = ingest(tmp_path / "*.ndjson", task_bytes=14)
     assert (report.rows, len(parsed)) == (3, 0)
+
+
+def test_a_regular_file_in_shared_memory_has_an_identity(tmp_path: Path) -> None:
+    """`/dev/shm` is a file system, unlike the other names below `/dev`."""
+    if not Path("/dev/shm").is_dir():
+        pytest.skip("no /dev/shm")
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", suffix=".ndjson") as file:
+        file.write(b'{"id": 1}\n')
+        file.flush()
+        assert sl.ingest(file.name, tmp_path / "t").rows == 1
+        assert sl.ingest(file.name, tmp_path / "t").already_done
