@@ -12,7 +12,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory faults kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory faults races kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -159,6 +159,9 @@ kill-convert: build ## a conversion of ten million rows of JSON text, killed at 
 	@SHREDLAKE_CONVERT_ROWS=$${SHREDLAKE_CONVERT_ROWS:-10000000} SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-10} $(BIN)/python -m pytest -q -s tests/unit/jobs/convert/test_kills.py
 faults: build ## every fault at every storage call of every operation, as a table in build/faults.md: many minutes
 	@$(BIN)/python tests/faults/run.py $(ARGS)
+
+races: build ## 8 processes, 25 commits each, mixed operations, on local files and on S3, checked as one history: minutes
+	@$(BIN)/python tests/races/run.py $(ARGS)
 
 kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
