@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from uuid import UUID
 
+from fuzz.damage import change_bytes
 from shredlake.variant.scalars import (
     Date,
     Decimal4,
@@ -43,8 +44,6 @@ SEEDS: list[Variant] = [
     Variant.of({"price": Decimal("1.10"), "": {"": {"": []}}}),
 ]
 
-_NASTY = [0x00, 0x01, 0x02, 0x03, 0x0F, 0x40, 0x7F, 0x80, 0xC0, 0xFE, 0xFF]
-
 
 def mutated(count: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
     """`count` pairs of metadata and value, most of them damaged in a place or a few."""
@@ -55,34 +54,10 @@ def mutated(count: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
         if source.random() < 0.1:
             metadata = source.choice(SEEDS).metadata
         if source.random() < 0.4:
-            metadata = _damaged(source, metadata)
+            metadata = change_bytes(metadata, source)
         if source.random() < 0.9:
-            value = _damaged(source, value)
+            value = change_bytes(value, source)
         yield metadata, value
-
-
-def _damaged(source: random.Random, good: bytes) -> bytes:
-    damaged = bytearray(good)
-    for _ in range(source.choice([1, 1, 1, 2, 4, 8])):
-        at = source.randint(0, len(damaged))
-        if source.random() < 0.6:  # headers matter most, and they come first
-            at = min(int(source.expovariate(0.1)), len(damaged))
-        kind = source.randrange(6)
-        if kind == 0 and at < len(damaged):
-            damaged[at] ^= 1 << source.randrange(8)
-        elif kind == 1 and at < len(damaged):
-            damaged[at] = source.choice(_NASTY)
-        elif kind == 2 and at < len(damaged):
-            damaged[at] = source.randrange(256)
-        elif kind == 3:
-            damaged[at:at] = source.randbytes(source.choice([1, 1, 2, 4, 9]))
-        elif kind == 4:
-            del damaged[at : at + source.choice([1, 1, 2, 4, 9])]
-        elif kind == 5:
-            other = source.choice(SEEDS).value
-            start = source.randint(0, len(other))
-            damaged[at : at + 20] = other[start : start + 20]
-    return bytes(damaged)
 
 
 def large_texts(dice: random.Random) -> list[str]:

@@ -12,12 +12,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import waiting
 from shredlake.spark import ingest, optimize, session, sql, stream
 
 READY = b"the session is up"
@@ -90,7 +90,10 @@ def write_source(spark: Any, source: str, table: str, marks: str | None = None) 
 
 
 def slow_at_first(marks: str) -> Any:
-    """Passes rows on. The first attempt of the first task leaves a mark, and its last rows come late."""
+    """Passes rows on. Attempts leave marks; the first task's last rows wait for another attempt."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(waiting)  # workers can't import it
 
     def passed(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -100,7 +103,7 @@ def slow_at_first(marks: str) -> Any:
         Path(marks, name).touch()
         yield from batches
         if name == "0-0":
-            time.sleep(30)
+            waiting.wait_until(Path(marks, "0-1").exists, 60)  # Spark starts a copy of a task that is slow
 
     return passed
 

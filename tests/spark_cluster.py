@@ -8,13 +8,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pyspark
+
+from waiting import wait_until
 
 
 @contextmanager
@@ -77,7 +78,4 @@ def _ancestors(process: psutil.Process) -> str:
 
 def wait_for(condition: Callable[[], object], seconds: float = 240) -> None:
     """Returns when the condition holds; fails if it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
+    assert wait_until(condition, seconds), "waited in vain"

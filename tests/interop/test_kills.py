@@ -27,6 +27,7 @@ from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.optimize import optimize_table
 from shredlake.spark import ingest, optimize, stream
 from shredlake.spark.session import java_version
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,10 +55,22 @@ def has_data(table: Path) -> Callable[[], bool]:
     return lambda: bool(set(table.glob("*.parquet")) - before)
 
 
-def wait_until(condition: Callable[[], bool], driver: Driver, seconds: float = 240) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition() and driver.runs and time.monotonic() < deadline:
-        time.sleep(0.02)
+def wait_while_it_runs(driver: Driver, condition: Callable[[], bool]) -> None:
+    """Waits for a condition; in vain if the driver has ended."""
+    wait_until(lambda: condition() or not driver.runs)
+
+
+def kill_the_next(driver: Driver, kill: Callable[[Driver], bool]) -> bool:
+    """Kills one that is there, or the next one that comes; whether one came before the driver ended."""
+    met: list[bool] = []
+
+    def done() -> bool:
+        if driver.runs and kill(driver):
+            met.append(True)
+        return bool(met) or not driver.runs
+
+    wait_until(done)
+    return bool(met)
 
 
 def kill_worker(driver: Driver) -> bool:
@@ -101,7 +114,7 @@ def count(table: Path) -> int:
 def test_a_worker_killed_during_an_ingest(events: Path, tmp_path: Path) -> None:
     table = tmp_path / "table"
     driver = Driver("ingest", "--master", MASTER, "--task-bytes", 300_000, events, table)
-    wait_until(has_data(table), driver)
+    wait_while_it_runs(driver, has_data(table))
     kill_worker(driver)
     driver.finish()  # Spark gives the task to another worker
     assert count(table) == ROWS
@@ -110,7 +123,7 @@ def test_a_worker_killed_during_an_ingest(events: Path, tmp_path: Path) -> None:
 def test_a_driver_killed_during_an_ingest(events: Path, tmp_path: Path) -> None:
     table = tmp_path / "table"
     driver = Driver("ingest", "--master", MASTER, "--task-bytes", 300_000, events, table)
-    wait_until(has_data(table), driver)
+    wait_while_it_runs(driver, has_data(table))
     driver.kill()
     assert count(table) in (0, ROWS)
     ingest_text(LocalEngine(), str(events), str(table), IngestOptions())  # the same job, on another engine
@@ -122,13 +135,13 @@ def test_a_driver_killed_during_a_stream_and_an_optimize(
 ) -> None:
     table = tmp_path / "table"
     driver = Driver("stream", "--master", MASTER, events, table)
-    wait_until(has_data(table), driver)
+    wait_while_it_runs(driver, has_data(table))
     driver.kill()
     assert count(table) % (ROWS // 4) == 0
     stream(spark, str(events), table, f"{table}_state", files_per_batch=1).awaitTermination()
     assert count(table) == ROWS
     driver = Driver("optimize", "--master", MASTER, events, table)
-    wait_until(has_data(table), driver)
+    wait_while_it_runs(driver, has_data(table))
     driver.kill()
     assert count(table) == ROWS
     assert optimize_table(LocalEngine(), str(table), sort_by=["v:time_us::bigint"]).files_after == 1
@@ -170,12 +183,10 @@ def test_killed_at_random_moments(
         table = _copy(prepared, tmp_path / f"table{number}")
         moment = chance.uniform(0, 0.8 * lasts)
         driver = Driver(verb, "--master", master, events, table)
-        wait_until(lambda driver=driver: driver.works, driver)  # type: ignore[misc]
-        time.sleep(moment)
+        wait_while_it_runs(driver, lambda driver=driver: driver.works)  # type: ignore[misc]
+        wait_until(lambda driver=driver: not driver.runs, moment)  # type: ignore[misc]
         what = f"{verb}, {victim} killed {moment:.2f} s into {lasts:.2f} s, seed {seed}"
-        hit = False
-        while driver.runs and not (hit := kills[victim](driver)):
-            time.sleep(0.02)  # none there at this moment: the next one that comes
+        hit = kill_the_next(driver, kills[victim])
         hits += hit
         if not hit:
             lasts /= 2  # the machine has become faster since
@@ -200,7 +211,7 @@ def _calm(verb: str, master: str, events: Path, table: Path) -> float:
     """How long the work takes if nobody disturbs it, from the moment that Spark is up."""
     if (verb, master) not in CALM:
         driver = Driver(verb, "--master", master, events, table)
-        wait_until(lambda: driver.works, driver)
+        wait_while_it_runs(driver, lambda: driver.works)
         began = time.monotonic()
         driver.finish()
         CALM[verb, master] = time.monotonic() - began

@@ -19,6 +19,7 @@ import shredlake as sl
 from datagen import write_ndjson
 from pipeline_driver import Driver
 from shredlake.spark.session import java_version
+from waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -105,12 +106,10 @@ def test_killed_at_random_moments(
     for number in range(ROUNDS):
         place = tmp_path / f"table{number}"
         driver = Driver(verb, "--master", MASTER, source, place)
-        while driver.runs and not driver.works:
-            time.sleep(0.05)
+        wait_until(lambda driver=driver: driver.works or not driver.runs)  # type: ignore[misc]
         began = time.monotonic()
         moment = chance.uniform(0, lasts)
-        while driver.runs and time.monotonic() - began < moment:
-            time.sleep(0.05)
+        wait_until(lambda driver=driver: not driver.runs, moment)  # type: ignore[misc]
         hit = driver.runs and kill(driver)
         hits += hit
         if not hit:

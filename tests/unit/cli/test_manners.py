@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from shredlake.cli.app import main
 from shredlake.cli.messages import escaped_json
 from shredlake.cli.rows import format_of
 from shredlake.formatting import escaped
+from waiting import wait_until
 
 EVIL = "\x1b]0;evil\x07\x9b31m\u202e"
 """Sets a terminal's title, its colour, and the direction of the text."""
@@ -511,8 +511,7 @@ def test_an_interrupted_query_ends_with_one_line(large: Path) -> None:
 def test_an_interrupted_ingest_commits_nothing(tmp_path: Path) -> None:
     source = documents(tmp_path / "a.ndjson", *(json.dumps({"n": n, "t": "x" * 500}) for n in range(60_000)))
     process = command("ingest", str(source), str(tmp_path / "t"), "--engine", "local", stderr=subprocess.PIPE)
-    while not (tmp_path / "t").exists() and process.poll() is None:
-        time.sleep(0.002)
+    wait_until(lambda: (tmp_path / "t").exists() or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     if process.returncode == 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import rich.console
 import shredlake as sl
 from shredlake.jobs import meter
 from shredlake.jobs.report import progress
+from waiting import wait_until
 
 
 def test_new_tables_shred_unless_told_not_to(tmp_path: Path) -> None:
@@ -64,10 +64,7 @@ def test_progress_follows_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with progress("ingest", 2, 1000, True) as watch:
         meter.add(250)
-        for _ in range(100):  # the bar redraws itself a few times per second
-            if "25%" in output.getvalue():
-                break
-            time.sleep(0.1)
+        wait_until(lambda: "25%" in output.getvalue(), 30)  # the bar redraws itself a few times per second
         watch(1, 10, 1)
     said = output.getvalue()
     assert "25%" in said

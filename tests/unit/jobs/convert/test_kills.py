@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 import shredlake as sl
 from shredlake.jobs.convert.journal import FOLDER
+from waiting import wait_until
 
 ROWS = int(os.environ.get("SHREDLAKE_CONVERT_ROWS", "24000"))
 KILLS = int(os.environ.get("SHREDLAKE_KILLS", "3"))
@@ -67,11 +68,8 @@ def test_a_killed_conversion_goes_on(tmp_path: Path) -> None:
 def _kill_after(folder: Path, finished: int) -> None:
     """Starts a conversion and kills it when that many tasks are recorded, in the middle of the next one."""
     process = subprocess.Popen([sys.executable, "-c", CODE, str(folder)], start_new_session=True)
-    deadline = time.monotonic() + SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        if len(list((folder / FOLDER).rglob("*.json"))) > finished:  # the plan is one of them
-            break
-        time.sleep(0.002)
+    journal = folder / FOLDER  # the plan is one of its files
+    wait_until(lambda: process.poll() is not None or len(list(journal.rglob("*.json"))) > finished, SECONDS)
     assert process.poll() is None, "the conversion ended before it was killed"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +38,7 @@ from shredlake.jobs.ingest.ingest_arrow import ingest_batches
 from shredlake.jobs.ingest.parse_task import Parsing, TaskResult
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, choose_encodings
+from waiting import wait_until
 
 Ingest = Callable[..., IngestReport]
 
@@ -486,12 +486,8 @@ def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("COLUMNS", "120")
     with progress("ingest", 4, 8_000_000, True) as watch:
         watch(2, 1000, 3)
-        said, patience = (
-            re.compile(r"ingest.* 50%.*4.0 MB of 8.0 MB, [\d,.]+ .?B/s, 1,000 rows, 3 rejects"),
-            500,
-        )
-        while not said.search(screen.getvalue()) and (patience := patience - 1):
-            time.sleep(0.01)
+        said = re.compile(r"ingest.* 50%.*4.0 MB of 8.0 MB, [\d,.]+ .?B/s, 1,000 rows, 3 rejects")
+        wait_until(lambda: said.search(screen.getvalue()), 30)
     assert said.search(screen.getvalue())
     with progress("ingest", 4, 8_000_000, False) as watch:
         watch(4, 2000, 3)

@@ -7,10 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-import shredlake as sl
+from datasource_tables import FILES, PATHS, four_days
 from shredlake.delta.log.snapshot import load_snapshot
 from shredlake.delta.read.scan import TableScan
 from shredlake.delta.storage.storage import Storage
@@ -18,40 +17,10 @@ from shredlake.errors import ShredlakeError
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
 
-SCHEMA = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("day", pa.date32()),
-        ("at", pa.timestamp("us", "UTC")),
-        ("f", pa.float32()),
-        ("d", pa.decimal128(10, 2)),
-        ("s", pa.struct([("x", pa.int32())])),
-        ("v", sl.variant()),
-    ]
-)
-FILES, ROWS = 4, 50
-PATHS = "v:u::bigint AS u, v:k::string AS k, v:w::double AS w, day, at, f, d, s, id"
-
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("reader") / "t"
-    made = sl.Table.create(
-        place, SCHEMA, partition_by=["day"], properties={"delta.enableVariantShredding": "true"}
-    )
-    for number in range(FILES):
-        ids = range(number * ROWS, (number + 1) * ROWS)
-        rows = {
-            "id": list(ids),
-            "day": [date(2026, 1, 1 + number)] * ROWS,
-            "at": [datetime(2026, 1, 1 + number, n % 24, tzinfo=UTC) for n in ids],
-            "f": [n / 2 for n in ids],
-            "d": [Decimal(n) / 4 for n in ids],
-            "s": [{"x": n % 5} for n in ids],
-            "v": sl.from_json(pa.array([f'{{"u": {n}, "k": "k{n % 3}", "w": {n}.5}}' for n in ids])),
-        }
-        made.append(pa.table(rows, schema=SCHEMA))
-    return str(place)
+    return four_days(tmp_path_factory.mktemp("reader") / "t")
 
 
 def reader(table: str, **options: str) -> Any:
