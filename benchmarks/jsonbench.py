@@ -1,7 +1,8 @@
 """JSONBench, ClickHouse's benchmark of JSON in databases, on Bluesky-like rows: ours, chdb, DuckDB, Polars.
 
     python benchmarks/jsonbench.py --rows 1000000
-    python benchmarks/jsonbench.py --rows 10000000 --engines ours chdb --folder /data/jsonbench
+    python benchmarks/jsonbench.py --rows 10000000 --engines ours chdb variant json --folder /data/jsonbench
+    python benchmarks/jsonbench.py --engines ours chdb variant json polars spark --plot docs/jsonbench.svg
 
 The rules: default settings, a sort key is allowed, no cached answers, three tries of each query, the fastest
 counts (hot), two threads each. Engines take turns query by query. Score: the geometric mean of
@@ -84,6 +85,12 @@ class Engine(ABC):
     """A database that holds the rows."""
 
     name: str
+    shown_as: str | None = None
+    """The name in tables, if it is not that of the folder."""
+
+    @property
+    def label(self) -> str:
+        return self.shown_as or self.name
 
     def __init__(self, folder: Path, source: Path) -> None:
         self.place = folder / f"{source.stem}-{self.name.replace(' ', '-')}"
@@ -137,7 +144,7 @@ class Ours(Engine):
 
 
 class OursOnSpark(Ours):
-    name = "shredlake"
+    shown_as = "shredlake on Spark"
     spark: Any = None
 
     def run(self, query: int) -> int:
@@ -302,7 +309,7 @@ def plot(path: Path, engines: Sequence[Engine], times: Sequence[Sequence[float]]
     width = 0.8 / len(engines)
     for number, (engine, own) in enumerate(zip(engines, times, strict=True)):
         places = [query + number * width for query in range(len(own))]
-        axes.bar(places, [1000 * seconds for seconds in own], width, label=engine.name)
+        axes.bar(places, [1000 * seconds for seconds in own], width, label=engine.label)
     axes.set_yscale("log")
     axes.set_ylabel("milliseconds")
     axes.set_xticks([query + 0.4 - width / 2 for query in range(len(times[0]))])
@@ -310,7 +317,7 @@ def plot(path: Path, engines: Sequence[Engine], times: Sequence[Sequence[float]]
     axes.set_title(f"JSONBench, {rows:,} rows, {THREADS} threads, hot")
     axes.legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main() -> None:
@@ -335,13 +342,13 @@ def main() -> None:
         grid.add_column(heading, justify="right")
     for engine, own, load in zip(engines, times, loading, strict=True):
         grid.add_row(
-            engine.name, *(f"{1000 * seconds:,.1f}" for seconds in own), f"{score(own, best):.2f}",
+            engine.label, *(f"{1000 * seconds:,.1f}" for seconds in own), f"{score(own, best):.2f}",
             f"{engine.size / 1e6:,.0f}", "" if load is None else f"{load:,.0f}",
         )  # fmt: skip
     Console(width=120).print(grid)
     ours = times[0]
     for engine, own in list(zip(engines, times, strict=True))[1:]:
-        print(f"{engines[0].name} / {engine.name}: {score(ours, own):.3f} by the geometric mean")
+        print(f"{engines[0].label} / {engine.label}: {score(ours, own):.3f} by the geometric mean")
     if options.plot:
         plot(options.plot, engines, times, options.rows)
     if options.folder is None:

@@ -18,6 +18,7 @@ from shredlake.expr.ast import Column, Get, Projection
 from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.cast_options import CastOptions
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.explain import RunLog, ScanRun
 from shredlake.sql.pushdown import fields_of, predicate_of
 from shredlake.sql.references import Reference
@@ -40,7 +41,7 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
         fields += [self._field(name, _path_type(get)) for get, name in reference.paths.items()]
         if reference.weight is not None:
             fields.append(pa.field(reference.weight, pa.int64()))
-        self._extremes: dict[str, tuple[str, Column | Get]] = {}
+        self._extremes: dict[str, tuple[Extreme, Column | Get]] = {}
         for (which, what), name in reference.extremes.items():
             read = what if isinstance(what, Get) else column_named(what)
             kind = _path_type(what) if isinstance(what, Get) else source.schema.field(what).type
@@ -93,7 +94,8 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
             run.counted = True
             yield pa.record_batch({name: pa.array([scan.count()], pa.int64()) for name in names}, schema)
             return
-        for batch in scan.batches():
+        extremes = {f"{name} values": which for name, (which, _) in self._extremes.items()}
+        for batch in scan.batches({} if after is not None else extremes):
             batch = self._with_time_parts(batch)
             if after is not None:
                 batch = _decoded(batch).filter(after)

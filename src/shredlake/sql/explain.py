@@ -31,7 +31,10 @@ class ScanRun:
             lines.append(f"filter    {self.unpushed}, after the scan")
         if self.counted:
             return "\n".join([*lines, "only rows are counted"])
-        return "\n".join([*lines, str(self.scan.report())])
+        report = self.scan.report()
+        if getattr(report, "rows", 0) and not getattr(report, "row_groups_read", 1):
+            lines.append("the footers answer; no data is read")
+        return "\n".join([*lines, str(report)])
 
 
 @dataclass

@@ -20,6 +20,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, ScopeType, traverse_scope
 
 from shredlake.expr.ast import Get
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.text import MARK, TimePart
 
 HIDDEN = "__sl_"
@@ -37,7 +38,7 @@ class Reference:
     alias: str
     paths: dict[Get, str] = field(default_factory=dict)
     """The columns that the scan provides in addition to those of the table."""
-    extremes: dict[tuple[str, Get | str], str] = field(default_factory=dict)
+    extremes: dict[tuple[Extreme, Get | str], str] = field(default_factory=dict)
     """The columns with minima and maxima of groups of equal rows: `("min", what)`."""
     time_parts: dict[tuple[TimePart, Get], str] = field(default_factory=dict)
     """The columns with a part of the moment that a path has in microseconds: `("hour", what)`."""

@@ -19,10 +19,12 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from shredlake.expr.ast import Get
 from shredlake.expr.types import BIGINT
+from shredlake.parquet.read.skipping import has_exact_extremes
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.path_tokens import DUCKDB
 from shredlake.sql.references import HIDDEN, Reference, References, TableColumns, literal, quoted, real_tables
 from shredlake.sql.text import MARK, TIME_PARTS, Mark, MarkedQuery, TimePart, mark_query
-from shredlake.sql.weights import EngineFunctions, has_exact_extremes, mark_number, merging_reference
+from shredlake.sql.weights import EngineFunctions, mark_number, merging_reference
 
 _numbers = count()
 """Functions of all queries live in one database, so each has a number of its own."""
@@ -268,9 +270,10 @@ class _Rewriter:
         what = self._extreme_of(reference, argument, inner)
         if what is None:
             return set()
-        name = reference.extremes.get((mark.kind, what))
+        key = cast(Extreme, mark.kind), what
+        name = reference.extremes.get(key)
         if name is None:
-            name = reference.extremes[mark.kind, what] = self.references.new_name()  # type: ignore[union-attr]
+            name = reference.extremes[key] = self.references.new_name()  # type: ignore[union-attr]
         self._edit(mark.span, f"{mark.kind}({alias}.{name})")
         self._name_items(number)
         return set() if inner is None else {inner}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.read.scan import Scan, scan_parquet
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.table import Table
 
 _dictionaries: LruCache[object, bool] = LruCache(1024, "columns with dictionaries")
@@ -49,8 +50,11 @@ class Source(Protocol):
 class SourceScan(Protocol):
     """One scan of a table."""
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows. Strings may be dictionary-encoded, and columns of one value run-end encoded."""
+    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
+        """The rows. Strings may be dictionary-encoded, and columns of one value run-end encoded.
+
+        Of columns in `extremes`, only the minimum or maximum of equal rows is needed.
+        """
         ...
 
     def count(self) -> int:
@@ -138,8 +142,8 @@ class DeltaScan:
         self._scan = scan
         self._run = TableRun()
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        return self._scan.encoded_batches(self._run)
+    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
+        return self._scan.encoded_batches(self._run, extremes)
 
     def count(self) -> int:
         return self._scan.count()
@@ -176,7 +180,7 @@ class ParquetScan:
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
         return self._scan.to_batches()
 
     def count(self) -> int:
@@ -248,7 +252,7 @@ class ArrowScan:
         self._source, self._columns, self._where, self._options = source, columns, where, options
         self._rows = 0
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
         for batch in self._source.batches():
             rows = self._matching(batch)
             self._rows += rows.num_rows

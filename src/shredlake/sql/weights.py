@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
@@ -69,12 +68,3 @@ def merging_reference(
 def mark_number(node: exp.Anonymous) -> int:
     """The number of the mark that a call in the copy of the query stands for."""
     return int(node.name[len(MARK) :])
-
-
-def has_exact_extremes(kind: pa.DataType) -> bool:
-    """Whether a scan computes minima and maxima of a type: numbers and moments that compare as integers."""
-    return bool(
-        pa.types.is_signed_integer(kind)
-        or pa.types.is_date32(kind)
-        or (pa.types.is_timestamp(kind) and kind.unit == "us")
-    )

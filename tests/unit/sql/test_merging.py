@@ -10,7 +10,14 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from random_tables import delete_by_vectors
+from shredlake import caches
 from shredlake.errors import InvalidExpression
+from shredlake.expr.ast import Column
+from shredlake.parquet.format.thrift import FALSE
+from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.skipping import extreme_values
+from shredlake.parquet.read.statistics import IS_EXACT
 from shredlake.sql.runs import MOST_CODES, merge_rows
 from shredlake.sql.time_parts import INFINITE, time_part
 from sql_cases import Case, rows_of
@@ -19,6 +26,7 @@ duckdb = pytest.importorskip("duckdb", reason="SQL needs DuckDB")
 
 ROWS = 6_000
 HOUR = 3_600_000_000
+PROPERTIES = {"delta.enableVariantShredding": "true", "delta.enableDeletionVectors": "true"}
 
 
 def document(row: int) -> dict[str, Any]:
@@ -44,23 +52,24 @@ def document(row: int) -> dict[str, Any]:
 
 
 DOCUMENTS = [document(row) for row in range(ROWS)]
-DELETED = (3, 2650, 5990)
+DELETED = (2650, 3999, 5990)
 
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> sl.Table:
     """Three files with layouts of their own, several row groups each, and deletion vectors in two of them."""
     place = str(tmp_path_factory.mktemp("merging") / "events")
-    schema = pa.schema([("key", pa.int64()), ("v", sl.variant())])
-    table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})
+    schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
+    table = sl.Table.create(place, schema, properties=PROPERTIES)
     texts = pa.array([json.dumps(one) for one in DOCUMENTS])
-    rows = pa.table({"key": range(ROWS), "v": sl.from_json(texts)})
+    rows = pa.table({"id": range(ROWS), "v": sl.from_json(texts)})
     options = sl.WriteOptions(row_group_rows=300, page_rows=100)
     layouts = ["infer", "struct<kind string, t bigint, user string, n bigint>", None]
     for number, layout in enumerate(layouts):
         step = ROWS // len(layouts)
         table.append(rows.slice(number * step, step), shredding=layout, options=options)
-    table.delete(f"key in {DELETED}")
+    delete_by_vectors(table, set(DELETED))
+    assert table.files().column("deletionVector").null_count == 1
     return table
 
 
@@ -68,8 +77,8 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> sl.Table:
 def oracle() -> Any:
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    kept = [(key, json.dumps(one)) for key, one in enumerate(DOCUMENTS) if key not in DELETED]
-    columns = {"key": [key for key, _ in kept], "v": [text for _, text in kept]}
+    kept = [(row, json.dumps(one)) for row, one in enumerate(DOCUMENTS) if row not in DELETED]
+    columns = {"id": [row for row, _ in kept], "v": [text for _, text in kept]}
     connection.register("events", pa.table(columns))
     return connection
 
@@ -91,13 +100,13 @@ QUERIES = (
     "group by all) where h = 7 and k <> 'c'",
     "select hour(make_timestamp({t:bigint})) h, count(*) from events group by h "
     "having h > 20 and count(*) > 9",
-    "select hour(make_timestamp({t:bigint})), {user:string} from events where key < 50",
+    "select hour(make_timestamp({t:bigint})), {user:string} from events where id < 50",
     "select count(*), min(hour(make_timestamp({t:bigint}))) from events",
     "select {x:double}, count(*) from events where {x:double} > 1 group by 1",
-    "select {kind:string} from events where key between 200 and 700",
+    "select {kind:string} from events where id between 200 and 700",
     "select {kind:string} k, count(*) from events where length({kind:string}) = 1 group by k",
-    "select {kind:string} k, min({t:bigint}) from events where length({kind:string}) + key > 9 group by k",
-    "select key // 3000, count(*), min(key), max(key) from events group by 1",
+    "select {kind:string} k, min({t:bigint}) from events where length({kind:string}) + id > 9 group by k",
+    "select id // 3000, count(*), min(id), max(id) from events group by 1",
 )
 
 
@@ -121,6 +130,48 @@ def test_row_groups_of_one_value_are_not_read(tmp_path: Path) -> None:
     assert "row groups 0 of 8" in " ".join(str(grouped.explain()).split())
     found = sl.sql("select v:kind::string as kind from t", t=table).to_arrow()
     assert found.column(0).to_pylist() == [f"k{row // 1000}" for row in range(4000)]
+
+
+def test_minima_and_maxima_come_from_footers(events: sl.Table, oracle: Any, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
+    table = sl.Table.create(str(tmp_path / "t"), schema, properties=PROPERTIES)
+    kept = [one for one in DOCUMENTS if isinstance(one.get("t"), int | None)]
+    texts = pa.array([json.dumps(one) for one in kept])
+    rows = pa.table({"id": range(len(kept)), "v": sl.from_json(texts)})
+    table.append(rows, options=sl.WriteOptions(row_group_rows=300))
+    oracle.register("clean", pa.table({"id": range(len(kept)), "v": texts}))
+
+    def answers(template: str, *, read: bool) -> None:
+        case = Case(template)
+        found = sl.sql(case.ours, clean=table)
+        assert rows_of(found.to_arrow()) == rows_of(oracle.sql(case.oracle).to_arrow_table())
+        assert ("the footers answer; no data is read" not in str(found.explain())) is read
+
+    answers("select min({t:bigint}), max({t:bigint}), count(*), min(id) from clean", read=False)
+    answers("select max({t:bigint}) from clean where id >= 0", read=False)
+    answers("select max({missing:bigint}) from clean where id >= 0", read=False)
+    answers("select max({t:bigint}) from clean where id > 1000", read=True)
+    answers("select min({user:string}), max({x:double}) from clean", read=True)
+    answers("select min({t:int}) from clean where {t:bigint} between 0 and 100000", read=True)
+    answers("select {kind:string}, min({t:bigint}) from clean group by 1", read=True)
+    delete_by_vectors(table, {max(range(len(kept)), key=lambda row: kept[row].get("t") or 0)})
+    gone = max(kept, key=lambda one: one.get("t") or 0)
+    left = pa.array([json.dumps(one) for one in kept if one is not gone])
+    oracle.register("clean", pa.table({"id": range(len(left)), "v": left}))
+    answers("select max({t:bigint}) from clean", read=True)
+
+
+def test_a_bound_that_its_writer_calls_inexact_is_not_a_minimum(tmp_path: Path) -> None:
+    file = tmp_path / "file.parquet"
+    sl.write_parquet(pa.table({"n": pa.array([5, 6, None], pa.int64())}), file)
+    opened = OpenFile(str(file))
+    access = opened.columns.access(Column("n"))
+    assert [one.as_py() for one in extreme_values(opened, access, pa.int64(), "min")] == [5]
+    statistics = opened.chunks.chunk(0, 0).statistics
+    assert statistics is not None
+    statistics.set(IS_EXACT["min"], FALSE, False)
+    assert extreme_values(opened, access, pa.int64(), "min") == [None]
+    caches.clear()  # this parsed footer is not what the file has
 
 
 def test_equal_rows_are_merged_wherever_they_are() -> None:

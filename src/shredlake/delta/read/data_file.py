@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +29,7 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.ordered import OrderedRunner
 from shredlake.parquet.read.plan import make_plan
 from shredlake.parquet.read.scan import Scan
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.parquet.read.window import Live, are_indexes, are_runs
 
 # Files of at least this many bytes are streamed; smaller files are read ahead as a whole.
@@ -87,22 +88,23 @@ class DataFile:
         query: Query,
         *,
         indexes: bool = False,
-        runs: bool = False,
+        runs: Mapping[str, Extreme] | None = None,
         first_rows: int | None = None,
         runner: OrderedRunner | None = None,
         done: Callable[[Explain], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
-        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch; with `runs`, a column
-        of one value may be run-end encoded. With `first_rows`, the first batches are small. `runner` provides
-        the threads of the scan that this file belongs to. `done` is told what was read once the reader stops.
+        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch. `runs` is that of
+        `Task`: a column of one value may be run-end encoded. With `first_rows`, the first batches are small.
+        `runner` provides the threads of the scan that this file belongs to. `done` is told what was read once
+        the reader stops.
         """
         scan = self._scan(query, runner, indexes, runs, first_rows)
         try:
             with closing(cast(Generator[pa.RecordBatch], scan.to_batches())) as batches:
                 for batch in batches:
-                    yield self._finished(batch, query, indexes or runs)
+                    yield self._finished(batch, query, indexes or runs is not None)
         finally:
             if done is not None:
                 done(scan.explain())
@@ -122,7 +124,7 @@ class DataFile:
         query: Query,
         runner: OrderedRunner | None,
         indexes: bool = False,
-        runs: bool = False,
+        runs: Mapping[str, Extreme] | None = None,
         first_rows: int | None = None,
     ) -> Scan:
         plan = make_plan(

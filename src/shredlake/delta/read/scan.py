@@ -7,7 +7,7 @@ all files ─ partition values ─▶ ─ column and Variant statistics ─▶ f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -35,6 +35,7 @@ from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.read.explain import Explain, cost_lines
 from shredlake.parquet.read.ordered import OrderedRunner
+from shredlake.parquet.read.statistics import Extreme
 
 T = TypeVar("T")
 
@@ -208,11 +209,14 @@ class TableScan(ArrowStream):
         batches = file.batches(self.query, runner=runner)
         return list(batches) if runner is None else batches
 
-    def encoded_batches(self, run: TableRun | None = None) -> Iterator[pa.RecordBatch]:
+    def encoded_batches(
+        self, run: TableRun | None = None, extremes: Mapping[str, Extreme] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows for an engine that takes columns as files have them: strings as indexes into a dictionary.
 
         Each batch has dictionaries of its own. A column of one value may be run-end encoded, with one run.
-        `run` learns what was read.
+        Of columns in `extremes`, only the minimum or maximum of equal rows is needed. `run` learns what was
+        read.
         """
 
         def start(file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
@@ -220,7 +224,7 @@ class TableScan(ArrowStream):
                 if run is not None:
                     run.files.append(report)
 
-            batches = file.batches(self.query, indexes=True, runs=True, runner=runner, done=done)
+            batches = file.batches(self.query, indexes=True, runs=extremes or {}, runner=runner, done=done)
             return list(batches) if runner is None else batches
 
         for batches in self._per_file(start):

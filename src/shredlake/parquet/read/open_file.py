@@ -192,8 +192,8 @@ class OpenFile:
             for coverage, alike in _by_coverage(chosen).items():
                 table = self._table(reader, 0, [positions[column] for column in alike])
                 yield self._checked(table, coverage), alike, coverage
-        pages = sum(len(choice.chosen) for choice in chosen.values())
-        self.tally.add(group, columns, pages + self.page_count(group, whole))
+        self.tally.add(group, {column: choice.chosen for column, choice in chosen.items()})
+        self.tally.add(group, self._all_pages(group, whole))
 
     def _checked(self, table: pa.Table, coverage: tuple[Range, ...]) -> pa.Table:
         expected = sum(stop - start for start, stop in coverage)
@@ -233,7 +233,7 @@ class OpenFile:
     ) -> Iterator[tuple[Range, dict[str, pa.Array]]]:
         """Yields leaves of a row group too large for memory in batches, with the rows of each batch."""
         reader = PooledReader(self, buffer_size=READ_BUFFER).reader
-        self.tally.add(group, columns, self.page_count(group, columns))
+        self.tally.add(group, self._all_pages(group, columns))
         start = 0
         try:
             for batch in reader.iter_batches(batch_size, [group], sorted(columns), use_threads=True):
@@ -291,7 +291,16 @@ class OpenFile:
 
     def page_count(self, group: int, columns: Iterable[int]) -> int:
         """The number of data pages of some columns of a row group; 1 per column if it is unknown."""
-        return sum(self.chunks.chunk(group, column).data_pages or 1 for column in columns)
+        return sum(map(len, self._all_pages(group, columns).values()))
+
+    def _all_pages(self, group: int, columns: Iterable[int]) -> dict[int, range]:
+        found = {}
+        for column in columns:
+            pages = self.chunks.chunk(group, column).data_pages or len(
+                self._indexes.get((group, column)) or ()
+            )
+            found[column] = range(pages or 1)
+        return found
 
     def _page_schema(self, columns: frozenset[int]) -> PageSchema:
         if columns not in self._page_schemas:
@@ -341,7 +350,10 @@ class PooledReader:
 
 
 class Tally:
-    """Counts what was read of a file since the last `reset`; the footer, read once, always counts."""
+    """Counts what was read of a file since the last `reset`; the footer, read once, always counts.
+
+    A page counts once, even if it is read for a whole Variant and again for one of its paths.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -351,15 +363,25 @@ class Tally:
 
     def reset(self) -> None:
         self._bytes_before = self._source.bytes_read - self._footer_bytes
-        self.pages = 0
-        self.columns: set[int] = set()
-        self.row_groups: set[int] = set()
+        self._pages: dict[tuple[int, int], set[int]] = {}
 
-    def add(self, group: int, columns: Iterable[int], pages: int) -> None:
+    def add(self, group: int, pages: Mapping[int, Iterable[int]]) -> None:
+        """Adds pages of some columns of a row group."""
         with self._lock:
-            self.pages += pages
-            self.columns.update(columns)
-            self.row_groups.add(group)
+            for column, numbers in pages.items():
+                self._pages.setdefault((group, column), set()).update(numbers)
+
+    @property
+    def pages(self) -> int:
+        return sum(map(len, self._pages.values()))
+
+    @property
+    def columns(self) -> set[int]:
+        return {column for _, column in self._pages}
+
+    @property
+    def row_groups(self) -> set[int]:
+        return {group for group, _ in self._pages}
 
     @property
     def bytes_read(self) -> int:

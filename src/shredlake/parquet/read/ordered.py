@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from types import TracebackType
 from typing import TypeVar
 
@@ -39,11 +40,15 @@ class OrderedRunner:
         if self._pool is None:
             yield from (job() for job in jobs)
             return
+        waiting = iter(jobs)
+        ahead = list(islice(waiting, 1 if gradual else 2))
+        if len(ahead) == 1:  # nothing to run beside it: starting a thread takes longer than many a job
+            yield ahead.pop()()
         most = self._threads + 1
-        under_way = 1 if gradual else most
+        under_way = min(2, most) if gradual else most
         running: deque[Future[T]] = deque()
         try:
-            for job in jobs:
+            for job in chain(ahead, waiting):
                 running.append(self._pool.submit(job))
                 while len(running) >= under_way:
                     yield running.popleft().result()

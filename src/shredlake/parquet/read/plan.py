@@ -17,6 +17,7 @@ from shredlake.parquet.nested import replace_variants
 from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.bind import Binder, Bound, Presence, Reference, View, Viewed, column_of, prunable
 from shredlake.parquet.read.open_file import OpenFile
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.parquet.read.window import Live, Task
 
 INSTANT = pa.timestamp("us", "UTC")
@@ -44,14 +45,14 @@ def make_plan(
     options: CastOptions = DEFAULT,
     live: Mapping[OpenFile, Live] | None = None,
     indexes: bool = False,
-    runs: bool = False,
+    runs: Mapping[str, Extreme] | None = None,
     check: bool = False,
     output_types: Sequence[pa.DataType | None] | None = None,
 ) -> Plan:
     """Plans a query over files; `live` marks the rows of some files that are not deleted.
 
-    With `indexes`, strings may be returned dictionary-encoded; with `runs`, a column of one value may be
-    returned run-end encoded. With `check`, the predicate is checked to be
+    With `indexes`, strings may be returned dictionary-encoded; `runs` is
+    that of `Task`. With `check`, the predicate is checked to be
     boolean, which the caller has not done. `output_types` are the types of the projections; None means
     unknown, and the type is then found by evaluating the projection over no rows.
     """

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final, TypeAlias, TypedDict, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar
 
 import pyarrow as pa
 
@@ -178,9 +178,9 @@ class Scan(ArrowStream):
             row_count = file.chunks.row_counts[group]
             open_ = [one for one, sure in zip(task.conditions, certain, strict=True) if group not in sure]
             if not open_ and task.live is None and known.count + row_count < MOST_KNOWN_ROWS:
-                constants = task.output_constants(group)
-                if constants and None not in constants:
-                    known.add(row_count, cast(list[pa.Scalar], constants))
+                values = task.known_outputs(group)
+                if values is not None:
+                    known.add(row_count, values)
                     continue
             if known.count:
                 yield known
@@ -210,6 +210,7 @@ class Scan(ArrowStream):
     def _report(self, rows: int) -> Explain:
         files = [task.file for task in self._plan.tasks]
         read = {file: file.tally for file in files}
+        columns = {file: sorted(tally.columns) for file, tally in read.items()}
         return Explain(
             files_read=sum(bool(tally.row_groups) for tally in read.values()),
             files_total=len(files),
@@ -217,16 +218,10 @@ class Scan(ArrowStream):
             row_groups_total=sum(len(file.chunks) for file in files),
             pages_read=sum(tally.pages for tally in read.values()),
             pages_total=sum(
-                file.page_count(group, tally.columns)
-                for file, tally in read.items()
-                for group in range(len(file.chunks))
+                file.page_count(group, columns[file]) for file in files for group in range(len(file.chunks))
             ),
             columns=tuple(
-                dict.fromkeys(
-                    file.leaves[column].dotted
-                    for file, tally in read.items()
-                    for column in sorted(tally.columns)
-                )
+                dict.fromkeys(file.leaves[column].dotted for file in files for column in columns[file])
             ),
             bytes_read=sum(tally.bytes_read for tally in read.values()),
             bytes_total=sum(file.source.size for file in files),

@@ -14,8 +14,10 @@ from shredlake.parquet.format.row_ranges import Rows, merge_ranges
 from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.statistics import (
+    Extreme,
     Facts,
     chunk_facts,
+    is_exact,
     page_statistics,
     row_group_statistics,
     segments_of,
@@ -58,6 +60,41 @@ def constant_values(file: OpenFile, access: Access | None, kind: pa.DataType) ->
         bounds.minimum[group] if sure else None
         for group, sure in enumerate(pc.fill_null(same, False).to_pylist())
     ]
+
+
+def extreme_values(
+    file: OpenFile, access: Access | None, kind: pa.DataType, which: Extreme
+) -> list[pa.Scalar | None]:
+    """The minimum or maximum of a reference in each row group, by the footer; None where it is not exact.
+
+    A null scalar means that all rows are null.
+    """
+    unknown: list[pa.Scalar | None] = [None] * len(file.chunks)
+    if access is None or access.leaf is None or access.leaf.column is None:
+        return unknown
+    column = access.leaf.column
+    if file.types[column] != kind or not has_exact_extremes(kind):
+        return unknown
+    key = Column("")
+    bounds = row_group_statistics(file.chunks, file.leaves, file.types, {key: access}).bounds(key)
+    if bounds is None:
+        return unknown
+    ends = bounds.minimum if which == "min" else bounds.maximum
+    all_null = pc.fill_null(pc.equal(bounds.null_count, bounds.row_count), False)
+    found = unknown
+    for group, null in enumerate(all_null.to_pylist()):
+        exact = ends[group].is_valid and is_exact(file.chunks.chunk(group, column), which)
+        found[group] = ends[group] if null or exact else None
+    return found
+
+
+def has_exact_extremes(kind: pa.DataType) -> bool:
+    """Whether minima and maxima of a type are exact: numbers and moments that compare as integers."""
+    return bool(
+        pa.types.is_signed_integer(kind)
+        or pa.types.is_date32(kind)
+        or (pa.types.is_timestamp(kind) and kind.unit == "us")
+    )
 
 
 def _compares_exactly(kind: pa.DataType) -> bool:

@@ -23,7 +23,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -40,6 +40,11 @@ OLD_MAX: Final = 1
 OLD_MIN: Final = 2
 MAX_VALUE: Final = 5
 MIN_VALUE: Final = 6
+
+
+Extreme = Literal["min", "max"]
+IS_EXACT: Final[Mapping[Extreme, int]] = {"max": 7, "min": 8}
+"""The field that tells whether a bound is a value that occurs."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,12 @@ def chunk_facts(chunk: Chunk, leaf: SchemaNode, ordered: bool) -> Facts:
     if minimum is None and maximum is None and _signed(leaf):
         minimum, maximum = found.binary(OLD_MIN), found.binary(OLD_MAX)
     return Facts(minimum, maximum, chunk.null_count, chunk.values)
+
+
+def is_exact(chunk: Chunk, which: Extreme) -> bool:
+    """Whether a bound of numbers occurs in the chunk: unless the footer denies it."""
+    found = chunk.statistics
+    return found is not None and found.get(IS_EXACT[which]) is not False
 
 
 def page_facts(pages: Pages, page: int, ordered: bool) -> Facts:

@@ -26,7 +26,8 @@ from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.bind import Bound, Presence, Reference, Viewed, column_of
 from shredlake.parquet.read.draft import to_current_layout
 from shredlake.parquet.read.open_file import OpenFile
-from shredlake.parquet.read.skipping import constant_values
+from shredlake.parquet.read.skipping import constant_values, extreme_values
+from shredlake.parquet.read.statistics import Extreme
 from shredlake.variant.metadata import EMPTY_METADATA
 
 WORTH_DROPPING = 0.5
@@ -62,8 +63,16 @@ class Task:
     """The rows of the file that are not deleted; None for all."""
     indexes: bool = False
     """Whether strings may be returned dictionary-encoded, if the file stores them so."""
-    runs: bool = False
-    """Whether a column whose rows are known to be equal may be returned run-end encoded, as one run."""
+    runs: Mapping[str, Extreme] | None = None
+    """If given, a column whose rows are known to be equal may be returned run-end encoded, as one run.
+
+    The mapping names output columns of which only the minimum or the maximum is needed. For whole row groups
+    these may be returned as runs of that value.
+    """
+    extremes: dict[Reference, dict[Extreme, list[pa.Scalar | None]]] = field(
+        default_factory=dict, compare=False
+    )
+    """For references asked for so far: the exact minima and maxima of each row group."""
     constants: dict[Reference, list[pa.Scalar | None]] = field(default_factory=dict, compare=False)
     """For references asked for so far: the value in each row group whose rows all have the same."""
 
@@ -85,12 +94,30 @@ class Task:
 
         All are None unless constant columns may be returned as runs.
         """
-        if not self.runs:
+        if self.runs is None:
             return [None] * len(self.outputs)
         return [
             self.constant(group, next(iter(output.references))) if isinstance(output.expr, Column) else None
             for output in self.outputs
         ]
+
+    def known_outputs(self, group: int) -> list[pa.Scalar] | None:
+        """The values of all output columns in a row group, if its footer is enough to answer the query."""
+        found = self.output_constants(group)
+        for place, (output, name) in enumerate(zip(self.outputs, self.schema.names, strict=True)):
+            which = (self.runs or {}).get(name)
+            if which is not None and isinstance(output.expr, Column):
+                found[place] = self._extreme(group, next(iter(output.references)), which)
+        known = [value for value in found if value is not None]
+        return known if known and len(known) == len(found) else None
+
+    def _extreme(self, group: int, reference: Reference, which: Extreme) -> pa.Scalar | None:
+        kept = self.extremes.setdefault(reference, {})
+        if which not in kept:
+            access, kind = self.accesses[reference], self.types[reference]
+            plain = isinstance(reference, Column | Get | Viewed)
+            kept[which] = extreme_values(self.file, access if plain else None, kind, which)
+        return kept[which][group]
 
     def columns(self, group: int, references: Iterable[Reference]) -> frozenset[int]:
         """The leaves that references read in a row group."""

@@ -23,7 +23,7 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.plan import make_plan
 from shredlake.parquet.read.scan import Scan, scan_parquet
 from shredlake.parquet.read.whole import read_parquet
-from shredlake.parquet.write.writer import write_parquet
+from shredlake.parquet.write.writer import WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 
 TEXTS = [
@@ -430,3 +430,13 @@ def test_indexes_beyond_the_dictionary_are_damage(tmp_path: Path, nested: Any, c
     path.write_bytes(raw)
     with pytest.raises(InvalidFile, match=r"f\.parquet, row group 0: "):
         read_parquet(path)
+
+
+def test_a_page_read_for_a_variant_and_for_a_path_of_it_counts_once(tmp_path: Path) -> None:
+    texts = [f'{{"id": {row}, "kind": "k{row % 3}"}}' for row in range(1000)]
+    file = tmp_path / "pages.parquet"
+    rows = pa.table({"v": kernels.from_json(pa.array(texts))})
+    write_parquet(rows, file, options=WriteOptions(page_rows=100), shredding="infer")
+    for where in (None, "v:id::bigint % 2 = 0", "v:id::bigint between 150 and 320"):
+        explained = scan_parquet(file, ["v", "v:id::bigint AS id"], where).explain()
+        assert 0 < explained.pages_read <= explained.pages_total
