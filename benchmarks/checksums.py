@@ -1,4 +1,4 @@
-"""What checksums cost: the same data written and read with and without them, on one thread.
+"""Measures the cost of checksums: the same data is written and read with and without them, on one thread.
 
 Those of pages are Parquet's own; the seal is ours and covers footer and page indexes, here of a file of 1,000
 columns. Run as `python benchmarks/checksums.py [rows]`. Times are CPU seconds of the fastest of 15 runs.

@@ -429,7 +429,7 @@ def main() -> None:
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "4",
             "spark.driver.memory": "4g",
-            # Each seek reads a buffer full, and it is counted: small ones, so that bytes mean what they say.
+            # Each seek reads a whole buffer, which is counted; small buffers keep the count accurate.
             "spark.buffer.size": "4096",
         },
     )

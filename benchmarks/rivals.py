@@ -6,7 +6,7 @@
 | a field must be in  | 10% of the rows         | 10% of the rows, nulls   | one row                       |
 |                     |                         | aside                    |                               |
 | at most             | 300 columns in all      | 300 fields an object     | no limit                      |
-| types that differ   | not typed               | the commonest wins       | the commonest wins            |
+| types that differ   | not typed               | the most common type     | the most common type          |
 | integers            | bigint                  | the widest seen          | as read (JSON: bigint)        |
 | decimals            | 18 or 38 digits, ints   | as many digits as seen,  | only if all are alike (JSON:  |
 |                     | included                | ints apart               | double)                       |
@@ -40,11 +40,11 @@ class Mixed(enum.Enum):
     """How a path with values of several types is stored."""
 
     NOT_TYPED = "not typed"
-    COMMONEST = "the commonest wins"
+    MOST_COMMON = "the most common type"
 
 
 class Budget(enum.Enum):
-    """What the limit of a layout applies to."""
+    """The unit that the limit of a layout counts."""
 
     COLUMNS = "columns in all"
     FIELDS = "fields of an object"
@@ -87,10 +87,10 @@ SPARK: Final = Rules(
     "Spark", 4096, 0.1, Budget.COLUMNS, 300, Mixed.NOT_TYPED, Numbers.MERGED, Empty.VARIANT, True
 )
 ICEBERG: Final = Rules(
-    "Iceberg", 100, 0.1, Budget.FIELDS, 300, Mixed.COMMONEST, Numbers.APART, Empty.DROPPED, False
+    "Iceberg", 100, 0.1, Budget.FIELDS, 300, Mixed.MOST_COMMON, Numbers.APART, Empty.DROPPED, False
 )
 DUCKDB: Final = Rules(
-    "DuckDB", 122_880, 0.0, Budget.NOTHING, 0, Mixed.COMMONEST, Numbers.JSON, Empty.INT, True
+    "DuckDB", 122_880, 0.0, Budget.NOTHING, 0, Mixed.MOST_COMMON, Numbers.JSON, Empty.INT, True
 )
 RIVALS: Final = (SPARK, ICEBERG, DUCKDB)
 

@@ -1,4 +1,4 @@
-"""What all tests share: the conformance data and one Spark session."""
+"""Fixtures that all tests share: the conformance data and one Spark session."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def unavailable() -> str | None:
 
 
 class DeltaSparkError(Exception):
-    """What delta-spark answered instead of rows."""
+    """The error that delta-spark returned instead of rows."""
 
 
 class DeltaSpark:
@@ -111,7 +111,7 @@ class DeltaSpark:
         self.ask(checkpoint=str(table))
 
     def decoded(self, text: str) -> sl.Variant:
-        """What Delta's engine reads in a z85 text."""
+        """The Variant that Delta's engine decodes from a z85 string."""
         found = plain(self.ask(decode=text))
         assert isinstance(found, sl.Variant)
         return found

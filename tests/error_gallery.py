@@ -251,7 +251,7 @@ def run_python(line: str) -> tuple[int, str]:
 
 
 def cleaned(said: str, folder: Path) -> str:
-    """What was said, without the usage, and without addresses and names that differ from run to run."""
+    """The message without the usage, and without addresses and names that differ from run to run."""
     said = re.sub(r"^Usage: shredlake .*\nTry 'shredlake .*' for help\.\n\nError: ", "", said)
     said = said.replace(f"file://{folder}", ".").replace(str(folder), ".")
     said = re.sub(r"part-[0-9a-f-]{36}\S*\.parquet", "part-….parquet", said)

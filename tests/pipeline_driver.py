@@ -53,7 +53,7 @@ class Driver:
         return READY in os.pread(self._said.fileno(), 1 << 20, 0)
 
     def finish(self, seconds: float = 300) -> dict[str, Any]:
-        """What the driver says at its end, which must be a good one."""
+        """The driver's last line; the driver must end without an error."""
         try:
             self.process.wait(seconds)
         finally:

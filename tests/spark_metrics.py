@@ -1,4 +1,4 @@
-"""What Spark's own metrics say a query has read."""
+"""The amount of data that a query read, according to Spark's own metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What older Sparks lack, of those that we support: `make interop-oldest` runs the tests on the oldest."""
+"""Features that older supported Sparks lack; `make interop-oldest` runs the tests on the oldest."""
 
 from __future__ import annotations
 

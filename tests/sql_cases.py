@@ -134,11 +134,11 @@ class Tables:
         return {"events": self.events, "users": self.users, "memory": self.memory}
 
     def answer(self, case: Case) -> list[tuple[Any, ...]]:
-        """What `shredlake.sql` answers."""
+        """The answer of `shredlake.sql`."""
         return rows_of(sl.sql(case.ours, **self.given).to_arrow())
 
     def expected(self, case: Case) -> list[tuple[Any, ...]]:
-        """What DuckDB answers over the documents."""
+        """The answer of DuckDB over the documents."""
         return rows_of(self.oracle.sql(case.oracle).to_arrow_table())
 
 

@@ -35,9 +35,9 @@ JOBS: Final[dict[str, Any]] = {
     "ScanArguments": scan_parquet,
     "ReadArguments": scan,
 }
-"""What takes the options of a public verb, and so knows their defaults."""
+"""The function behind each public verb, which has the defaults of its options."""
 
-MADE: Final = "This page is made from the code by `make reference`.\n"
+MADE: Final = "This page is generated from the code by `make reference`.\n"
 
 
 def cli_page() -> str:

@@ -40,7 +40,7 @@ class Case:
     json: list[str | None] | None = None
     """Each row as JSON; None where the file can't be read."""
     rules: list[str] = field(default_factory=list)
-    """What `check` reports."""
+    """The violations that `check` reports."""
     annotated: bool = True
     options: dict[str, Any] = field(default_factory=dict)
     """For pyarrow's writer."""

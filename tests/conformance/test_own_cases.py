@@ -32,7 +32,7 @@ def test_a_legal_file_reads_as_it_should(case: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("case", [one for one in each(legal=True) if one.id.startswith("shredded-")])
 def test_a_path_into_a_shredded_field(case: dict[str, Any]) -> None:
-    """What the path finds is what the whole row has there."""
+    """A path finds the value that the whole row has at that path."""
     found = sl.read_parquet(DATA / f"{case['name']}.parquet", ["v:a AS a"])["a"]
     wanted = [
         None if row in (None, "{}") else row.removeprefix('{"a":').removesuffix("}") for row in case["rows"]

@@ -1,6 +1,6 @@
-"""What every door promises, and how a promise is tested.
+"""The contract of every door (fuzz target), and how it is tested.
 
-A door is a place where bytes or texts from outside come in. For any input it gives a value or a
+A door is an entry point for bytes or text from outside. For any input it gives a value or a
 `ShredlakeError`; its time and memory grow linearly with the input; it never ends the process.
 """
 
@@ -20,7 +20,7 @@ from shredlake import ShredlakeError
 
 @dataclass(frozen=True)
 class Budget:
-    """What one call may take: a base, and an amount per byte of input."""
+    """The limits of one call: a base, and an amount per byte of input."""
 
     seconds: float = 2.0
     seconds_per_megabyte: float = 20.0

@@ -39,7 +39,7 @@ MOST_BREAKS = 40
 
 
 class Ledger:
-    """What a process did, in a file that outlives it: the input being tried, then the counts.
+    """The work of a process, in a file that outlives it: the input being tried, then the counts.
 
     ```
     0  length of the input   4  length of the counts   8  input (LARGEST bytes)   ...  counts, as JSON

@@ -24,7 +24,7 @@ moto = pytest.importorskip("moto.server", reason="moto is not installed: pip ins
 
 @pytest.fixture
 def reach() -> Iterator[dict[str, Any]]:
-    """What it takes to reach a server of our own, with an empty bucket."""
+    """Storage options for a local S3 server with an empty bucket."""
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

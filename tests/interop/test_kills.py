@@ -208,7 +208,7 @@ CALM: dict[tuple[str, str], float] = {}
 
 
 def _calm(verb: str, master: str, events: Path, table: Path) -> float:
-    """How long the work takes if nobody disturbs it, from the moment that Spark is up."""
+    """The seconds that the undisturbed work takes once Spark has started."""
     if (verb, master) not in CALM:
         driver = Driver(verb, "--master", master, events, table)
         wait_while_it_runs(driver, lambda: driver.works)

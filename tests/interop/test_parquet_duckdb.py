@@ -43,7 +43,7 @@ TYPE_NAMES = {
     "string": {"VARCHAR"},
     "uuid": {"UUID"},
 }
-"""What DuckDB calls each type."""
+"""DuckDB's name of each type."""
 
 
 def python(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Files that Spark and DuckDB wrote, scanned by the leaf: their rows, their statistics, their page index."""
+"""Files that Spark and DuckDB wrote, scanned column by column: rows, statistics, page index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFIX = "p" * 70  # longer than the 64 bytes that parquet-java keeps of a bound
 
 
 def document(n: int) -> str:
-    """Mostly of one shape; once `a` is text, and now and then there is something that nobody shreds."""
+    """Documents of one shape, except that `a` is once a string, and that some have a rare field."""
     a = f'"{n}"' if n == 2007 else str(n)
     extra = f',"rare":{n}' if n % 900 == 3 else ""
     return f'{{"a":{a},"name":"{PREFIX}{n:05}","tags":["t{n % 3}","u"],"x":{n / 8}{extra}}}'

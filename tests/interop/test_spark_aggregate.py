@@ -279,7 +279,7 @@ def test_conditions_in_python_are_left_to_spark(spark: Any, events: str, native:
 
 
 def test_other_collations_are_left_to_spark(spark: Any, events: str, eager: None) -> None:
-    """Which fails on shredded files, but that is its answer."""
+    """Spark fails on such a cast of shredded files; the query must not be answered by workers."""
     kind = "try_variant_get(v, '$.kind', 'string collate utf8_lcase')"
     assert not explain(spark, f"select count(*) from t group by {kind}", t=events).by_workers
 

@@ -119,7 +119,7 @@ INSTANTS = [
 
 
 def test_instants_that_name_no_zone(spark: Any, tmp_path: Path, zone: str) -> None:
-    """Spark writes INT96 unless told otherwise. Whole Variants and structs are read by the workers."""
+    """Spark writes INT96 by default. Whole Variants and structs are read by the workers."""
     kinds = [("id", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
     schema = pa.schema([*kinds, ("s", pa.struct([("t", pa.timestamp("us", "UTC"))])), ("v", sl.variant())])
     table = sl.Table.create(tmp_path / "t", schema, properties={"delta.enableVariantShredding": "true"})

@@ -48,7 +48,7 @@ def file(column: pa.StructArray, tmp_path_factory: pytest.TempPathFactory) -> Fi
 
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession, file: FilePath) -> dict[str, pa.Table]:
-    """What try_variant_get makes of every value, for every target, in every zone: one job per zone."""
+    """The result of try_variant_get for every value, target and zone, in one job per zone."""
     found = {}
     before = spark.conf.get("spark.sql.session.timeZone")
     for zone in ZONES:

@@ -39,7 +39,7 @@ def source(spark: Any, place: Path, **options: Any) -> Any:
 
 
 def copy(frame: Any, place: Path, state: Path, **options: Any) -> Any:
-    """Runs the query to the end of what is there, and returns it."""
+    """Runs the query until it has processed all available rows, and returns it."""
     writing = frame.writeStream.format("shredlake").option("checkpointLocation", str(state))
     return finished(writing.options(**options).trigger(availableNow=True), place)
 

@@ -117,25 +117,25 @@ def test_range_partitioned_files_do_not_overlap(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize("by_spark", [False, True])
 def test_demands_of_the_table(spark: SparkSession, tmp_path: Path, by_spark: bool) -> None:
-    text = "upper(v:name::string) <> 'NOBODY'" if by_spark else "v:name::string <> 'nobody'"
+    text = "upper(v:name::string) <> 'ANON'" if by_spark else "v:name::string <> 'anon'"
     fields = [
         pa.field("id", pa.int64(), nullable=False),
         pa.field("twice", pa.int64(), metadata={"delta.generationExpression": "id * 2"}),
         pa.field("origin", pa.string(), metadata={"CURRENT_DEFAULT": "'web'"}),
         pa.field("v", sl.variant()),
     ]
-    properties = {"delta.constraints.somebody": text, "delta.feature.allowColumnDefaults": "supported"}
+    properties = {"delta.constraints.named": text, "delta.feature.allowColumnDefaults": "supported"}
     sl.Table.create(tmp_path / "table", pa.schema(fields), properties=properties)
     good = write_lines(tmp_path / "good.ndjson", [{"id": 3, "name": "ada"}])
-    bad = write_lines(tmp_path / "bad.ndjson", [{"id": 4, "name": "ada"}, {"id": 5, "name": "nobody"}])
+    bad = write_lines(tmp_path / "bad.ndjson", [{"id": 4, "name": "ada"}, {"id": 5, "name": "anon"}])
     computed = {"id": "v:id::bigint"}
     assert ingest(spark, good, tmp_path / "table", computed=computed).rows == 1
-    with pytest.raises(ConstraintViolation, match=r"somebody.*nobody"):
+    with pytest.raises(ConstraintViolation, match=r"named.*anon"):
         ingest(spark, bad, tmp_path / "table", computed=computed)
     frame = spark.createDataFrame([('{"name": "eve"}', 7)], "v string, id bigint")
     assert ingest(spark, frame, tmp_path / "table").rows == 1
-    nameless = spark.createDataFrame([('{"name": "nobody"}', 7)], "v string, id bigint")
-    with pytest.raises(ConstraintViolation, match=r"somebody.*nobody"):
+    nameless = spark.createDataFrame([('{"name": "anon"}', 7)], "v string, id bigint")
+    with pytest.raises(ConstraintViolation, match=r"named.*anon"):
         ingest(spark, nameless, tmp_path / "table")
     with pytest.raises(ConstraintViolation, match="id, which is NOT NULL"):
         ingest(spark, frame.drop("id"), tmp_path / "table")

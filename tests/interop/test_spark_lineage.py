@@ -1,4 +1,4 @@
-"""What Spark's UI and a table's history say of our jobs."""
+"""The descriptions of our jobs in Spark's UI and in a table's history."""
 
 from __future__ import annotations
 

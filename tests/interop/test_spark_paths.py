@@ -1,4 +1,4 @@
-"""Paths, against Spark itself: what `try_variant_get` says of odd ones, we say."""
+"""Odd paths give the same result as Spark's `try_variant_get`."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def run(*arguments: str) -> str:
 
 
 def both(*arguments: str) -> tuple[list[str], list[str]]:
-    """The lines by either engine, in no order: Spark has none."""
+    """The lines that each engine prints, sorted, since Spark's rows have no order."""
     found = [sorted(run(*arguments, "--engine", engine).splitlines()) for engine in ("spark", "local")]
     return found[0], found[1]
 

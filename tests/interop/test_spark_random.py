@@ -105,7 +105,7 @@ def test_random_queries(session: Any, tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
 def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the workers answer, as if every table were large and every key had few values.
+    """Lets workers answer, as if every table were large and every key had few values.
 
     At least one of the queries is answered by them, if there are rows.
     """
@@ -126,7 +126,7 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
             check_sql(session, made, truth, dice, seed, random_groups(dice))
         for _ in range(TOPS):
             check_sql(session, made, truth, dice, seed, random_top(dice))
-        has_rows = truth.count() > 0  # of no rows nobody needs groups
+        has_rows = truth.count() > 0  # without rows, workers are not used
         for _ in range(MOST_TRIES if has_rows else 0):
             if any(by_workers):
                 break

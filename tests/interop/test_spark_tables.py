@@ -161,7 +161,7 @@ def _adds(table: sl.Table) -> Any:
 
 
 def test_files_of_one_name_in_two_folders(spark: Any, tmp_path: Path) -> None:
-    """What is deleted in one of them is not deleted in the other."""
+    """Rows that are deleted in one of them are not deleted in the other."""
     schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", sl.variant())])
     table = sl.Table.create(
         tmp_path / "t", schema, ["p"], {**SHREDDED, "delta.enableDeletionVectors": "true"}

@@ -123,7 +123,7 @@ def test_first_rows_by_spark(spark: Any, events: str, native: str, text: str) ->
 
 
 def test_the_same_order_of_other_columns(spark: Any, events: str, native: str) -> None:
-    """What is remembered of the first query does not have the second one's columns."""
+    """The cached answer of the first query lacks the columns of the second."""
     for columns in ("id", "id, v:kind::string k", "v:kind::string k, id"):
         text = f"select {columns} from {{t}} where v:kind::string > 'k1' order by id limit 5"
         assert explain(spark, text.format(t="t"), t=events).by_workers

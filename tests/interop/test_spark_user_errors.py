@@ -1,4 +1,4 @@
-"""What `sql`, `read`, `register` and `optimize` say of mistakes, and queries that need no column at all."""
+"""Errors of `sql`, `read`, `register` and `optimize`, and queries that need no column."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def answers(data: bytes) -> list[Any]:
 
 
 def tried(data: bytes, expected: list[Any], place: str) -> str:
-    """What became of the queries on a damaged file, each by itself: an error in one hides no other."""
+    """The outcomes of the queries on a damaged file, each run by itself, so that no error hides another."""
     outcomes = set()
     for number, wanted in enumerate(expected):
         try:

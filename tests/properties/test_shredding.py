@@ -95,22 +95,22 @@ def test_slices_and_chunks_shred_alike(
 
 @settings(max_examples=40)
 @given(shreddable_columns(), st.data())
-def test_reshredding_equals_shredding_anew(
+def test_reshredding_equals_unshredding_and_shredding(
     case: tuple[list[Variant | None], ShreddingSchema], data: st.DataObject
 ) -> None:
     rows, before = case
     after = data.draw(schemas_for([row.to_python(exact=True) for row in rows if row is not None]))
     shredded = shred(arrow(rows), before)
-    moved, anew = reshred(shredded, after), shred(unshred(shredded), after)
+    moved, fresh = reshred(shredded, after), shred(unshred(shredded), after)
     moved.validate(full=True)
     assert moved.type == shredded_type(after)
-    assert meanings(moved, after) == meanings(anew, after)
+    assert meanings(moved, after) == meanings(fresh, after)
     assert variants(unshred(moved, strict=True)) == rows
 
 
 def meanings(column: pa.StructArray, schema: ShreddingSchema) -> list[Any]:
-    """What is typed, and what the rest means. Not its bytes: putting an object together may order its fields
-    anew, which columns that are handed on as they are do not need."""
+    """The typed parts, and the meaning of the residuals. Their bytes may differ: reconstructing an object
+    sorts its fields, and columns that are reused unchanged keep their order."""
     typed = column.field("typed_value") if len(column.type) > 2 else None
     rows = to_shredded(column.field("value"), typed, schema.root)
     return [

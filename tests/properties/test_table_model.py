@@ -29,7 +29,7 @@ CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
     ("v:a::bigint > 7", lambda row: isinstance(row["v"], dict) and row["v"].get("a", 0) > 7),
     ("v IS NULL", lambda row: row["v"] is ...),
     ("true", lambda row: True),
-    ("s = 'nobody'", lambda row: False),
+    ("s = 'absent'", lambda row: False),
 ]
 
 
@@ -52,7 +52,7 @@ class Model:
         return list(self.table.schema.names)
 
     def record(self, rows: list[Row]) -> None:
-        """What the new version holds; versions without an entry of their own are those of metadata alone."""
+        """Records the rows of the new version; versions without an entry changed only metadata."""
         self.versions[self.table.version] = self.names, rows
 
     def new_rows(self, test: Callable[[Row], bool] = lambda row: True) -> list[Row]:
@@ -104,7 +104,7 @@ class Model:
     def overwrite_where_refused(self) -> None:
         rows, version = [{"id": 3, "s": "b", "v": ...}], self.table.version
         with pytest.raises(ConstraintViolation):
-            self.table.overwrite(self.arrow(rows), where="s = 'nobody'")
+            self.table.overwrite(self.arrow(rows), where="s = 'absent'")
         assert sl.Table(self.table.uri).version == version
 
     def delete(self) -> None:

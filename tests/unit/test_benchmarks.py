@@ -1,4 +1,4 @@
-"""What tests and benchmarks share: generated data, and the layouts that other engines would choose."""
+"""Code that tests and benchmarks share: generated data, and the layouts that other engines choose."""
 
 from __future__ import annotations
 

@@ -58,6 +58,31 @@ BANNED = [
     ),
     Banned(r'"""(?:What|Which|Who|Whose)\b', '"""What a scan cost."""', '"""The cost of a scan."""'),
     Banned(r'"""The same,', '"""The same, as text."""', '"""Renders the report as text."""'),
+    Banned(r'"""As above\b', '"""As above, for one file."""', '"""The key of one file."""'),
+    Banned(r"\bpages? to look at\b", "it writes a page to look at", "it writes an HTML page"),
+    Banned(r"\bgo(?:es)? on where\b", "the job goes on where it was", "the job is resumed"),
+    Banned(r"\bquarantine\b", "rows go to the quarantine", "rows go to the rejects table"),
+    Banned(r"\bcan't be had\b", "if uv can't be had", "if uv can't be installed"),
+    Banned(r"\bnext to nothing\b", "it costs next to nothing", "it costs almost nothing"),
+    Banned(
+        r"\b(?:is|are|was|were) passed over\b", "such commits are passed over", "such commits are skipped"
+    ),
+    Banned(r"\b[Ss]trangers?\b", "files of strangers", "files of other writers"),
+    Banned(r"\b[Ww]hoever\b", "whoever has facts shows them", "callers that have facts show them"),
+    Banned(r"\bcommonest\b", "the commonest type", "the most common type"),
+    Banned(r"\b(?:its|their) room at\b", "but its room at byte 2", "beyond its limit at byte 2"),
+    Banned(
+        r"\b(?:is|are) an? [a-z]+ already\b",
+        "the folder is a table already",
+        "the folder is already a table, and it has already been read",
+    ),
+    Banned(r"\b[Mm]ended\b", "mended: a crash", "fixed: a crash"),
+    Banned(
+        r"\bany ?more[.,;)]", "it can't be read any more.", "it can no longer be read, nor any more rows."
+    ),
+    Banned(r"\bwhat is there\b", "it sorts what is there", "it sorts the existing files"),
+    Banned(r"\bin none of\b", "in none of 30 rows", "none of 30 rows has JSON"),
+    Banned(r"\bmean what they say\b", "the bytes mean what they say", "the count of bytes is accurate"),
 ]
 
 
@@ -82,14 +107,16 @@ def read_by_people() -> Iterator[Path]:
         "*.md",
         "Makefile",
         "docs/**/*.md",
+        ".github/**/*.*",
         *(f"src/**/*.{end}" for end in ("py", "pyi", "pyx", "pxd")),
+        *(f"{folder}/**/*.py" for folder in ("benchmarks", "tests", "tools")),
     ):
-        yield from sorted(ROOT.glob(pattern))
+        yield from sorted(path for path in ROOT.glob(pattern) if path != Path(__file__))
 
 
 def test_no_banned_phrase_is_used() -> None:
     files = list(read_by_people())
-    assert len(files) > 200
+    assert len(files) > 500
     found = [
         f"{path.relative_to(ROOT)}:{line}: {words}"
         for path in files

@@ -13,7 +13,7 @@ HINTS = {"query t v:kund::string -n 1"}
 
 
 def on_page() -> dict[str, str]:
-    """What the page says for each mistake."""
+    """The message on the page for each mistake."""
     blocks = re.findall(r"```text\n(?:\$ shredlake |>>> )(.*?)\n(.*?)\n```", PAGE.read_text("utf-8"), re.S)
     return dict(blocks)
 

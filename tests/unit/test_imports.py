@@ -1,4 +1,4 @@
-"""What is imported when: counted in modules, because seconds depend on the machine."""
+"""Counts the modules that are imported, because seconds depend on the machine."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_the_order_of_rooms_is_enforced(module: str, source: str, allowed: bool,
 
 
 def problem_of(relative: Path, name: str) -> str | None:
-    """What is wrong with an import of a module, None if nothing is."""
+    """The problem of a module's import, None if there is none."""
     own = relative.parts[0].removesuffix(".py")
     parts = name.split(".")
     if parts[0] == "pyarrow" and own in WITHOUT_PYARROW:

@@ -102,7 +102,7 @@ def enter_check(data: bytes) -> None:
 
 
 def enter_draft(data: bytes) -> None:
-    """The older layout: read, and converted to today's."""
+    """Reads the older layout, and converts it to the current one."""
     found = read_draft(io.BytesIO(data[1:]), strict=bool(data) and data[0] % 2 == 1)
     _check_arrow(found)
     if data and data[0] % 16 == 0:

@@ -139,7 +139,7 @@ def enter_vector(data: bytes) -> None:
 
 
 def _cardinality(bitmap: bytes) -> int:
-    """What a log would say: most inputs are to get past that check."""
+    """The cardinality that a log would record, so that most inputs pass that check."""
     try:
         return len(BitMap64.deserialize(bitmap[4:]))
     except Exception:

@@ -32,7 +32,7 @@ EVIL = "\x1b]0;evil\x07\x9b31m\u202e"
 
 
 class Ran:
-    """What a run of the command line left: exit code, standard output, standard error."""
+    """The outcome of a run of the command line: exit code, standard output, standard error."""
 
     def __init__(self, code: Any, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
@@ -321,7 +321,7 @@ def test_escapes() -> None:
     assert escaped("é 😀 漢") == "é 😀 漢"
 
 
-# ── Rows as they come ───────────────────────────────────────────────────────────────────────────────────
+# ── Streamed rows ──────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="module")

@@ -175,7 +175,7 @@ def test_defaults_of_a_variant_column(tmp_path: Path, expression: str, value: ob
     table.append(pa.table({"id": [1, 2]}))
     table.append(pa.table({"id": [3], "v": variants([...])}))
     found = sorted(python(table.scan().to_arrow()), key=lambda row: row["id"])
-    assert [row["v"] for row in found] == [value, value, None], "an explicit null is no missing value"
+    assert [row["v"] for row in found] == [value, value, None], "an explicit null is not a missing value"
 
 
 def test_other_defaults(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Who can read a table or file: the rules, and what the engines themselves say."""
+"""Compares the rules on which engines can read a table or file with the engines themselves."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_nan(sql: str, without_nan: bool, with_nan: bool) -> None:
     assert kept(sql, Stats(pa.float64(), FLOATS, nan=[False])) == [without_nan]
     assert kept(sql, Stats(pa.float64(), FLOATS, nan=[True])) == [with_nan]
     assert kept(sql, Stats(pa.float64(), FLOATS, nan=[None])) == [with_nan]
-    assert kept(sql, Stats(pa.float64(), FLOATS)) == [with_nan]  # nobody counted
+    assert kept(sql, Stats(pa.float64(), FLOATS)) == [with_nan]  # whether there is a NaN is unknown
     assert kept(sql, Stats(pa.float32(), FLOATS)) == [with_nan]
 
 
@@ -265,7 +265,7 @@ def test_containers_without_rows() -> None:
     [
         ("v:a::string <=> NULL", [False, True]),
         ("v:a::string <=> CAST(NULL AS STRING)", [False, True]),
-        # As a boolean or a number, a text may be null that is none.
+        # A string that is not null may be null as a boolean or a number.
         ("v:a::string <=> CAST(NULL AS BOOLEAN)", [True, True]),
         ("v:a::string <=> CAST(NULL AS BIGINT)", [True, True]),
         ("NOT (v:a::string <=> 5)", [True, True]),

@@ -24,7 +24,7 @@ LAYOUTS = [
 
 
 def bytes_of(texts: list[str | None]) -> list[dict[str, bytes] | None]:
-    """What the reference makes of each text."""
+    """The result of the reference for each text."""
     parsed = [None if text is None else parse(text) for text in texts]
     return [None if v is None else {"metadata": v.metadata, "value": v.value} for v in parsed]
 

@@ -1,4 +1,4 @@
-"""Objects whose fields are in no order, as DuckDB stores them: found in every way, printed in order."""
+"""Objects with unsorted fields, as DuckDB stores them: every lookup finds them, and text is sorted."""
 
 from __future__ import annotations
 

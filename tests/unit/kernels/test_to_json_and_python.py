@@ -113,7 +113,7 @@ def test_damage_is_the_error_of_the_reference_with_its_row() -> None:
 
 
 def attempt(read: Callable[[], object]) -> tuple[object, MalformedVariant | None]:
-    """What comes out, and what is raised instead."""
+    """The result, or the error that is raised instead."""
     try:
         return read(), None
     except MalformedVariant as error:

@@ -1,4 +1,4 @@
-"""What went wrong in a worker is what the user reads, however Spark spells it: classic, or over Connect."""
+"""The user sees the error of the worker, on classic Spark and over Connect."""
 
 from __future__ import annotations
 

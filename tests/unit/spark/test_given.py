@@ -1,4 +1,4 @@
-"""What `ingest` and `stream` refuse before any work, without Spark."""
+"""Arguments that `ingest` and `stream` refuse before any work, without Spark."""
 
 from __future__ import annotations
 

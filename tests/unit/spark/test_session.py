@@ -1,4 +1,4 @@
-"""What a session needs, said in one line where it is missing; no Spark is started here."""
+"""A missing requirement of a session gives a one-line error; no Spark is started here."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_an_error_is_told_while_spark_listens(told: list[str]) -> None:
     assert told == ["a task failed"]
 
 
-def test_nobody_is_told_when_the_socket_is_closed(told: list[str]) -> None:
+def test_a_closed_socket_is_not_reported(told: list[str]) -> None:
     worker, spark = socket.socketpair()
     spark.close()
     with worker, os.fdopen(os.dup(worker.fileno()), "wb") as outfile:

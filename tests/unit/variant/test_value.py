@@ -102,7 +102,7 @@ def test_navigation() -> None:
     assert DOCUMENT.get("$.user.name") == Variant.of("Ada")
     assert DOCUMENT.get("user.tags[1]") == Variant.of(None)
     assert DOCUMENT.get("$") == DOCUMENT
-    for missing in ("$.nobody", "$.user.tags[2]", "$.n.x", "$.n[0]", "$[0]", "$.user.tags.x"):
+    for missing in ("$.absent", "$.user.tags[2]", "$.n.x", "$.n[0]", "$[0]", "$.user.tags.x"):
         assert DOCUMENT.get(missing) is None
     assert len(DOCUMENT) == 2
     assert DOCUMENT.keys() == list(DOCUMENT) == ["n", "user"]

@@ -36,7 +36,7 @@ from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TableExists
 from shredlake.jobs.arguments import Address, ConvertArguments
 from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
 from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
-from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, quarantine_schema
+from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, rejects_schema
 from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import physical_name
@@ -105,7 +105,7 @@ class _Conversion:
         if (done := self._already_done(place, transaction)) is not None:
             journal.close()
             return done
-        quarantine, _ = rejects_place(place, options.rejects, journal.job, self.storage_options)
+        rejects_table, _ = rejects_place(place, options.rejects, journal.job, self.storage_options)
         shred = options.shredding is not None
         target = plan_target(source, self.columns, self.address, shred, self.storage_options)
         names = [name for name in FACTS.names if source.snapshot.schema.get(name) is not None]
@@ -129,7 +129,7 @@ class _Conversion:
             answers = self.engine.run(left, partial(convert_files, job), watch)
         entries = [*finished.values(), *(Entry.from_json(answer) for answer in answers)]
         self._check(entries, place.uri)
-        self._keep_rejects(quarantine, journal, entries, transaction[0])
+        self._keep_rejects(rejects_table, journal, entries, transaction[0])
         adds = [Add.from_json(dict(add)) for entry in entries for add in entry.adds]
         version = self._commit(target, adds, transaction)
         journal.close()
@@ -141,7 +141,7 @@ class _Conversion:
             documents=sum(entry.read for entry in entries),
             rows=sum(entry.rows for entry in entries),
             rejects=rejected,
-            rejects_table=quarantine.uri if rejected else None,
+            rejects_table=rejects_table.uri if rejected else None,
             files=len(adds),
             input_bytes=sum(add.size for add in source.adds),
             table_bytes=sum(add.size for add in adds),
@@ -207,20 +207,20 @@ class _Conversion:
             )
 
     def _keep_rejects(
-        self, quarantine: Storage, journal: Journal, entries: Sequence[Entry], application: str
+        self, rejects_table: Storage, journal: Journal, entries: Sequence[Entry], application: str
     ) -> None:
         """Moves rows that are not JSON into a table of their own, once.
 
         Every task has its own transaction id: a run that crashed here may have moved the rows of some.
         """
         staged = [entry.staged for entry in entries if entry.staged is not None]
-        if staged and list_log(quarantine).latest is None:
+        if staged and list_log(rejects_table).latest is None:
             with suppress(TableExists):  # made by another run of the same job
-                create(planned(quarantine, quarantine_schema(self.source.snapshot)))
+                create(planned(rejects_table, rejects_schema(self.source.snapshot)))
         for name in staged:
             location, store = journal.folder.source(name)
             rows = scan_parquet(location, store=store)
-            append(load_snapshot(quarantine), rows, shredding=None, transaction=(f"{application}-{name}", 1))
+            append(load_snapshot(rejects_table), rows, shredding=None, transaction=(f"{application}-{name}", 1))
 
     def _commit(self, target: Target, adds: Sequence[Add], transaction: tuple[str, int]) -> int:
         metrics = {

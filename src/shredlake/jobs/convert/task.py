@@ -48,7 +48,7 @@ class ConvertJob:
     parsing: Parsing
 
 
-def quarantine_schema(source: Snapshot) -> pa.Schema:
+def rejects_schema(source: Snapshot) -> pa.Schema:
     """The schema of rows that could not be parsed."""
     return pa.schema([*FACTS, *nullable_schema(source.arrow_schema)])
 
@@ -56,7 +56,7 @@ def quarantine_schema(source: Snapshot) -> pa.Schema:
 def convert_files(job: ConvertJob, task: Task) -> Answer:
     """Converts some files, as a task, and records that they are done."""
     before = RowSum()
-    rejects = Staging(job.journal.folder, quarantine_schema(job.source), f"{task.name}.parquet")
+    rejects = Staging(job.journal.folder, rejects_schema(job.source), f"{task.name}.parquet")
     constraints = Constraints.of(job.target.schema, job.target.properties)
     read = 0
 

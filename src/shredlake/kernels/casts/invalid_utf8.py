@@ -44,8 +44,8 @@ def decoded(texts: pa.Array) -> pa.Array:
     found = damaged(texts)
     if not found:
         return texts
-    mended = [_SURROGATE.sub(b"\xff", raw).decode(errors="replace") for raw in found.values()]
-    return patched(texts, pa.array(list(found), pa.int64()), pa.array(mended, texts.type))
+    repaired = [_SURROGATE.sub(b"\xff", raw).decode(errors="replace") for raw in found.values()]
+    return patched(texts, pa.array(list(found), pa.int64()), pa.array(repaired, texts.type))
 
 
 def characters(texts: pa.Array) -> pa.Array:

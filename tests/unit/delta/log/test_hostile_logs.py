@@ -1,4 +1,4 @@
-"""Logs of strangers: whatever they hold, a table opens and answers, or the error is one of ours."""
+"""Logs of other writers: any content gives a table that can be read, or one of our errors."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def test_what_is_not_a_table(small: Path) -> None:
         sl.Table(small, timestamp=1.5)  # type: ignore[arg-type]
     with pytest.raises(sl.WrongType, match="a table's address is"):
         sl.Table(7)  # type: ignore[arg-type]
-    for address in ("", "a\0b", "~nobody-like-this/t", "s3://[::1/t"):
+    for address in ("", "a\0b", "~no-such-user/t", "s3://[::1/t"):
         with pytest.raises(sl.TableError):
             sl.Table(address)
     with pytest.raises(sl.TableError, match="File name too long"):

@@ -1,4 +1,4 @@
-"""Durations: what is not understood in full is refused, since a part passed over deletes files early."""
+"""Durations that can't be parsed completely are refused; ignoring a part would delete files too early."""
 
 from __future__ import annotations
 

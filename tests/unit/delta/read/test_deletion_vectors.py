@@ -1,4 +1,4 @@
-"""What the log says of rows is believed only where it can be: deletion vectors, counts, checkpoints."""
+"""Impossible claims of the log about rows are detected: deletion vectors, counts, checkpoints."""
 
 from __future__ import annotations
 

@@ -340,7 +340,7 @@ def test_missing_and_broken_statistics(tmp_path: Path, stats: str | None) -> Non
 
 
 def test_damaged_bounds_are_unknown(tmp_path: Path) -> None:
-    """Bytes that z85 spells well and that are no Variant: the file is read, others are still skipped."""
+    """Valid z85 whose bytes are not a Variant: the file is read, and others are still skipped."""
     good = sl.Variant.of({"$['a']": 5, "$['s']": "x"})
     raw = good.metadata + good.value
     table = sl.Table.create(tmp_path, rows_of([], []).schema, properties=OPEN)

@@ -183,7 +183,7 @@ def test_restore_over_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_restored_files_bring_rows_back(tmp_path: Path) -> None:
-    """Whoever follows the log must see them come, also where a checkpoint says that they changed nothing."""
+    """Readers of the log must see added rows, even if a checkpoint says that nothing changed."""
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=FEED)
     table.append(numbered(0, 3))
     table.checkpoint()

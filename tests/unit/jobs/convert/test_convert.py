@@ -1,4 +1,4 @@
-"""String columns of JSON into Variants: every row in the table or in quarantine, once, whatever happens."""
+"""String columns of JSON into Variants: every row is once in the table or in the rejects table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make(where: Path, files: int = 3, **options: Any) -> sl.Table:
     return table
 
 
-def check(table: sl.Table, quarantine: Path | str, count: int) -> None:
+def check(table: sl.Table, rejects: Path | str, count: int) -> None:
     found = table.scan(["id", "payload", "day"]).to_arrow()
     values = dict(zip(found["id"].to_pylist(), sl.to_json(found["payload"]).to_pylist(), strict=True))
     expected = {n: text(n) for n in range(count) if n % 10 != 3}
@@ -46,7 +46,7 @@ def check(table: sl.Table, quarantine: Path | str, count: int) -> None:
     assert {n: None if value is None else json.loads(value) for n, value in values.items()} == {
         n: None if value is None else json.loads(value) for n, value in expected.items()
     }
-    kept = sl.Table(quarantine).scan().to_arrow().to_pylist()
+    kept = sl.Table(rejects).scan().to_arrow().to_pylist()
     assert sorted((row["id"], row["payload"], row["day"]) for row in kept) == [
         (n, text(n), f"d{n % 2}") for n in range(3, count, 10)
     ]
@@ -153,7 +153,7 @@ def test_an_interrupted_job_goes_on(tmp_path: Path, name: str, after: int, targe
         with pytest.raises(Stop):
             sl.convert(tmp_path / "t", ["payload"], target=where, file_bytes=1, threads=1)
     if target is None:
-        sl.Table(tmp_path / "t").append(rows(40, 50))  # by somebody else, meanwhile
+        sl.Table(tmp_path / "t").append(rows(40, 50))  # another writer, meanwhile
     report = sl.convert(tmp_path / "t", ["payload"], target=where, file_bytes=1, threads=1)
     assert report.resumed == (1 if name == "convert_files" else 4)
     check(sl.Table(place), f"{place}_rejects", 50 if target is None else 40)

@@ -99,7 +99,7 @@ def test_files_of_other_writers_have_a_layout(conformance: Path) -> None:
 
 
 def test_the_footer_has_no_bounds_of_binary_variants(tmp_path: Path) -> None:
-    """They serve nobody; what tells typed from residual, and the bounds of typed columns, stay."""
+    """Readers can't use them; null counts and the bounds of typed columns are kept."""
     rows = ['{"a": 1, "b": "x"}', '{"a": "odd", "c": [1]}', None, '{"a": 3}'] * 50
     table = pa.table({"v": sl.from_json(pa.array(rows)), "blob": pa.array([b"m", b"n"] * 100)})
     path = tmp_path / "f.parquet"

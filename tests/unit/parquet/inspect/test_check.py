@@ -296,7 +296,7 @@ def test_violations_stream_and_can_be_limited(tmp_path: Path) -> None:
 
 
 def test_conformance_files(conformance: Path) -> None:
-    """What the conformance suite calls invalid is reported, and three files without a `value` of the root.
+    """Files that the conformance suite calls invalid are reported, and three without a `value` of the root.
 
     Every reader takes these, but the annotation's definition asks for the column.
     """

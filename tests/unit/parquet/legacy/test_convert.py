@@ -1,4 +1,4 @@
-"""The draft layout: every example of its document, its rules, and the way to today's layout."""
+"""The draft layout: every example of its document, its rules, and conversion to the current layout."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_parts_may_be_left_out() -> None:
 
 
 def test_several_alternatives_at_one_level() -> None:
-    """A level may offer an object, an array and a scalar; today's layout keeps the first."""
+    """A level may offer an object, an array and a scalar; the current layout keeps the first."""
     node = DraftNode(
         "untyped_value",
         object={"a": LEAF},

@@ -1,4 +1,4 @@
-"""Files of strangers: names that repeat, groups without columns, deep schemas; and reads without columns."""
+"""Odd files of other writers: repeated names, empty groups, deep schemas; and reads without columns."""
 
 from __future__ import annotations
 

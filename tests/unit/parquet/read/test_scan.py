@@ -146,7 +146,7 @@ def test_variants_inside_structs_lists_and_maps(ddl: str | None) -> None:
 
 
 def test_field_order_missing_value_and_private_fields() -> None:
-    """What other writers do: typed_value first, no value, fields of their own that start with `_`."""
+    """Layouts of other writers: typed_value first, no value, own fields that start with `_`."""
     rows = [{"x": 5}, {}, None]
     typed = pa.StructArray.from_arrays(
         [pa.array([5, None, None], pa.int64()), pa.array(["?", "?", "?"])], names=["typed_value", "_spark"]
@@ -369,7 +369,7 @@ def marked() -> Iterator[pa.DataType]:
 
 
 def test_texts_from_dictionaries_are_as_others(tmp_path: Path, marked: pa.DataType) -> None:
-    """Chunks that are all dictionary are read by their indexes, if they lie in structs; nobody can tell."""
+    """Chunks inside structs with only dictionary pages are read as indexes; the result is the same."""
     names = ["red", "green", None, "blue"] * 500
     nested = [None if name is None else {"a": {"b": name}} for name in names]
     twins = pa.StructArray.from_arrays(

@@ -1,4 +1,4 @@
-"""What a profile says of values that are known."""
+"""The profile of known values."""
 
 from __future__ import annotations
 

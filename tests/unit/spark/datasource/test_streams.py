@@ -126,7 +126,7 @@ class Query:
         self.reader = TableStream(reading, self.schema)
 
     def run(self, until: str | None = None) -> None:
-        """Runs batches to the end of what is there, or dies in the first one that has rows."""
+        """Runs batches until all available rows are processed, or dies in the first batch that has rows."""
         pending = self._kept("pending")
         if pending is not None:
             self._batch(pending[0], pending[1], pending[2], None)

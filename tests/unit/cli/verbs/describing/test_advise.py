@@ -67,7 +67,7 @@ def test_parquet_files(tmp_path: Path) -> None:
     sl.write_parquet(table(), path, shredding={"v": "struct<id bigint, other string, at string>"})
     kept = json.loads(run(str(path), "--json"))
     assert "status" in kept["shredding"], (
-        "what the file has is no reason to leave a third of the values untyped"
+        "the layout of the file must not leave a third of the values untyped"
     )
     pq.write_table(pa.table({"text": [json.dumps(row) for row in ROWS]}), path)
     assert json.loads(run(str(path), "--json"))["shredding"] == LAYOUT

@@ -54,7 +54,7 @@ def test_a_table_for_people(table: str) -> None:
     text = run(table, COLUMNS, "--where", "v:ts::bigint = 7")
     assert "[s7] :a:" in text, "neither style nor emoji"
     assert [cell.strip() for cell in text.splitlines()[3].strip("│").split("│")] == ["7", "2", "[s7] :a:"]
-    assert len(run(table, COLUMNS).splitlines()) == 20 + 4, "twenty rows unless told"
+    assert len(run(table, COLUMNS).splitlines()) == 20 + 4, "twenty rows by default"
     assert len(run(table, COLUMNS, "--limit", "3").splitlines()) == 3 + 4
 
 

@@ -31,7 +31,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What a run that fails writes to standard error."""
+    """The standard error of a run that fails."""
     monkeypatch.setattr("sys.argv", ["shredlake", "sql", *arguments])
     with pytest.raises(SystemExit) as left:
         main()
@@ -81,7 +81,7 @@ def test_explains(table: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["select * from nobody"], "nobody"),
+        (["select * from no_such_table"], "no_such_table"),
         (["select 1", "--table", "broken"], "name=path"),
         (["drop table x"], "takes one query"),
         (["select * from t", "--table", "t=/no/such/place"], "neither a Delta table nor a Parquet file"),

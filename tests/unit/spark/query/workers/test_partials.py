@@ -1,4 +1,4 @@
-"""Parts of aggregates, put together again, are the aggregates of all rows."""
+"""Merged parts of aggregates equal the aggregates of all rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ rows = st.lists(
 
 
 def merged(parts: list[pa.RecordBatch], grouping: Grouping) -> dict[tuple[Any, ...], list[Any]]:
-    """What Spark makes of parts."""
+    """The result of merging parts as Spark does."""
     together = {
         "sum": lambda values: sum(values) if values else None,
         "min": lambda values: min(values, default=None),
