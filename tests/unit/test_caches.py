@@ -77,7 +77,7 @@ STATE = {
 
 
 def unregistered(source: Path) -> Iterator[str]:
-    """What keeps results without being listed: functions under functools' caches, and module-level dicts."""
+    """Names of unregistered caches: functions under functools' caches, and module-level dicts."""
     for node in ast.parse(source.read_text()).body:
         names = [ast.unparse(one).partition("(")[0] for one in getattr(node, "decorator_list", [])]
         if isinstance(node, ast.FunctionDef) and {"cache", "lru_cache", "functools.cache"} & set(names):

@@ -109,7 +109,7 @@ class LogCheck:
         entries = storage.list(LOG)
         self.listing: Listing = classify(entries)
         if self.listing.latest is None:
-            segment_of(storage, self.listing, None)  # raises, and says what is there instead
+            segment_of(storage, self.listing, None)  # raises, and says what the folder has instead
             raise NotATable(f"{storage.uri} is not a Delta table")
         self.latest: int = self.listing.latest
         self.checksums: dict[int, Entry] = {

@@ -220,7 +220,9 @@ class _Conversion:
         for name in staged:
             location, store = journal.folder.source(name)
             rows = scan_parquet(location, store=store)
-            append(load_snapshot(rejects_table), rows, shredding=None, transaction=(f"{application}-{name}", 1))
+            append(
+                load_snapshot(rejects_table), rows, shredding=None, transaction=(f"{application}-{name}", 1)
+            )
 
     def _commit(self, target: Target, adds: Sequence[Add], transaction: tuple[str, int]) -> int:
         metrics = {
