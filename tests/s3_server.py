@@ -133,7 +133,7 @@ class Server:
         self.endpoint = endpoint
 
     def options(self, retries: int = 10) -> dict[str, Any]:
-        """What a client needs to reach the server."""
+        """The storage options with which a client reaches the server."""
         return {
             "endpoint": self.endpoint,
             "access_key_id": "test",

@@ -39,7 +39,7 @@ class Broken(AssertionError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run under faults ended: the faults that happened, and what the caller and the table say."""
+    """How a run under faults ended: the faults that happened, the caller's outcome, and the table's state."""
 
     operation: str
     hits: tuple[tuple[str, str], ...]

@@ -97,11 +97,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which calls fail, counted from 0, and how."""
+    """The calls that fail, counted from 0, and how they fail."""
 
     faults: Mapping[int, str] = field(default_factory=dict)
     meanwhile: Callable[[], object] = lambda: None
-    """What another writer does while a slow call takes its time."""
+    """The work of another writer during a slow call."""
 
 
 class Tap:
@@ -246,7 +246,7 @@ class _Arrow:
 
 
 class _Listed(list[Any]):
-    """What `os.scandir` returns, read at once."""
+    """The result of `os.scandir`, read at once."""
 
     def __enter__(self) -> _Listed:
         return self

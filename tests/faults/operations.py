@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Operation:
-    """What is done, to which table, and whether it may be done again after it was committed."""
+    """An operation, its table, and whether it may be repeated after it was committed."""
 
     run: Callable[[Place], object]
     table: str = "t"
@@ -130,7 +130,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def other_writer(place: Place, name: str) -> object:
-    """What another writer does meanwhile: an append, where there is a table to append to."""
+    """The work of another writer meanwhile: an append, if there is a table."""
     if name != "new":
         return sl.Table(place.at(name), storage_options=place.options).append(rows(77))
     return None

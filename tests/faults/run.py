@@ -35,7 +35,7 @@ LETTERS = {"done": "D", "not done": "N", "uncertain": "U"}
 
 @dataclass
 class Ledger:
-    """What came out of the runs of one operation in one world."""
+    """The outcomes of the runs of one operation in one world."""
 
     world: str
     operation: str

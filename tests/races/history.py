@@ -1,4 +1,4 @@
-"""What racing processes did and saw, and a checker that replays it: is there one order that explains it all?
+"""The operations and observations of racing processes, and a checker: does one order explain them all?
 
 Every process writes a line of JSON for each operation: what it did, when it began and ended, and the version
 that it was told. The order of versions is the only order that can be right, so the checker applies the
@@ -25,7 +25,7 @@ Rows = dict[int, int]
 
 
 class NotSerialisable(AssertionError):
-    """What was seen that no order of the operations explains."""
+    """An observation that no order of the operations explains."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def read_records(folder: Path) -> list[Record]:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the checker found to be right."""
+    """The counts of what the checker confirmed."""
 
     versions: int
     operations: Mapping[str, int]
@@ -87,7 +87,7 @@ def check(table: sl.Table, records: Iterable[Record], first: int = 0) -> Summary
     for version in range(first + 1, table.version + 1):
         maker = makers.get(version)
         if maker is None:
-            raise NotSerialisable(f"nobody made version {version}: {history[version]}")
+            raise NotSerialisable(f"no process made version {version}: {history[version]}")
         states[version] = _applied(maker, states, version)
         found = rows_of(table, version)
         if found != states[version]:

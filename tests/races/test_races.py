@@ -127,5 +127,5 @@ def test_operations_out_of_order_are_rejected(tmp_path: Path) -> None:
     ]
     with pytest.raises(NotSerialisable, match="acknowledged before an operation with a lower version began"):
         check(table, records)
-    with pytest.raises(NotSerialisable, match="nobody made version 2"):
+    with pytest.raises(NotSerialisable, match="no process made version 2"):
         check(table, records[:1])

@@ -30,7 +30,7 @@ CALM = 20
 
 @dataclass
 class Worker:
-    """What all roles have: a table, a log, and dice."""
+    """The parts that all roles have: a table, a log, and a random generator."""
 
     name: str
     uri: str
@@ -129,7 +129,7 @@ class Worker:
         self._file.flush()
 
     def vacuum(self) -> None:
-        """Deletes what nobody may need any more, again and again."""
+        """Repeatedly deletes files that no process may still need."""
         deleted = 0
         while not Path(self.done).exists():
             keep = self.table().snapshot.storage
