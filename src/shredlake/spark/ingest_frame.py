@@ -254,12 +254,15 @@ def _sampled(parsed: DataFrame) -> bytes:
     are therefore never read.
     """
 
-    def summarize(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def summarize(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = pc.drop_null(from_spark(batch.column(0).slice(0, SAMPLE_ROWS)))
             if len(rows):
                 text = base64.b64encode(profile_bytes(rows, threads=1)).decode()
                 yield pa.RecordBatch.from_pydict({"part": [text]})
+                # Spark ends a worker that leaves input unread, and a new one takes a second to start. One
+                # more batch finds the end of a small input, which keeps the worker.
+                next(batches, None)
                 return
 
     some = parsed.select(DOCUMENT).coalesce(SAMPLE_PARTITIONS)
