@@ -165,7 +165,7 @@ races: build ## 8 processes, 25 commits each, mixed operations, on local files a
 
 kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
-	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py
+	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py tests/interop/test_spark_datasource_connect.py
 
 clean: ## remove everything that can be rebuilt
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

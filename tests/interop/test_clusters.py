@@ -11,6 +11,7 @@ import pytest
 
 import shredlake as sl
 from datagen import write_ndjson
+from long_runs import LONG
 from pipeline_driver import Driver
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
@@ -50,6 +51,7 @@ def test_a_standalone_cluster(cluster: str, events: Path, tmp_path: Path) -> Non
     assert sl.Table(table).scan().count() == ROWS
 
 
+@LONG
 def test_an_executor_that_is_killed(cluster: str, events: Path, tmp_path: Path) -> None:
     from spark_cluster import executors, wait_for
 
@@ -61,6 +63,7 @@ def test_an_executor_that_is_killed(cluster: str, events: Path, tmp_path: Path) 
     assert sl.Table(table).scan().count() == ROWS
 
 
+@LONG
 def test_spark_connect(java: None, events: Path, tmp_path: Path) -> None:
     from spark_cluster import connect_port
 
@@ -71,6 +74,7 @@ def test_spark_connect(java: None, events: Path, tmp_path: Path) -> None:
     assert sl.Table(table).scan().count() == ROWS
 
 
+@LONG
 def test_spark_submit(java: None, events: Path, tmp_path: Path) -> None:
     submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]"]
     driver = Driver(

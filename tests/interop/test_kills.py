@@ -1,6 +1,6 @@
 """Processes killed in the middle of their work: the table stays readable, each row is there once.
 
-A few short ones here; `make kill` repeats them at random moments, as often as SHREDLAKE_KILLS says.
+The default suite runs one of them. `make kill` runs all, at random moments, as often as SHREDLAKE_KILLS says.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 
 import shredlake as sl
 from datagen import write_ndjson
+from long_runs import KILLS, LONG
 from pipeline_driver import Driver
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
@@ -36,7 +37,6 @@ pytestmark = pytest.mark.spark
 
 ROWS = 20_000
 MASTER = "local[2,4]"
-ROUNDS = int(os.environ.get("SHREDLAKE_KILLS", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,7 @@ def count(table: Path) -> int:
     return len(texts)
 
 
+@LONG
 def test_a_worker_killed_during_an_ingest(events: Path, tmp_path: Path) -> None:
     table = tmp_path / "table"
     driver = Driver("ingest", "--master", MASTER, "--task-bytes", 300_000, events, table)
@@ -130,6 +131,7 @@ def test_a_driver_killed_during_an_ingest(events: Path, tmp_path: Path) -> None:
     assert count(table) == ROWS
 
 
+@LONG
 def test_a_driver_killed_during_a_stream_and_an_optimize(
     events: Path, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -158,7 +160,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not ROUNDS, reason="takes minutes: make kill")
+@LONG
 @pytest.mark.parametrize("verb", ["ingest", "stream", "optimize"])
 @pytest.mark.parametrize("victim", ["worker", "executor", "driver"])
 def test_killed_at_random_moments(
@@ -179,7 +181,7 @@ def test_killed_at_random_moments(
     batches = {ROWS // 4 * taken for taken in range(5)}
     allowed = {"ingest": {0, ROWS}, "stream": batches, "optimize": {ROWS}}
     hits = 0
-    for number in range(ROUNDS):
+    for number in range(KILLS):
         table = _copy(prepared, tmp_path / f"table{number}")
         moment = chance.uniform(0, 0.8 * lasts)
         driver = Driver(verb, "--master", master, events, table)
@@ -200,8 +202,8 @@ def test_killed_at_random_moments(
         assert count(table) == ROWS, f"{what}, and run again"
         if verb == "optimize":
             assert ordered(table), what
-    print(f"{verb}: {hits} of {ROUNDS} times a {victim} was killed, within {lasts:.1f} s of work")
-    assert hits or ROUNDS < 3, f"no {victim} was met at work in {ROUNDS} rounds"
+    print(f"{verb}: {hits} of {KILLS} times a {victim} was killed, within {lasts:.1f} s of work")
+    assert hits or KILLS < 3, f"no {victim} was met at work in {KILLS} rounds"
 
 
 CALM: dict[tuple[str, str], float] = {}

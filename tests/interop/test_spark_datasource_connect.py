@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import shredlake as sl
+from long_runs import LONG
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
 pytest.importorskip("grpc", reason="Spark Connect is not installed: pip install 'pyspark[connect]'")
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, LONG]
 
 SCRIPT = """
 import sys

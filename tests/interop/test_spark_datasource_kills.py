@@ -1,6 +1,6 @@
 """Workers and drivers killed while `format("shredlake")` writes and streams: each row is there once.
 
-A few rounds here; `make kill` repeats them at random moments, as often as SHREDLAKE_KILLS says.
+`make kill` runs them, as often as SHREDLAKE_KILLS says.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ import pytest
 
 import shredlake as sl
 from datagen import write_ndjson
+from long_runs import KILLS, LONG
 from pipeline_driver import Driver
 from shredlake.spark.session import java_version
 from waiting import wait_until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, LONG]
 
 ROWS, FILES = 6_000, 4
 MASTER = "local[2,4]"
-GIVEN = int(os.environ.get("SHREDLAKE_KILLS", "0"))
-ROUNDS = GIVEN or 1
-AT_LEISURE = pytest.mark.skipif(not GIVEN, reason="takes minutes: make kill")
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +90,8 @@ def ended(driver: Driver) -> bool:
     [
         ("source-write", "worker", kill_worker),
         ("source-stream", "driver", kill_driver),
-        pytest.param("source-write", "driver", kill_driver, marks=AT_LEISURE),
-        pytest.param("source-stream", "worker", kill_worker, marks=AT_LEISURE),
+        ("source-write", "driver", kill_driver),
+        ("source-stream", "worker", kill_worker),
     ],
 )
 def test_killed_at_random_moments(
@@ -103,7 +101,7 @@ def test_killed_at_random_moments(
     allowed = {0, ROWS} if verb == "source-write" else {ROWS // FILES * n for n in range(FILES + 1)}
     chance = random.Random(seed := random.randrange(1 << 30))
     lasts, hits = 8.0, 0
-    for number in range(ROUNDS):
+    for number in range(KILLS):
         place = tmp_path / f"table{number}"
         driver = Driver(verb, "--master", MASTER, source, place)
         wait_until(lambda driver=driver: driver.works or not driver.runs)  # type: ignore[misc]
@@ -122,8 +120,8 @@ def test_killed_at_random_moments(
             if count(place) == ROWS or ended(Driver(verb, "--master", MASTER, source, place)):
                 break
         assert count(place) == ROWS, f"{what}, and run again"
-    print(f"{verb}: {hits} of {ROUNDS} times a {victim} was killed; {ROUNDS * ROWS:,} rows counted")
-    assert hits or ROUNDS < 3
+    print(f"{verb}: {hits} of {KILLS} times a {victim} was killed; {KILLS * ROWS:,} rows counted")
+    assert hits or KILLS < 3
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +133,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield master
 
 
-@AT_LEISURE
 def test_speculative_copies_of_tasks_on_a_cluster(
     events: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -150,7 +147,6 @@ def test_speculative_copies_of_tasks_on_a_cluster(
     assert {"0-0", "0-1"} <= {mark.name for mark in marks.iterdir()}, "Spark ran no copy of the slow task"
 
 
-@AT_LEISURE
 def test_a_stream_on_a_cluster(table: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     place = tmp_path / "table"
     master = request.getfixturevalue("cluster")
