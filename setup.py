@@ -1,13 +1,18 @@
 """Builds the Cython kernels; everything else is in pyproject.toml.
 
-One wheel per platform serves every Python from 3.11 on (the limited API). A kernel that can't be compiled
-is left out, and the row-at-a-time reference serves in its place with one warning, unless
-SHREDLAKE_REQUIRE_KERNELS=1 makes that an error. SHREDLAKE_SKIP_KERNELS=1 compiles nothing, for an editable
-install whose kernels are built by `build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds with AddressSanitizer
-and UndefinedBehaviorSanitizer.
+One wheel per platform serves every Python from 3.11 on (the limited API). Without a C compiler the kernels
+are left out, which is said here and again when shredlake is first used, and a much slower pure-Python version
+is used in their place; SHREDLAKE_REQUIRE_KERNELS=1 makes that an error. SHREDLAKE_SKIP_KERNELS=1 compiles
+nothing, for an editable install whose kernels are built by `build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds
+with AddressSanitizer and UndefinedBehaviorSanitizer.
 """
 
 import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -22,6 +27,31 @@ if os.environ.get("SHREDLAKE_SANITIZE") == "1":
 
 OPTIONAL = os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1"
 
+
+def compiles() -> bool:
+    """Whether a C compiler and Python's headers are there, found by compiling a line."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "line.c"
+        source.write_text("#include <Python.h>\n")
+        headers = f"-I{sysconfig.get_path('include')}"
+        try:
+            subprocess.run([*compiler, headers, "-c", source], cwd=folder, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return False
+    return True
+
+
+wanted = os.environ.get("SHREDLAKE_SKIP_KERNELS") != "1"
+if wanted and OPTIONAL and not compiles():
+    wanted = False
+    print(
+        "shredlake: no C compiler works here, so the kernels are not built, and a much slower pure-Python "
+        "version is used. Install a wheel (pip install --only-binary shredlake shredlake), or a compiler "
+        "(Debian: apt-get install gcc libc6-dev) and then shredlake again with pip install --no-cache-dir.",
+        file=sys.stderr,
+    )
+
 kernels = [
     Extension(
         f"shredlake.kernels.compiled.{source.stem}",
@@ -32,7 +62,7 @@ kernels = [
         py_limited_api=True,
     )
     for source in sorted(Path("src/shredlake/kernels/compiled").glob("*.pyx"))
-    if os.environ.get("SHREDLAKE_SKIP_KERNELS") != "1"
+    if wanted
 ]
 
 

@@ -12,8 +12,10 @@ import obstore
 import pyarrow as pa
 import pytest
 from obstore.store import from_url
+from typer.testing import CliRunner
 
 import shredlake as sl
+from shredlake.cli.app import app
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.migrate import migrate_files
@@ -79,3 +81,24 @@ def test_draft_files_in_s3(reach: dict[str, Any], tmp_path: Path) -> None:
     assert {json.loads(dict(tag)["shredlake.layout"])["v"]["shredding"] for tag in tags} == layouts
     again = migrate_files(LocalEngine(2), "s3://lake/drafts", str(tmp_path / "table"), storage_options=reach)
     assert again.already_done
+
+
+def test_verbs_that_read_one_file_take_the_settings_of_its_store(reach: dict[str, Any]) -> None:
+    """A key that only the command line knows is used by inspect, check, advise and sql."""
+    options = [f"{key}={value}" for key, value in reach.items() if isinstance(value, str)]
+    options += ["virtual_hosted_style_request=false", "allow_http=true"]
+    settings = [part for option in options for part in ("--storage-option", option)]
+    table = sl.Table.create("s3://lake/t", pa.schema([("v", sl.variant())]), storage_options=reach)
+    table.append([{"v": {"a": 1}}])
+    [path] = table.snapshot.files.table().column("path").to_pylist()
+
+    def run(*arguments: str) -> Any:
+        result = CliRunner().invoke(app, [*arguments, *settings, "--json"], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    [facts] = run("inspect", f"s3://lake/t/{path}")
+    assert facts["num_rows"] == 1
+    assert run("check", f"s3://lake/t/{path}") == []
+    assert run("advise", "s3://lake/t")[0]["column"] == "v"
+    assert run("sql", "select v:a::int as a from t", "-t", "t=s3://lake/t") == [{"a": 1}]

@@ -10,5 +10,6 @@ engines     chooses Spark or threads
 rows        writes rows as a table, JSON, CSV or Parquet
 messages    prints plain lines of text
 terminal    draws tables; data is never read as markup
+grids       tables that fit the width of the terminal
 progress    a progress bar over rows
 """

@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ _OPTIONS: Final = {
     r"\brejects='": "--rejects '",
     r"history\(\)": "shredlake history",
     r"scan\(\)\.count\(\)": "shredlake count",
+    r"\(shredlake\.sql, or shredlake\.spark\.sql on Spark\)": "(shredlake sql)",
 }
 """Names of the library's parameters, as regular expressions, and the command line's options for them."""
 
@@ -61,6 +63,7 @@ _POINTING: Final = re.compile(r"(?P<problem>[^\n]+)\n  (?P<text>[^\n]*)\n  (?P<b
 
 def run(command: Callable[[], object]) -> None:
     """Runs the command line. Wrong usage exits with code 2; any other failure prints one line."""
+    warnings.showwarning = _warn
     try:
         command()
     except (Interrupted, KeyboardInterrupt):
@@ -78,6 +81,11 @@ def run(command: Callable[[], object]) -> None:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         say(f"shredlake: unexpected error: {_one_line(what)}. The log is {logged(error)}", err=True)
         sys.exit(UNEXPECTED)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """Prints a warning as one line, without the source line that Python adds."""
+    say(f"shredlake: warning: {_one_line(str(message))}", err=True)
 
 
 def logged(error: BaseException) -> str:

@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import typer
 
 from shredlake.cli.options import storage_options
+from shredlake.delta.storage.storage import locate
 from shredlake.errors import InvalidFile, NotATable
 from shredlake.table import Table
 
@@ -48,16 +49,24 @@ def table_to_write(uri: str) -> str:
 
 
 @contextmanager
-def parquet_file(path: str) -> Iterator[str]:
-    """Yields a Parquet file, also from a pipe. A table or folder is refused, with a file to use instead."""
+def parquet_file(path: str, storage: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Yields a Parquet file and the store that it is in, None if it is local; a pipe is copied to a file.
+
+    A table or folder is refused, with a file to use instead.
+    """
+    options = storage_options(storage)
+    if "://" in path:
+        place, name = locate(path, options)
+        yield place.source(name)
+        return
     folder = Path(path)
-    if "://" not in path and folder.is_dir():
+    if folder.is_dir():
         found = next((str(one) for one in sorted(folder.rglob("*.parquet")) if _is_data(one, folder)), None)
         what = "a Delta table" if (folder / "_delta_log").is_dir() else "a folder"
         advice = f"name one of its files, such as {found}" if found else "it has no Parquet files"
         raise InvalidFile(f"{path} is {what}, not a Parquet file; {advice}")
     with seekable([path]) as [found_path]:
-        yield found_path
+        yield found_path, None
 
 
 def _is_data(path: Path, root: Path) -> bool:

@@ -90,7 +90,8 @@ def format_of(asked: Format | None, output: str | None, *, as_json: bool = False
 def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Format, output: str | None) -> int:
     """Writes rows to a file or to standard output, and returns their number."""
     if form == "parquet" and output == "-":
-        return _parquet_to_stdout(batches, schema)
+        with parquet_to_stdout() as path:
+            return _write_parquet(batches, schema, path)
     output = None if output == "-" else output
     if form == "parquet":
         if output is None:
@@ -162,17 +163,17 @@ def _pieces(
         yield waiting
 
 
-def _parquet_to_stdout(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Writes a Parquet file to standard output. Its footer comes last, so it is made as a whole first."""
+@contextmanager
+def parquet_to_stdout() -> Iterator[str]:
+    """Yields a file to write; it goes to standard output at the end, because its footer comes last."""
     if sys.stdout.isatty():
         raise InvalidFile("standard output is a terminal: pipe the Parquet file, or name one with --output")
     with tempfile.TemporaryDirectory(prefix="shredlake-stdout-") as folder:
         path = os.path.join(folder, "rows.parquet")
-        count = _write_parquet(batches, schema, path)
+        yield path
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    return count
 
 
 def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> int:

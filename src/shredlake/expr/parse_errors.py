@@ -36,7 +36,7 @@ class SourceText:
         raise InvalidExpression(self.pointed(problem, node))
 
     def unsupported(self, node: exp.Expr, advice: str = "") -> NoReturn:
-        advice = advice or "evaluate it in Spark (shredlake.spark.sql), or filter the result"
+        advice = advice or "evaluate it in SQL (shredlake.sql, or shredlake.spark.sql on Spark)"
         raise UnsupportedExpression(self.pointed(f"{_described(node)} is not supported here: {advice}", node))
 
     def pointed(self, problem: str, node: exp.Expr | int) -> str:

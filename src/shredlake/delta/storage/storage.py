@@ -71,6 +71,8 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
             return Path(unquote(urlsplit(text).path)).as_uri().rstrip("/")
     except (ValueError, RuntimeError) as error:
         raise TableError(f"{text!r} is not an address: {error}") from None
+    if not text.rstrip("/").removeprefix(f"{scheme}:"):
+        raise TableError(f"{text} names no bucket or host; expected e.g. {scheme}://bucket/folder")
     return text.rstrip("/")
 
 

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
-from obstore.store import MemoryStore, from_url
+from obstore.store import MemoryStore
 
 from shredlake.delta.storage.local_files import Entry
+from shredlake.parquet.io.stores import open_store
 
 _memory_stores: dict[str, MemoryStore] = {}
 _memory_lock = threading.Lock()
@@ -28,7 +29,7 @@ class StoreFiles:
     def at(uri: str, options: Mapping[str, Any]) -> StoreFiles:
         """The objects at an address. In-memory stores are shared by host."""
         if not uri.startswith("memory://"):
-            return StoreFiles(from_url(uri, **options))
+            return StoreFiles(open_store(uri, **options))
         with _memory_lock:
             store = _memory_stores.setdefault(urlsplit(uri).netloc, MemoryStore())
         path = urlsplit(uri).path.strip("/")

@@ -19,6 +19,7 @@ import obstore
 import pyarrow.fs as pafs
 
 from shredlake.errors import InvalidFile
+from shredlake.parquet.io.stores import open_store
 
 
 class Destination(Protocol):
@@ -53,7 +54,10 @@ def destination(where: str | os.PathLike[str], store: Any = None) -> Destination
     if "://" not in path:
         return LocalDestination(path)
     directory, _, name = path.rpartition("/")
-    return StoreDestination(name, obstore.store.from_url(directory), path)
+    try:
+        return StoreDestination(name, open_store(directory), path)
+    except ValueError as error:
+        raise InvalidFile(f"{path} can't be written: {str(error).partition(chr(10))[0]}") from None
 
 
 class LocalDestination:

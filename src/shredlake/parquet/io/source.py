@@ -23,6 +23,7 @@ import pyarrow.fs
 from shredlake.errors import InvalidFile, ReadFailed
 from shredlake.parquet.format.footer import MAGIC, TAIL, Extent, Footer, footer_length
 from shredlake.parquet.format.seal import check_seal
+from shredlake.parquet.io.stores import open_store
 
 Location: TypeAlias = Any
 """A path or URL, or an open binary file."""
@@ -378,9 +379,10 @@ def _is_url(path: str) -> bool:
 
 
 def _store_at(url: str) -> Any:
-    from obstore.store import from_url
-
-    return from_url(url)
+    try:
+        return open_store(url)
+    except ValueError as error:
+        raise InvalidFile(f"{url} can't be opened: {_first_line(error)}") from None
 
 
 def _open_regular(path: str) -> int:

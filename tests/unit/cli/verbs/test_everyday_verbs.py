@@ -7,7 +7,9 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.request import url2pathname
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
@@ -17,8 +19,11 @@ import shredlake as sl
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, rows_of
 from shredlake.cli import app as command_line
 from shredlake.cli.app import VERBS, app
+from shredlake.cli.verbs.describing import advise as advise_verb
 from shredlake.cli.verbs.describing import history as history_verb
+from shredlake.cli.verbs.describing import inspect as inspect_verb
 from shredlake.cli.verbs.describing import report as report_verb
+from shredlake.cli.verbs.describing import stats as stats_verb
 
 
 @pytest.fixture
@@ -179,17 +184,60 @@ def test_nothing_that_matters_is_cut(table: sl.Table, width: int, monkeypatch: p
         return Console(width=chosen, color_system=None)
 
     chosen = width
-    for module in (history_verb, report_verb):
+    for module in (advise_verb, history_verb, inspect_verb, report_verb, stats_verb):
         monkeypatch.setattr(module, "screen", narrow)
-    for verb, wanted in (
-        ("history", ["DELETE", "v:a::bigint = 3"]),
-        ("report", ["bigint", "files per value"]),
+    file = str(next(Path(url2pathname(table.uri.removeprefix("file://"))).glob("*.parquet")))
+    for verb, source, wanted in (
+        ("history", table.uri, ["DELETE", "v:a::bigint = 3"]),
+        ("report", table.uri, ["bigint", "files per value"]),
+        ("inspect", file, ["['a']", "bigint", "fill", "bytes", "of file"]),
+        ("stats", table.uri, ["v:a", "bigint", "files per value"]),
+        ("advise", table.uri, ["a", "bigint", "100.0%", "because"]),
     ):
-        text = run(verb, table.uri).stdout
+        text = run(verb, source).stdout
         assert "…" not in text
-        assert all(part in " ".join(text.split()) for part in wanted)
-        if verb == "history":
+        assert all(part in " ".join(text.split()) for part in wanted), text
+        if verb in ("history", "inspect", "stats"):  # the others end with a command or schema to copy
             assert max(map(len, text.splitlines())) <= width
+
+
+def test_summaries_of_verbs_are_never_cut() -> None:
+    for width in ("60", "80", "200"):
+        text = CliRunner().invoke(app, ["-h"], env={"COLUMNS": width, "TERMINAL_WIDTH": width}).stdout
+        assert all(summary in " ".join(text.split()) for _, summary in VERBS.values())
+
+
+def test_every_verb_has_json_and_help() -> None:
+    for verb in VERBS:
+        options = {option for parameter in command_line.load(verb).params for option in parameter.opts}
+        assert "--json" in options, verb
+        assert f" {verb} [OPTIONS]" in run(verb, "-h").stdout, verb
+
+
+def test_head_writes_to_a_file(table: sl.Table, tmp_path: Path) -> None:
+    run("head", table.uri, "id", "-n", "3", "--output", str(tmp_path / "rows.csv"))
+    assert (tmp_path / "rows.csv").read_text().splitlines() == ['"id"', "20", "21", "22"]
+
+
+def test_addresses_that_no_store_has(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("{}\n")
+    for verb in (["count"], ["inspect"], ["check"], ["advise"], ["ingest", str(tmp_path / "a.ndjson")]):
+        said = str(run(*verb, "ftp://host/t", code=1).exception)
+        assert "ftp:// is not supported; name a local path or an address with s3://" in said
+        assert "Generic" not in str(run(*verb, "s3://", code=1).exception)
+    assert "names no bucket or host" in str(run("count", "s3://", code=1).exception)
+
+
+def test_draft_files_through_pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = tmp_path / "draft.parquet"
+    sl.write_draft(pa.table({"v": sl.from_json(['{"a": 1}', '{"a": 2}'])}), draft, {"v": "struct<a bigint>"})
+    sent = CliRunner().invoke(app, ["migrate", "-", "-"], input=draft.read_bytes())
+    assert sent.exit_code == 0, sent.output
+    (tmp_path / "new.parquet").write_bytes(sent.stdout_bytes)
+    assert sl.check(tmp_path / "new.parquet") == []
+    assert sl.to_json(sl.read_parquet(tmp_path / "new.parquet")["v"]).to_pylist() == ['{"a":1}', '{"a":2}']
+    said = CliRunner().invoke(app, ["migrate", "-", str(tmp_path / "file.parquet")], input=draft.read_bytes())
+    assert "2 rows" in said.stdout
 
 
 def test_no_colours_when_not_wanted(table: sl.Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Final
 
 import typer
-from rich.table import Table as Grid
 from rich.text import Text
 
+from shredlake.cli.grids import Column, fitted
 from shredlake.cli.inputs import seekable
 from shredlake.cli.messages import say
-from shredlake.cli.options import not_empty
-from shredlake.cli.terminal import cells, screen, shown
+from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
+from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.jobs.advise import Advice, advice_on, open_data
 from shredlake.shredding.inference.infer import MAX_LEAVES
-from shredlake.shredding.inference.report import Decision, InferredSchema, Outcome
+from shredlake.shredding.inference.report import Decision, Outcome
 
 BAR = 12
 STYLES = {
@@ -39,11 +40,12 @@ def advise(
     max_leaves: int = typer.Option(
         MAX_LEAVES, "--max-leaves", min=1, help="Maximum number of typed columns."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Recommend which paths to shred, with reasons, and measure the effect on size."""
     with seekable([source]) as [found]:
-        advice = advice_on(open_data(found, column), queries, max_leaves)
+        advice = advice_on(open_data(found, column, storage_options(storage)), queries, max_leaves)
     if as_json:
         facts = {
             "source": source,
@@ -55,7 +57,7 @@ def advise(
         return
     console = screen()
     console.print(_heading(source, advice))
-    console.print(_tree(advice.schema))
+    console.print(fitted(COLUMNS, advice.schema.decisions, console.width))
     console.print(
         Text(
             f"\nSample of {counted(advice.rows, 'row')}: {bytes_text(advice.bytes_before)} unshredded, "
@@ -76,32 +78,25 @@ def _heading(source: str, advice: Advice) -> Text:
     return shown(source, "bold").append(facts, "not bold")
 
 
-def _tree(schema: InferredSchema) -> Grid:
-    grid = Grid(box=None, pad_edge=False, padding=(0, 1))
-    for name in ("path", "becomes"):
-        grid.add_column(name, no_wrap=True)
-    grid.add_column("rows", no_wrap=True)
-    grid.add_column("", justify="right", no_wrap=True)
-    grid.add_column("typed", justify="right", no_wrap=True)
-    grid.add_column("bytes", no_wrap=True)
-    grid.add_column("", justify="right", no_wrap=True)
-    grid.add_column("because")
-    for decision in schema.decisions:
-        grid.add_row(*cells(_row(decision)))
-    return grid
-
-
-def _row(decision: Decision) -> Iterator[Text]:
-    style = STYLES[decision.outcome]
+def _name(decision: Decision) -> str:
     last = decision.steps[-1] if decision.steps else "$"
-    yield shown("  " * len(decision.steps) + (last if isinstance(last, str) else "[*]"))
-    yield shown(decision.type or decision.outcome.value, style)
-    yield Text(_bar(decision.share), style)
-    yield Text(f"{decision.share:.1%}")
-    yield Text(f"{decision.fits:.1%}" if decision.outcome is Outcome.TYPED else "")
-    yield Text(_bar(decision.bytes), "magenta")
-    yield Text(f"{decision.bytes:.1%}")
-    yield shown("; ".join(filter(None, (decision.reason, decision.note))))
+    return "  " * len(decision.steps) + (last if isinstance(last, str) else "[*]")
+
+
+def _reason(decision: Decision) -> str:
+    return "; ".join(filter(None, (decision.reason, decision.note)))
+
+
+COLUMNS: Final[Sequence[Column[Decision]]] = (
+    Column("path", _name),
+    Column("becomes", lambda one: shown(one.type or one.outcome.value, STYLES[one.outcome])),
+    Column("", lambda one: Text(_bar(one.share), STYLES[one.outcome]), 100),
+    Column("rows", lambda one: f"{one.share:.1%}", justify="right"),
+    Column("typed", lambda one: f"{one.fits:.1%}" if one.outcome is Outcome.TYPED else "", 72, "right"),
+    Column("", lambda one: Text(_bar(one.bytes), "magenta"), 120),
+    Column("bytes", lambda one: f"{one.bytes:.1%}", justify="right"),
+    Column("because", _reason),
+)
 
 
 def _bar(share: float) -> str:

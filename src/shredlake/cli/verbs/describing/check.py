@@ -50,7 +50,7 @@ def check(
         return
     if quick or repair:
         raise typer.BadParameter(f"--quick and --repair are for tables; {path} is not a folder")
-    _check_file(path, as_json, limit)
+    _check_file(path, as_json, limit, storage)
 
 
 def _check_table(
@@ -89,11 +89,11 @@ def _show(report: TableCheck, dry_run: bool, limit: int) -> None:
     _summary(counts, limit, "finding", RULES, console)
 
 
-def _check_file(path: str, as_json: bool, limit: int) -> None:
+def _check_file(path: str, as_json: bool, limit: int, storage: list[str]) -> None:
     console = screen()
     counts: Counter[str] = Counter()
-    with parquet_file(path) as file, rows_progress("checking", quiet=as_json) as progress:
-        for violation in violations(file, progress=progress):
+    with parquet_file(path, storage) as (file, store), rows_progress("checking", quiet=as_json) as progress:
+        for violation in violations(file, store=store, progress=progress):
             counts[violation.rule] += 1
             if counts.total() > limit:
                 continue

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 import typer
@@ -11,15 +13,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shredlake.cli.grids import Column, fitted
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.messages import say
+from shredlake.cli.options import JSON, STORAGE
 from shredlake.cli.pages import HTML, write_page
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.terminal import cells, screen, shown
+from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 
-BAR = 20
+BAR = 10
 WIDE = 140
 """Width of a terminal that has room for the bounds."""
 PARTS = (
@@ -34,11 +38,12 @@ PARTS = (
 def inspect_file(
     path: str = typer.Argument(help="A Parquet file: a path, a URL, or - for standard input."),
     html: str | None = HTML,
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    storage: list[str] = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Show the Variants of a Parquet file: types, fill, bytes and bounds per path."""
-    with parquet_file(path) as file, rows_progress("reading", quiet=as_json) as progress:
-        report = inspect(file, progress=progress)
+    with parquet_file(path, storage) as (file, store), rows_progress("reading", quiet=as_json) as progress:
+        report = inspect(file, store=store, progress=progress)
     if html is not None:
         write_page(report.html(), html)
     elif as_json:
@@ -58,7 +63,7 @@ def render(report: FileReport, console: Console) -> None:
     )
     for column in report.variants:
         console.print(_heading(column))
-        console.print(_table(column, with_bounds=console.width >= WIDE))
+        console.print(_table(column, console.width))
     if report.others:
         total = sum(report.others.values())
         console.print(f"other columns: {bytes_text(total)}, {total / report.size:.1%} of the file")
@@ -82,38 +87,45 @@ def _heading(column: ColumnReport) -> Text:
     )
 
 
-def _table(column: ColumnReport, with_bounds: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    table.add_column("path", no_wrap=True, min_width=16)
-    table.add_column("type", style="cyan", no_wrap=True)
-    table.add_column("fill", no_wrap=True)
-    for name, _, _ in PARTS:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("bytes", justify="right", no_wrap=True)
-    table.add_column("of file", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for name in ("min", "max") if with_bounds else ():
-        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=24)
-    largest = max((path.file_share for path in column.root.walk()), default=0.0) or 1.0
-    for row in _rows(column.root, "$", 0, largest):
-        table.add_row(*cells(row[: len(table.columns)]))
-    return table
+@dataclass(frozen=True)
+class Row:
+    """A path in the tree, and the bytes of the largest path, which gets the longest bar."""
+
+    path: PathReport
+    name: str
+    depth: int
+    largest: float
 
 
-def _rows(path: PathReport, name: str, depth: int, largest: float) -> Iterator[list[str | Text]]:
-    yield [
-        "  " * depth + name,
-        path.type,
-        fill_bar(path),
-        *(_share(getattr(path, part), path.places) for part, _, _ in PARTS),
-        bytes_text(path.compressed_size),
-        f"{path.file_share:.1%}",
-        Text("▇" * round(8 * path.file_share / largest), "magenta"),
-        _one_line(path.minimum),
-        _one_line(path.maximum),
-    ]
+def _part(name: str) -> Callable[[Row], str]:
+    return lambda row: _share(getattr(row.path, name), row.path.places)
+
+
+COLUMNS: Final[Sequence[Column[Row]]] = (
+    Column("path", lambda row: "  " * row.depth + row.name),
+    Column("type", lambda row: Text(escaped(row.path.type), "cyan")),
+    Column("fill", lambda row: fill_bar(row.path)),
+    Column("typed", _part("typed"), 100, "right"),
+    Column("residual", _part("residual"), 72, "right"),
+    Column("null", _part("null"), 100, "right"),
+    Column("missing", _part("missing"), 72, "right"),
+    Column("bytes", lambda row: bytes_text(row.path.compressed_size), justify="right"),
+    Column("of file", lambda row: f"{row.path.file_share:.1%}", justify="right"),
+    Column("", lambda row: Text("▇" * round(8 * row.path.file_share / row.largest), "magenta"), 110),
+    Column("min", lambda row: _one_line(row.path.minimum), WIDE, max_width=24),
+    Column("max", lambda row: _one_line(row.path.maximum), WIDE, max_width=24),
+)
+
+
+def _rows(path: PathReport, name: str, depth: int, largest: float) -> Iterator[Row]:
+    yield Row(path, name, depth, largest)
     for child in path.children:
         yield from _rows(child, child.path.removeprefix(path.path), depth + 1, largest)
+
+
+def _table(column: ColumnReport, width: int) -> Table:
+    largest = max((path.file_share for path in column.root.walk()), default=0.0) or 1.0
+    return fitted(COLUMNS, _rows(column.root, "$", 0, largest), width)
 
 
 def _one_line(bound: pa.Scalar | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,11 +20,12 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
+from shredlake.cli.grids import Column, fitted
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
+from shredlake.cli.options import JSON, STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.pages import HTML, write_page
-from shredlake.cli.terminal import cells, screen, shown
+from shredlake.cli.terminal import screen, shown
 from shredlake.delta.report.measure import MEASURED_FILES
 from shredlake.delta.report.paths import PathFacts
 from shredlake.delta.report.report import TableReport
@@ -41,7 +42,7 @@ def report(
     version: int | None = VERSION,
     timestamp: str | None = TIMESTAMP,
     storage: list[str] = STORAGE,
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    as_json: bool = JSON,
 ) -> None:
     """Show how the files of a Delta table shred its Variants, and what queries can skip."""
     facts = open_table(uri, version, timestamp, storage).report(files=files)
@@ -74,48 +75,41 @@ def render(facts: TableReport, console: Console) -> None:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of the list of paths, and the width of terminal from which on it is shown."""
+class Row:
+    """A path, the number of files of its table, and its bytes, where they were measured."""
 
-    title: str
-    cell: Callable[[PathFacts, int, Mapping[str, int]], str]
-    from_width: int = 0
-    number: bool = True
+    path: PathFacts
+    files: int
+    size: int | None
 
 
-def _types(one: PathFacts, files: int, sizes: Mapping[str, int]) -> str:
+def _types(row: Row) -> str:
+    types = row.path.types
     return ", ".join(
-        kind if len(one.types) == 1 else f"{kind} ({n:,})" for kind, n in Counter(one.types).most_common()
+        kind if len(types) == 1 else f"{kind} ({n:,})" for kind, n in Counter(types).most_common()
     )
 
 
-COLUMNS: Final = (
-    Column("path", lambda one, files, sizes: one.path, number=False),
-    Column("typed as", _types, number=False),
-    Column("bytes", lambda one, files, sizes: bytes_text(sizes[one.name]) if one.name in sizes else "", 90),
-    Column("files", lambda one, files, sizes: f"{one.typed:,}"),
-    Column("mixed", lambda one, files, sizes: f"{one.mixed:,}"),
-    Column("not typed", lambda one, files, sizes: f"{files - one.typed:,}", 72),
-    Column("with statistics", lambda one, files, sizes: f"{one.with_statistics:,}", 100),
-    Column(
-        "files per value",
-        lambda one, files, sizes: "" if one.files_per_value is None else f"{one.files_per_value:.1f}",
-    ),
+def _files_per_value(row: Row) -> str:
+    return "" if row.path.files_per_value is None else f"{row.path.files_per_value:.1f}"
+
+
+COLUMNS: Final[Sequence[Column[Row]]] = (
+    Column("path", lambda row: row.path.path),
+    Column("typed as", _types),
+    Column("bytes", lambda row: "" if row.size is None else bytes_text(row.size), 90, "right"),
+    Column("files", lambda row: f"{row.path.typed:,}", justify="right"),
+    Column("mixed", lambda row: f"{row.path.mixed:,}", justify="right"),
+    Column("not typed", lambda row: f"{row.files - row.path.typed:,}", 72, "right"),
+    Column("with statistics", lambda row: f"{row.path.with_statistics:,}", 100, "right"),
+    Column("files per value", _files_per_value, justify="right"),
 )
-WIDE: Final = 100
-"""Terminals that are narrower get less space between columns."""
 
 
 def _grid(paths: Sequence[PathFacts], files: int, measured: ColumnReport | None, width: int) -> Grid:
     """The paths of a column. Narrow terminals get the columns that matter most."""
     sizes = {} if measured is None else {one.path: one.compressed_size for one in measured.root.walk()}
-    chosen = [column for column in COLUMNS if width >= column.from_width]
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2 if width >= WIDE else 1))
-    for column in chosen:
-        grid.add_column(column.title, justify="right" if column.number else "left", overflow="fold")
-    for one in paths:
-        grid.add_row(*cells(column.cell(one, files, sizes) for column in chosen))
-    return grid
+    return fitted(COLUMNS, (Row(one, files, sizes.get(one.name)) for one in paths), width)
 
 
 SHOWN: Final = 10

@@ -61,7 +61,7 @@ def stats(
         console.print("The files of this table have no statistics.")
     for item in found:
         console.print(heading(item))
-        for line in picture(item, bars):
+        for line in picture(item, bars, min(WIDTH, console.width)):
             console.print(Text(line, style="green"))
 
 
@@ -98,20 +98,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= 32 else text[:31] + "…"
 
 
-def picture(item: Ranges, bars: int) -> list[str]:
+def picture(item: Ranges, bars: int, width: int = WIDTH) -> list[str]:
     """One bar per file, or for many files a histogram of how many cover each part of the range."""
     if item.bounded > bars:
-        return [histogram(item), f"up to {item.depths(WIDTH).max():,} files cover the same value"]
+        return [histogram(item, width), f"up to {item.depths(width).max():,} files cover the same value"]
     lines = []
     for low, high in zip(*item.positions(), strict=True):
-        start = min(int(low * WIDTH), WIDTH - 1)
-        end = max(start + 1, round(high * WIDTH))
+        start = min(int(low * width), width - 1)
+        end = max(start + 1, round(high * width))
         lines.append(" " * start + "█" * (end - start))
     return lines
 
 
-def histogram(item: Ranges) -> str:
+def histogram(item: Ranges, width: int) -> str:
     """A histogram line: the higher the block, the more files overlap."""
-    depths = item.depths(WIDTH)
+    depths = item.depths(width)
     top = max(int(depths.max()), 1)
     return "".join(HEIGHTS[-(-int(depth) * (len(HEIGHTS) - 1) // top)] for depth in depths)

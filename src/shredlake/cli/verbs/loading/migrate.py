@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import typer
 
 from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
-from shredlake.cli.inputs import table_to_write
+from shredlake.cli.inputs import seekable, table_to_write
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.progress import rows_progress
-from shredlake.cli.rows import print_report
+from shredlake.cli.rows import parquet_to_stdout, print_report
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.migrate import migrate_files as files_to_table
@@ -30,9 +31,10 @@ WITHOUT_VARIANTS = frozenset({"trino"})
 
 def migrate_files(
     source: str = typer.Argument(
-        help="A Parquet file in the draft layout, a folder of such files, or with --unshred a table."
+        help="A Parquet file in the draft layout, a folder of such files, or - for standard input; with "
+        "--unshred a table."
     ),
-    target: str = typer.Argument(help="The file, folder or table to write."),
+    target: str = typer.Argument(help="The file, folder or table to write; - for standard output."),
     infer: bool = typer.Option(False, "--infer", help="Infer a new shredding schema from the data."),
     strict: bool = typer.Option(False, "--strict", help="Fail on anything that the draft does not allow."),
     table: bool = typer.Option(False, "--table", help="Write to a Delta table, created if missing."),
@@ -79,13 +81,23 @@ def migrate_files(
                 )
         print_report(report, as_json=as_json)
         return
+    shredding: Literal["infer"] | None = "infer" if infer else None
+    if target == "-":
+        with parquet_to_stdout() as file, seekable([source]) as [found]:
+            convert_draft(found, file, shredding=shredding, strict=strict)
+        return
+    with seekable([source]) as [found]:
+        _convert(pairs(Path(found), Path(target)), shredding, strict, as_json)
+
+
+def _convert(
+    files: Sequence[tuple[Path, Path]], shredding: Literal["infer"] | None, strict: bool, as_json: bool
+) -> None:
+    """Converts files one by one, and says how large they were and are."""
     rows = 0
-    files = pairs(Path(source), Path(target))
     for old, new in files:
         with rows_progress(old.name) as progress:
-            facts: FileFacts = convert_draft(
-                old, new, shredding="infer" if infer else None, strict=strict, progress=progress
-            )
+            facts: FileFacts = convert_draft(old, new, shredding=shredding, strict=strict, progress=progress)
         rows += facts.num_rows
         if as_json:
             found = {

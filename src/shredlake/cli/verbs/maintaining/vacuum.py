@@ -8,7 +8,7 @@ import typer
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE
+from shredlake.cli.options import JSON, STORAGE
 from shredlake.delta.write.vacuum import vacuum as vacuum_table
 from shredlake.formatting import counted
 
@@ -24,7 +24,7 @@ def vacuum(
     delete: bool = typer.Option(False, "--delete", help="Delete the files instead of listing them."),
     force: bool = typer.Option(False, "--force", help="Allow a retention that is shorter than the table's."),
     storage: list[str] = STORAGE,
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    as_json: bool = JSON,
 ) -> None:
     """List the files that no retained version needs, or delete them with --delete."""
     found = vacuum_table(

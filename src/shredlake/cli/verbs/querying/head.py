@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
+from shredlake.cli.options import FORMAT, JSON, OUTPUT, STORAGE, TABLE, TIMESTAMP, VERSION
 from shredlake.cli.rows import Format
 from shredlake.cli.verbs.querying.query import query
 
@@ -13,7 +13,8 @@ def head(
     table: str = TABLE,
     columns: str = typer.Argument("*", help="Columns, as after SELECT."),
     rows: int = typer.Option(5, "--rows", "-n", min=0, help="Number of rows."),
-    form: Format | None = typer.Option(None, "--format", "-f", help="Output format (default table)."),
+    form: Format | None = FORMAT,
+    output: str | None = OUTPUT,
     version: int | None = VERSION,
     timestamp: str | None = TIMESTAMP,
     storage: list[str] = STORAGE,
@@ -29,7 +30,7 @@ def head(
         where=None,
         limit=rows,
         form=form,
-        output=None,
+        output=output,
         engine="local",
         explain=False,
         strict=False,

@@ -23,7 +23,7 @@ WORDS: Final = (
 LEAVING: Final = ("exit", "quit", "\\q", ".exit", ".quit")
 
 
-def converse(tables: Mapping[str, str], **options: Any) -> None:
+def converse(tables: Mapping[str, Any], **options: Any) -> None:
     """Reads queries and shows their answers until the user leaves. A query ends with a semicolon."""
     say(f"Tables: {', '.join(tables) or 'none; use --table name=path, or from a path in quotes'}.")
     given: dict[str, Any] = {**options, **tables}
@@ -63,7 +63,7 @@ def queries(lines: Iterable[str]) -> Iterator[str]:
                 yield query
 
 
-def _lines(tables: Mapping[str, str]) -> Iterator[str]:
+def _lines(tables: Mapping[str, Any]) -> Iterator[str]:
     """The lines that the user types; those of standard input if it is not a terminal."""
     if not sys.stdin.isatty():
         yield from (line.rstrip("\n") for line in sys.stdin)
@@ -89,7 +89,7 @@ def _lines(tables: Mapping[str, str]) -> Iterator[str]:
             return
 
 
-def completions(tables: Mapping[str, str]) -> list[str]:
+def completions(tables: Mapping[str, Any]) -> list[str]:
     """The words that the prompt completes: SQL, tables, and the columns and paths of tables."""
     known: list[str] = []
     for path in tables.values():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, cast
 
 import typer
 
+from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import FORMAT, FORMAT_JSON, LIMIT, OUTPUT, STRICT
 from shredlake.cli.rows import Format, format_of, write_rows
@@ -16,6 +17,7 @@ from shredlake.errors import InvalidExpression
 from shredlake.sql.api import sql
 from shredlake.sql.result import SqlResult
 from shredlake.sql.rewrite import tables_of
+from shredlake.table import Table
 
 Engine = Literal["local", "spark"]
 
@@ -38,10 +40,16 @@ def run_sql(
     memory_limit: str | None = typer.Option(
         None, "--memory-limit", help="Memory that the query may use before it spills to disk, e.g. 2GB."
     ),
+    storage: list[str] = typer.Option(
+        [],
+        "--storage-option",
+        metavar="KEY=VALUE",
+        help="A setting of the store of --table. Repeatable.",
+    ),
     as_json: bool = FORMAT_JSON,
 ) -> None:
     """Run SQL over tables and Parquet files; paths are read as columns, without Spark."""
-    named = named_tables(tables)
+    named = named_tables(tables, storage)
     if query is None:
         from shredlake.cli.verbs.querying.prompt import converse
 
@@ -73,22 +81,22 @@ def run_sql(
     write_rows(batches, found.schema, chosen, output)
 
 
-def named_tables(given: list[str]) -> dict[str, str]:
-    """Reads `name=path` pairs.
+def named_tables(given: list[str], storage: Sequence[str] = ()) -> dict[str, str | Table]:
+    """Reads `name=path` pairs. With settings of a store, a URL becomes a table that is opened with them.
 
     >>> named_tables(["events=lake/events"])
     {'events': 'lake/events'}
     """
-    found: dict[str, str] = {}
+    found: dict[str, str | Table] = {}
     for one in given:
         name, equals, path = one.partition("=")
         if not equals or not name.strip() or not path:
             raise InvalidExpression(f"--table {one}: expected name=path, e.g. events=lake/events")
-        found[name.strip()] = path
+        found[name.strip()] = open_table(path, storage=storage) if storage and "://" in path else path
     return found
 
 
-def _on_spark(query: str, tables: Mapping[str, str], rows: int | None, *, explain: bool) -> Any:
+def _on_spark(query: str, tables: Mapping[str, str | Table], rows: int | None, *, explain: bool) -> Any:
     """The answer of Spark, or None after an explanation was printed. Paths of tables get names."""
     from shredlake.spark.arrow import collected
     from shredlake.spark.query import api
