@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -70,5 +70,47 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    SHARED["session"], SHARED["state"] = session, session_state(session)
     yield session
+    SHARED.clear()
     session.stop()
+
+
+SHARED: dict[str, Any] = {}
+"""The session that all modules share, and its state when it was new; empty while there is none."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tidy_spark() -> Iterator[None]:
+    """Gives the shared session back as it was: settings, views and functions stay within a module."""
+    yield
+    if SHARED and SHARED["session"].sparkContext._jsc is not None:
+        tidy(SHARED["session"], SHARED["state"])
+        assert session_state(SHARED["session"]) == SHARED["state"], "this module changed Spark for the others"
+
+
+def session_state(session: SparkSession) -> dict[str, Any]:
+    """What a test can change in a session, and another can notice."""
+    context = session.sparkContext
+    return {
+        "settings": dict(session.conf.getAll),
+        "views": {one.name for one in session.catalog.listTables() if one.isTemporary},
+        "tables": {one.name for one in session.catalog.listTables() if not one.isTemporary},
+        "functions": {row[0] for row in session.sql("show user functions").collect()},
+        "streams": len(session.streams.active),
+        "job": [context.getLocalProperty(name) for name in ("spark.job.description", "spark.jobGroup.id")],
+    }
+
+
+def tidy(session: SparkSession, state: dict[str, Any]) -> None:
+    """Restores settings, and drops views and functions that were not there."""
+    found = session_state(session)
+    for name in found["settings"].keys() - state["settings"].keys():
+        session.conf.unset(name)
+    for name, value in state["settings"].items():
+        if found["settings"].get(name) != value:
+            session.conf.set(name, value)
+    for name in found["views"] - state["views"]:
+        session.catalog.dropTempView(name)
+    for name in found["functions"] - state["functions"]:
+        session.sql(f"drop temporary function if exists {name.rpartition('.')[2]}")
