@@ -90,7 +90,7 @@ def tidy_spark() -> Iterator[None]:
 
 
 def session_state(session: SparkSession) -> dict[str, Any]:
-    """What a test can change in a session, and another can notice."""
+    """The state of a session that one test can change and another can notice."""
     context = session.sparkContext
     return {
         "settings": dict(session.conf.getAll),
