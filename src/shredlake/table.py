@@ -27,7 +27,7 @@ from shredlake.delta.report.measure import MEASURED_FILES
 from shredlake.delta.report.report import TableReport, table_report
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write import alter
-from shredlake.delta.write.append import append
+from shredlake.delta.write.append import SchemaMode, append
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import create, planned, shredded_by_default
@@ -271,6 +271,7 @@ class Table:
         shredding: Shredding = "infer",
         options: WriteOptions | None = None,
         transaction: TransactionId | None = None,
+        schema_mode: SchemaMode = "strict",
     ) -> int:
         """Adds rows and returns the new version.
 
@@ -279,7 +280,8 @@ class Table:
         Values are converted only where nothing is lost. Variant columns are shredded if the table allows it:
         as pinned (`shredlake.shredding.<column>`), else as `shredding` says. `shredding` is "infer" (close to
         the layout of the table's newest file), a schema or DDL per column, or None for unshredded.
-        `transaction=(application, number)` makes the append happen once.
+        `transaction=(application, number)` makes the append happen once. `schema_mode="merge"` adds columns
+        that the table lacks; without it, such rows are refused.
 
         >>> import shredlake as sl
         >>> from shredlake.example import example_table
@@ -289,9 +291,20 @@ class Table:
         (2, 2)
         >>> t.scan().count()
         3
+        >>> t.append([{"id": 4, "day": "Monday"}], schema_mode="merge")
+        3
+        >>> t.schema.names
+        ['id', 'v', 'day']
         """
         return self._moved(
-            append(self._writable(), data, shredding=shredding, options=options, transaction=transaction)
+            append(
+                self._writable(),
+                data,
+                shredding=shredding,
+                options=options,
+                transaction=transaction,
+                schema_mode=schema_mode,
+            )
         )
 
     def overwrite(

@@ -142,7 +142,7 @@ def from_user(text: str) -> SparkColumn:
     try:
         return column_of(parse_columns([text])[0].expr)
     except InvalidExpression:
-        return F.expr(_without_substitution(text))
+        return F.expr(without_substitution(text))
 
 
 def from_log(text: str) -> SparkColumn:
@@ -154,10 +154,11 @@ def from_log(text: str) -> SparkColumn:
     try:
         return column_of(parse_columns([text])[0].expr, strict=True)
     except InvalidExpression:
-        return F.expr(_without_substitution(text))
+        return F.expr(without_substitution(text))
 
 
-def _without_substitution(text: str) -> str:
+def without_substitution(text: str) -> str:
+    """The text, which Spark is to parse. Raises if Spark would replace a part of it."""
     if SUBSTITUTED in text:
         raise UnsupportedExpression(
             f"{text!r} contains ${{…}}, which Spark would replace with a setting or an environment variable. "

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
 from shredlake.delta.log.snapshot import Snapshot, newest
-from shredlake.delta.protocol.actions import Action, Add, TransactionId
+from shredlake.delta.protocol.actions import Action, Add, Metadata, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.schema.types import Struct
+from shredlake.delta.write.alter import with_columns
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, is_committed, transaction_actions
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, file_spec, write_files
 from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
 from shredlake.delta.write.transaction import NOTHING, Operation
-from shredlake.errors import CommitConflict
+from shredlake.errors import CommitConflict, InvalidSchema
 from shredlake.parquet.given import given_tables
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
+
+SchemaMode = Literal["strict", "merge"]
+"""Whether rows with columns that the table lacks are refused, or their columns added to the table."""
 
 
 def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
@@ -66,19 +72,26 @@ def append(
     shredding: Shredding = "infer",
     options: WriteOptions | None = None,
     transaction: TransactionId | None = None,
+    schema_mode: SchemaMode = "strict",
 ) -> int:
     """Adds rows and returns the new version.
 
     With `transaction=(application, number)` the rows are added once: if the table has recorded that number of
-    the application, or a later one, nothing happens and the current version is returned.
+    the application, or a later one, nothing happens and the current version is returned. With
+    `schema_mode="merge"`, columns that the table lacks are added to it in the same commit.
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     if transaction is not None and is_committed(snapshot, transaction):
         return snapshot.version
+    if schema_mode not in get_args(SchemaMode):
+        raise InvalidSchema(f"schema_mode is {schema_mode!r}; it can be strict or merge")
+    grown, changes = snapshot, list[Action]()
+    if schema_mode == "merge":
+        data, grown, changes = _with_new_columns(snapshot, data)
     written: list[Action] = []
     try:
         with removed_unless_committed(snapshot.storage, written):
-            rows = write_rows(snapshot, data, shredding, options, written)
+            rows = write_rows(grown, data, shredding, options, written)
             operation = Operation(
                 "WRITE",
                 {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
@@ -86,7 +99,7 @@ def append(
             )
             return commit(
                 snapshot,
-                [*transaction_actions([] if transaction is None else [transaction]), *written],
+                [*changes, *transaction_actions([] if transaction is None else [transaction]), *written],
                 operation,
                 NOTHING,
             )
@@ -95,6 +108,24 @@ def append(
         if transaction is not None and is_committed(latest, transaction):
             return latest.version  # another writer committed the same rows first
         raise
+
+
+def _with_new_columns(snapshot: Snapshot, data: Any) -> tuple[Any, Snapshot, list[Action]]:
+    """The rows, the table with the columns that it lacks, and the actions that add them.
+
+    The first piece of the rows decides. Old rows are null in a new column.
+    """
+    pieces = tables_of(data, snapshot.schema)
+    first = next(pieces, None)
+    if first is None:
+        return [], snapshot, []
+    new = [field.with_nullable(True) for field in first.schema if snapshot.schema.get(field.name) is None]
+    changes = with_columns(snapshot, new)
+    grown = snapshot
+    for action in changes:
+        changed: dict[str, Any] = {"metadata" if isinstance(action, Metadata) else "protocol": action}
+        grown = replace(grown, **changed)
+    return chain([first], pieces), grown, changes
 
 
 def write_metrics(written: Sequence[Action], **more: int) -> dict[str, Any]:

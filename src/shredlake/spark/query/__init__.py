@@ -8,6 +8,7 @@
 - `tables/`       the tables that a query names
 - `views`         names that only one query can see
 - `scan`          a query on columns and paths as a DataFrame
+- `left_to_spark` expressions of `read` that Spark evaluates above a scan
 - `data_files`    the files of a scan, as Arrow columns
 - `file_groups`   the same, by the way they are read
 - `layouts`       how each file shreds its Variants

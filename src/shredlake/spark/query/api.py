@@ -15,6 +15,7 @@ from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query.explain import SqlExplain
 from shredlake.spark.query.frames import cached_frame
+from shredlake.spark.query.left_to_spark import scan_of
 from shredlake.spark.query.scan import SparkScan
 from shredlake.spark.query.sql_paths import is_query, with_views
 from shredlake.spark.query.strategies import (
@@ -61,7 +62,8 @@ def read(
     """Reads columns and paths of a table as an ordinary DataFrame.
 
     `columns` and `where` are Spark SQL (`v:user.id::bigint AS user`). Files are pruned by the log, row groups
-    and pages by Spark's own reader. A value that does not cast is null, or an error with `strict`.
+    and pages by Spark's own reader. A value that does not cast is null, or an error with `strict`. Functions
+    that shredlake lacks, as in `upper(v:kind::string)`, are left to Spark; the rest of `where` still prunes.
     """
     return scan(spark, table, columns, where, **options).frame()
 
@@ -80,7 +82,7 @@ def scan(
     """The plan behind `read`: `.frame()` is the DataFrame, `.groups` says how each file is read."""
     ensure_supported(spark)
     snapshot = snapshot_of(table, storage_options, version=version, timestamp=timestamp)
-    return SparkScan(spark, snapshot, columns, where, strict=strict)
+    return scan_of(spark, snapshot, columns, where, strict=strict)
 
 
 def sql(
