@@ -31,7 +31,7 @@ CALLS = ("fsync", "link", "replace", "unlink", "mkdir")
 
 @dataclass(frozen=True)
 class Moment:
-    """What would be left if the power failed now."""
+    """The state that a power cut would leave now."""
 
     root: int
     files: dict[int, bytes]

@@ -26,7 +26,7 @@ def rows(*ids: int) -> pa.Table:
 
 
 def state(root: Path) -> State:
-    """What a table holds; None where there is none. Reading it shows that its files are there."""
+    """The version and rows of a table, or None without one. Reading shows that its files are there."""
     try:
         table = sl.Table(root)
     except sl.NotATable:

@@ -10,6 +10,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,8 @@ def archive(storage: Any, folder: Path) -> None:
         kept = folder / "archive" / entry.path
         if entry.path.endswith(".parquet") and "_delta_log" not in entry.path and not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(storage.get(entry.path))
+            with suppress(FileNotFoundError):  # the file of a write that failed
+                kept.write_bytes(storage.get(entry.path))
 
 
 def bring_back(storage: Any, folder: Path) -> None:
