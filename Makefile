@@ -163,7 +163,8 @@ faults: build ## every fault at every storage call of every operation, as a tabl
 races: build ## 8 processes, 25 commits each, mixed operations, on local files and on S3, checked as one history: minutes
 	@$(BIN)/python tests/races/run.py $(ARGS)
 
-kill: build ## workers, executors and drivers killed at random moments of ingest, stream and optimize: minutes
+kill: build ## processes killed at their commit; workers, executors and drivers at random moments: minutes
+	@SHREDLAKE_KILLS=$${SHREDLAKE_COMMIT_KILLS:-20} $(BIN)/python -m pytest -q -s tests/faults/test_commit_kills.py
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py tests/interop/test_spark_datasource_connect.py
 

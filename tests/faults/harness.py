@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -238,6 +240,28 @@ class Trial:
         ended = "uncertain" if isinstance(error, sl.CommitUncertain) else ended
         return Outcome(self.name, hits, ended, None if error is None else str(error))
 
+    def kill(self, number: int, kind: str) -> str:
+        """Kills a process that does the operation at one of its calls; returns `done` or `not done`."""
+        place = self.world.copy()
+        process = get_context("forkserver").Process(target=_end_at, args=(place, self.name, number, kind))
+        process.start()
+        process.join(KILL_SECONDS)
+        code = process.exitcode
+        process.kill()
+        what = f"{self.name}, {kind} {self.calls[number]}"
+        assert code == -signal.SIGKILL, f"{what}: the process ended with {code}"
+        found = state(place, self.operation.table)
+        try:
+            if found not in (self.before, self.after):
+                raise Broken(f"neither the state before nor after: {found}")
+            self._check_commits(place)
+            self._check_retry(place, found, None)
+            self._check_vacuum(place)
+        except Exception as problem:
+            raise Broken(f"{what}\n  {type(problem).__name__}: {problem}") from problem
+        self.world.drop(place)
+        return "done" if found == self.after != self.before else "not done"
+
     def _check(self, place: Place, error: Exception | None) -> None:
         found = state(place, self.operation.table)
         if found not in (self.before, self.after):
@@ -300,6 +324,15 @@ class Trial:
             left = [key for key in mine if key not in live and not _belongs(key)]
             if left:
                 raise Broken(f"vacuum left {left}")
+
+
+KILL_SECONDS = 120
+
+
+def _end_at(place: Place, name: str, number: int, kind: str) -> None:
+    """The process that is killed."""
+    with local_calls(Path(place.uri), Plan({number: kind})):
+        OPERATIONS[name].run(place)
 
 
 def _belongs(key: str) -> bool:

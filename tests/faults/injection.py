@@ -26,6 +26,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -52,6 +53,12 @@ ON_DISK: Final[Mapping[str, set[str]]] = {
     "slow": {"list", "link", "draft", "rename"},
     "lag": {"list"},
 }
+KILLS: Final[Mapping[str, set[str]]] = {
+    "killed before": CHANGES | {"list", "open"},
+    "killed after": CHANGES,
+    "killed halfway": {"write", "draft"},
+}
+"""The process itself ends, by SIGKILL, at a system call."""
 IN_STORES: Final[Mapping[str, set[str]]] = {
     "before": READS | CHANGES,
     "after": {"put", "create", "delete"},
@@ -134,9 +141,9 @@ class Tap:
             kind = self._kind(number, call)
         if kind is None:
             return self._stale(work()) if name == "list" and self._lagging else work()
-        if kind in ("after", "away", "412 late"):
+        if kind in ("after", "away", "412 late", "killed after"):
             work()
-        elif kind in ("torn", "full"):
+        elif kind in ("torn", "full", "killed halfway"):
             tear()
         elif kind == "slow":
             self._aside.on = True
@@ -186,6 +193,8 @@ _CODES: Final = {"full": errno.ENOSPC, "read-only": errno.EROFS}
 
 
 def _os_error(kind: str) -> Exception:
+    if kind in KILLS:
+        os.kill(os.getpid(), signal.SIGKILL)
     code = _CODES.get(kind, errno.EIO)
     return OSError(code, f"injected: {os.strerror(code)}")
 
@@ -281,7 +290,7 @@ def local_calls(root: Path, plan: Plan) -> Iterator[Tap]:
     from shredlake.delta.storage import local_files, storage
     from shredlake.parquet.io import destination, source
 
-    tap = Tap(plan, ON_DISK, _os_error)
+    tap = Tap(plan, {**ON_DISK, **KILLS}, _os_error)
     system = _System(str(root), tap)
 
     def opened(path: Any, mode: str = "r", **more: Any) -> Any:
