@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         NoSuchElement,
         NotATable,
         NotJson,
+        PathRefused,
         PipelineError,
         ReadFailed,
         ShreddingConflict,
@@ -142,6 +143,7 @@ __all__ = [
     "OptimizeReport",
     "ParquetWriter",
     "Path",
+    "PathRefused",
     "PipelineError",
     "Profile",
     "ReadFailed",
@@ -224,7 +226,8 @@ _MODULES = {
     "shredlake.errors": (
         "CastError CommitConflict CommitUncertain ConstraintViolation CorruptLog FileMissing "
         "InvalidExpression InvalidFile InvalidJson InvalidPath InvalidSchema InvalidValue "
-        "MalformedVariant MissingDependency NoSuchElement NotATable NotJson PipelineError ReadFailed "
+        "MalformedVariant MissingDependency NoSuchElement NotATable NotJson PathRefused PipelineError "
+        "ReadFailed "
         "ShreddingConflict ShredlakeError StoreRefused TableError TableExists TooManyRejects "
         "UnsupportedExpression UnsupportedFeature VerificationFailed VersionNotFound WrongType"
     ),

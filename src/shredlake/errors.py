@@ -204,6 +204,10 @@ class CorruptLog(TableError):
     """A log that contradicts itself or the protocol."""
 
 
+class PathRefused(TableError):
+    """The log names a file outside the table, which the option `allow_paths` does not list."""
+
+
 class UnsupportedFeature(TableError):
     """The table's protocol requires a feature that shredlake does not support."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from shredlake.delta.storage.boundary import ALLOW_PATHS
 from shredlake.errors import PipelineError
 
 TABLE = typer.Argument(help="The table: a path or a URL.")
@@ -63,11 +64,16 @@ def storage_options(pairs: Sequence[str]) -> dict[str, Any]:
 
     >>> storage_options(["aws_region=eu-central-1", "token=a=b"])
     {'aws_region': 'eu-central-1', 'token': 'a=b'}
+    >>> storage_options(["allow_paths=/mnt/old", "allow_paths=s3://archive/"])
+    {'allow_paths': ['/mnt/old', 's3://archive/']}
     """
     found: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise typer.BadParameter("--storage-option expects KEY=VALUE, e.g. aws_region=eu-central-1")
-        found[key.strip()] = value
+        if key.strip() == ALLOW_PATHS:
+            found.setdefault(ALLOW_PATHS, []).append(value)
+        else:
+            found[key.strip()] = value
     return found

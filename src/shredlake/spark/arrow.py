@@ -160,9 +160,10 @@ def hadoop_path(storage: Storage, path: str) -> str:
     's3a://bucket/events/day=2024-01-01/a b.parquet'
     >>> hadoop_path(Storage("/data/my table"), "a.parquet")
     'file:///data/my table/a.parquet'
-    >>> hadoop_path(Storage("/data"), "file:/b%20c.parquet")
-    'file:///b c.parquet'
+    >>> hadoop_path(Storage("/data"), "file:/data/b%20c.parquet")
+    'file:///data/b c.parquet'
     """
+    storage.require_inside(decode_path(path))
     if is_absolute(path):
         address = unquote(path)
     elif storage.is_local:

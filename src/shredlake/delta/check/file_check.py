@@ -16,7 +16,7 @@ from shredlake.delta.read.data_file import DataFile, open_file, partition_values
 from shredlake.delta.read.deletion_vectors import check_inside, read_vector
 from shredlake.delta.read.layouts import Layout, layout_of
 from shredlake.delta.stats.columns import JsonPiece
-from shredlake.delta.storage.storage import Entry, Storage, decode_path, is_absolute, locate
+from shredlake.delta.storage.storage import Entry, Storage, decode_path
 from shredlake.errors import ShredlakeError
 from shredlake.parquet.read.counts import FooterCounts
 from shredlake.parquet.read.open_file import OpenFile
@@ -120,8 +120,7 @@ def measure(snapshot: Snapshot, data: DataFile, layout: Layout) -> Measured:
 
 def file_entry(storage: Storage, path: str) -> Entry | None:
     """A file of the table as the store has it, or None if it is missing."""
-    if is_absolute(path):
-        storage, path = locate(path, storage.options)
+    storage, path = storage.located(path)
     return storage.head(path)
 
 

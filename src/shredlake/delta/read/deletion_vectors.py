@@ -21,7 +21,7 @@ from pyroaring import BitMap64
 
 from shredlake.delta.protocol.actions import DeletionVector
 from shredlake.delta.stats import z85
-from shredlake.delta.storage.storage import Storage, decode_path, is_absolute, locate
+from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.errors import CorruptLog, MalformedVariant
 
 PORTABLE = 1681511377
@@ -42,6 +42,8 @@ def vector_path(vector: DeletionVector) -> str:
         name = f"deletion_vector_{uuid.UUID(bytes=z85.decode(encoded))}.bin"
     except (MalformedVariant, ValueError):
         raise CorruptLog(f"the deletion vector id {vector.path_or_inline!r} is not an encoded UUID") from None
+    if ".." in prefix.split("/"):
+        raise CorruptLog(f"the deletion vector id {vector.path_or_inline!r} lies outside the table")
     return f"{prefix}/{name}" if prefix else name
 
 
@@ -115,8 +117,7 @@ def _inline(vector: DeletionVector, name: str) -> bytes:
 
 
 def _stored(storage: Storage, name: str, vector: DeletionVector) -> bytes:
-    if is_absolute(name):
-        storage, name = locate(name, storage.options)
+    storage, name = storage.located(name)
     start = vector.offset or 0
     if start < 0 or vector.size_in_bytes < 0:
         raise CorruptLog(f"{name}: the log places a deletion vector at {start}, {vector.size_in_bytes} bytes")

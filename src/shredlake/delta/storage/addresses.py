@@ -7,21 +7,20 @@ and empty segments and keeps percent-encoding. `table_key` locates a file of the
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.storage.boundary import SCHEMES, place_of
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute, locate
 
 _ODD: Final = r"^/|/\.?/|^\.?/|:"
 """Matches paths that may not be in normal form."""
 _odd = re.compile(_ODD)
-_SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
 
 def log_key(path: str) -> str:
@@ -35,7 +34,7 @@ def log_key(path: str) -> str:
     if not is_absolute(path):
         return "/".join(part for part in path.split("/") if part not in ("", "."))
     parts = urlsplit(path)
-    scheme = _SCHEMES.get(parts.scheme, parts.scheme) or "file"
+    scheme = SCHEMES.get(parts.scheme, parts.scheme) or "file"
     host = "" if scheme == "file" and parts.netloc == "localhost" else parts.netloc
     rest = path[path.index(parts.path) :] if parts.path else ""  # with what looks like a query or a fragment
     return f"{scheme}://{host}{posixpath.normpath('/' + rest.lstrip('/'))}"
@@ -64,14 +63,5 @@ def table_key(storage: Storage, path: str) -> str:
     if not is_absolute(path):
         return decode_path(path)
     parent, name = locate(path, storage.options)
-    full, root = _place(parent), _place(storage)
+    full, root = place_of(parent.uri), place_of(storage.uri)
     return f"{full}/{name}".removeprefix(f"{root}/")
-
-
-def _place(storage: Storage) -> str:
-    """A decoded folder in normal form: local without symbolic links, others with one name per scheme."""
-    if storage.is_local:
-        return os.path.realpath(storage.local_root)
-    parts = urlsplit(storage.uri)
-    folder = posixpath.normpath("/" + unquote(parts.path).lstrip("/"))
-    return f"{_SCHEMES.get(parts.scheme, parts.scheme)}://{parts.netloc}{folder}"

@@ -8,7 +8,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 MASK = "***"
 
-_PUBLIC = ("endpoint", "endpoint_url", "region", "bucket", "bucket_name", "container", "container_name")
+_PUBLIC = (
+    "allow_paths",
+    "endpoint",
+    "endpoint_url",
+    "region",
+    "bucket",
+    "bucket_name",
+    "container",
+    "container_name",
+)
 _COMMON = ("", "true", "false")
 
 

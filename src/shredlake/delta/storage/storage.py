@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pyarrow as pa
 from obstore import exceptions as store_errors
 
+from shredlake.delta.storage.boundary import allowed_places, place_of, require_inside
 from shredlake.delta.storage.local_files import Entry, LocalFiles, make_directories
 from shredlake.delta.storage.secrets import StorageOptions, holds_secrets, shown_address, without_secrets
 from shredlake.delta.storage.store_files import StoreFiles
@@ -180,14 +181,55 @@ class Storage:
         with self.doing("read", path):
             return self.files.identity(path)
 
+    @cached_property
+    def _folders(self) -> tuple[str, ...]:
+        """Where files that the log names may lie: in the table's folder, or where the options allow."""
+        return place_of(self.uri), *allowed_places(self.options)
+
+    @cached_property
+    def _real_folders(self) -> dict[str, str]:
+        """Local folders that were looked at, without symbolic links."""
+        return {}
+
+    def require_inside(self, path: str) -> None:
+        """Raises `PathRefused` if a path of the log, decoded, leads out of the table; see `boundary`."""
+        if not is_absolute(path):
+            if self.is_local:
+                require_inside(self._real(os.path.join(self.local_root, path)), self._folders, path)
+            return
+        storage, key = locate(path, self.options)
+        if storage.is_local:
+            place = storage._real(os.path.join(storage.local_root, key))
+        else:
+            place = f"{place_of(storage.uri).rstrip('/')}/{key}"
+        require_inside(place, self._folders, path)
+
+    def _real(self, path: str) -> str:
+        """A local path without symbolic links. Most files of a table share a few folders."""
+        folder, name = os.path.split(path)
+        real = self._real_folders.get(folder)
+        if real is None:
+            real = self._real_folders[folder] = os.path.realpath(folder)
+        joined = os.path.join(real, name)
+        return os.path.realpath(joined) if os.path.islink(joined) else joined
+
+    def located(self, path: str) -> tuple[Storage, str]:
+        """The store and the key of a file that the log names, decoded; one outside the table is refused."""
+        if not is_absolute(path):
+            return self, path
+        self.require_inside(path)
+        return locate(path, self.options)
+
     def get(self, path: str) -> bytes:
         """The whole object. Raises `FileMissing`, a FileNotFoundError, if it does not exist."""
         with self.doing("read", path):
+            self.require_inside(path)
             return self.files.get(path)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Part of an object."""
         with self.doing("read", path):
+            self.require_inside(path)
             return self.files.get_range(path, start, length)
 
     def put(self, path: str, data: bytes) -> None:
@@ -209,6 +251,7 @@ class Storage:
     def head(self, path: str) -> Entry | None:
         """The object stored at a key, or None."""
         with self.doing("read", path):
+            self.require_inside(path)
             return self.files.head(path)
 
     def open_input(self, path: str) -> pa.NativeFile:
@@ -224,8 +267,9 @@ class Storage:
     def source(self, path: str) -> tuple[str, Any]:
         """Where the Parquet layer finds a file: a path or key, and the store it is in."""
         if is_absolute(path):
-            storage, key = locate(path, self.options)
+            storage, key = self.located(path)
             return storage.source(key)
+        self.require_inside(path)
         if self.is_local:
             return str(self.local_root / path), None
         return cast(StoreFiles, self.files).prefix + path, self.store

@@ -11,6 +11,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
 from obstore.store import MemoryStore
 
+from shredlake.delta.storage.boundary import store_options
 from shredlake.delta.storage.local_files import Entry
 from shredlake.parquet.io.stores import open_store
 
@@ -29,7 +30,7 @@ class StoreFiles:
     def at(uri: str, options: Mapping[str, Any]) -> StoreFiles:
         """The objects at an address. In-memory stores are shared by host."""
         if not uri.startswith("memory://"):
-            return StoreFiles(open_store(uri, **options))
+            return StoreFiles(open_store(uri, **store_options(options)))
         with _memory_lock:
             store = _memory_stores.setdefault(urlsplit(uri).netloc, MemoryStore())
         path = urlsplit(uri).path.strip("/")

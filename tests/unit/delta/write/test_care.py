@@ -554,7 +554,8 @@ def test_absolute_paths(tmp_path: Path) -> None:
     source = sl.Table.create(tmp_path / "source x", ID_AND_VARIANT)
     source.append(numbered(0, 3))
     source.append(numbered(3, 6))
-    copy = sl.Table.create(tmp_path / "copy", ID_AND_VARIANT)
+    allowed = {"allow_paths": [tmp_path / "source x"]}
+    copy = sl.Table.create(tmp_path / "copy", ID_AND_VARIANT, storage_options=allowed)
     for version, (row, scheme) in enumerate(
         zip(source.files().to_pylist(), ("file://", "file:"), strict=True), start=1
     ):

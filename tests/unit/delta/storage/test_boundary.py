@@ -1,0 +1,198 @@
+"""A log can't lead readers out of the table: not by a path, a scheme, a link, a pipe or a device."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.delta.protocol.actions import DeletionVector
+from shredlake.delta.read.deletion_vectors import vector_path
+from shredlake.errors import CorruptLog, InvalidFile, PathRefused, ShredlakeError, WrongType
+
+ROWS = pa.table({"id": [1, 2, 3]})
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    sl.Table.create(tmp_path / "t", ROWS.schema).append(ROWS)
+    sl.Table.create(tmp_path / "other", ROWS.schema).append(ROWS)
+    return tmp_path / "t"
+
+
+def data_file(table: Path) -> Path:
+    return next(table.glob("*.parquet"))
+
+
+def renamed(table: Path, path: str, **fields: Any) -> None:
+    """The log names the file by this path."""
+    commit = table / "_delta_log" / f"{1:020}.json"
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"] |= {"path": path} | fields
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def read_in_every_way(table: Path, **options: Any) -> list[int]:
+    """The rows, after all doors gave the same."""
+    opened = sl.Table(table, storage_options=options)
+    rows: list[int] = opened.scan().to_arrow()["id"].to_pylist()
+    assert opened.scan(where="id > 1").to_arrow().num_rows == 2
+    assert opened.scan(where="id > 1").count() == 2
+    return rows
+
+
+OUTSIDE = {
+    "absolute": lambda file: str(file),
+    "file URL": lambda file: file.as_uri(),
+    "file URL with one slash": lambda file: f"file:{file}",
+    "dots": lambda file: f"../other/{file.name}",
+    "dots, encoded": lambda file: f"%2e%2e/other/{file.name}",
+    "dots, half encoded": lambda file: f".%2E/other/{file.name}",
+    "slash, encoded": lambda file: f"..%2Fother%2F{file.name}",
+    "dots inside": lambda file: f"a/../../other/{file.name}",
+    "absolute with dots": lambda file: f"{file.parent.parent}/t/../other/{file.name}",
+    "URL with encoded dots": lambda file: f"file://{quote(str(file.parent.parent))}/t/%2e%2e/other/{file.name}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", OUTSIDE)
+def test_a_path_outside_the_table_is_refused(table: Path, spelling: str) -> None:
+    file = data_file(table.with_name("other"))
+    renamed(table, OUTSIDE[spelling](file), size=file.stat().st_size)
+    with pytest.raises((PathRefused, CorruptLog), match="outside the table"):
+        sl.Table(table).scan().to_arrow()
+    with pytest.raises((PathRefused, CorruptLog), match="outside the table"):
+        sl.Table(table).scan(where="id > 1").count()
+    assert [finding.rule for finding in sl.check_table(table).findings] == ["path"]
+
+
+@pytest.mark.parametrize("spelling", ["absolute", "file URL", "file URL with one slash"])
+def test_a_prefix_that_the_user_names_is_allowed(table: Path, spelling: str) -> None:
+    other = table.with_name("other")
+    renamed(table, OUTSIDE[spelling](data_file(other)), size=data_file(other).stat().st_size)
+    for allowed in (other, [str(other)], [other.as_uri() + "/"]):
+        assert read_in_every_way(table, allow_paths=allowed) == [1, 2, 3]
+    for refused in ([], [str(other)[:-1]], [str(table)], ["s3://other"]):
+        with pytest.raises(PathRefused, match="allow_paths"):
+            read_in_every_way(table, allow_paths=refused)
+    with pytest.raises(WrongType, match="allow_paths is a list"):
+        read_in_every_way(table, allow_paths=5)
+
+
+def test_its_own_files_may_be_named_absolutely(table: Path) -> None:
+    renamed(table, str(data_file(table)))
+    assert read_in_every_way(table) == [1, 2, 3]
+
+
+def test_a_link_that_leads_out_is_refused(table: Path) -> None:
+    file = data_file(table)
+    target = table.with_name("other") / "target.parquet"
+    shutil.move(file, target)
+    file.symlink_to(target)
+    with pytest.raises(PathRefused, match="outside the table"):
+        read_in_every_way(table)
+    assert read_in_every_way(table, allow_paths=[target.parent]) == [1, 2, 3]
+    file.unlink()
+    shutil.copy(target, table / "copy.parquet")
+    file.symlink_to(table / "copy.parquet")
+    assert read_in_every_way(table) == [1, 2, 3]  # it stays inside
+
+
+def test_a_folder_or_a_log_that_is_a_link_out_is_refused(table: Path) -> None:
+    name = data_file(table).name
+    moved = table.with_name("moved")
+    moved.mkdir()
+    shutil.move(data_file(table), moved / name)
+    (table / "d").symlink_to(moved)
+    renamed(table, f"d/{name}")
+    with pytest.raises(PathRefused):
+        read_in_every_way(table)
+    shutil.move(table / "_delta_log", moved / "_delta_log")
+    (table / "_delta_log").symlink_to(moved / "_delta_log")
+    with pytest.raises(ShredlakeError):
+        sl.Table(table)
+    (table / "_delta_log").unlink()
+    (table / "_delta_log").mkdir()
+    (table / "_delta_log" / f"{0:020}.json").symlink_to("/etc/hostname")
+    with pytest.raises(PathRefused) as refused:
+        sl.Table(table)
+    assert Path("/etc/hostname").read_text().strip() not in str(refused.value).replace("/etc/hostname", "")
+
+
+def test_the_tables_own_folder_may_be_a_link(table: Path) -> None:
+    link = table.with_name("link")
+    link.symlink_to(table)
+    assert read_in_every_way(link) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_pipe_or_a_device_is_refused_and_not_read(table: Path, kind: str) -> None:
+    file = data_file(table)
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        file.mkdir()
+    with pytest.raises((PathRefused, InvalidFile, ShredlakeError)):
+        read_in_every_way(table, **({"allow_paths": ["/dev"]} if kind == "device" else {}))
+    assert not sl.check_table(table).ok
+
+
+def test_nothing_is_contacted_that_the_user_did_not_name(table: Path) -> None:
+    """A server waits for a connection that must not come."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        called = threading.Event()
+
+        def wait() -> None:
+            try:
+                server.accept()
+                called.set()
+            except OSError:
+                return
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        vector = {"storageType": "p", "sizeInBytes": 40, "cardinality": 6, "offset": 0}
+        name = data_file(table).name
+        for address in (f"http://{host}/x.parquet", f"s3://{host}/x.parquet", f"az://{host}/x.parquet"):
+            renamed(table, address, deletionVector=None)
+            with pytest.raises(PathRefused):
+                sl.Table(table).scan().to_arrow()
+            renamed(table, name, deletionVector=vector | {"pathOrInlineDv": address})
+            with pytest.raises(PathRefused):
+                sl.Table(table).scan().to_arrow()
+            sl.check_table(table)
+            sl.Table(table).vacuum()
+            sl.Table(table).history()
+        assert not called.is_set()
+
+
+def test_a_deletion_vector_can_not_lead_out() -> None:
+    with pytest.raises(CorruptLog, match="outside the table"):
+        vector_path(DeletionVector("u", "../../ab^-aqEH.-t@S}K{vb[*k^", 40, 6, 4))
+
+
+def test_the_option_reaches_the_command_line(table: Path) -> None:
+    from typer.testing import CliRunner
+
+    from shredlake.cli.app import app
+
+    other = table.with_name("other")
+    renamed(table, str(data_file(other)), size=data_file(other).stat().st_size)
+    run = CliRunner().invoke
+    assert run(app, ["count", str(table)]).exit_code == 1
+    assert run(app, ["count", str(table), "--storage-option", f"allow_paths={other}"]).output.strip() == "3"
