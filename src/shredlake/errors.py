@@ -20,6 +20,7 @@ ShredlakeError
 │   ├── TableExists         create() found an existing table
 │   ├── VersionNotFound     time travel to a version that does not exist
 │   ├── CorruptLog          a log that contradicts itself
+│   ├── PathRefused         a path in the log leads out of the table
 │   ├── UnsupportedFeature  an unknown protocol feature: names it
 │   ├── FileMissing         a file of the table does not exist (also a FileNotFoundError)
 │   ├── StoreRefused        the store refused: no permission, a bad option; nothing was changed
