@@ -1,6 +1,6 @@
 """The boundary of a table: which files its log may name.
 
-A log may come from a stranger. It may name files in the table's folder, and files below the prefixes that the
+A log may come from an untrusted writer. It may name files in the table's folder, and files below the prefixes that the
 option `allow_paths` lists; nothing else is opened or contacted. Local paths are compared without symbolic
 links, so a link that leads out of the table is refused too.
 """
@@ -54,7 +54,7 @@ def store_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_inside(place: str, folders: tuple[str, ...], path: str) -> None:
-    """Raises `PathRefused` for a place that is in none of the folders; the first is the table's.
+    """Raises `PathRefused` for a place outside all of the folders; the first is the table's.
 
     >>> require_inside("/etc/passwd", ("/data/t",), "../../etc/passwd")
     Traceback (most recent call last):
