@@ -49,7 +49,7 @@ def found(answers: Answers, where: str) -> list[int] | str:
 
 
 def found_by_sql(answers: Answers, where: str) -> list[int] | None:
-    """The ids of the rows that `sl.sql` finds; None for a condition that is not in DuckDB's dialect, or fails there."""
+    """The ids that `sl.sql` finds; None for a condition that is not in DuckDB's dialect, or fails there."""
     try:
         rows: list[int] = (
             sl.sql(f"SELECT id FROM t WHERE {where}", t=answers.table).to_arrow()["id"].to_pylist()

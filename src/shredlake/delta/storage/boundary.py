@@ -1,8 +1,8 @@
 """The boundary of a table: which files its log may name.
 
-A log may come from an untrusted writer. It may name files in the table's folder, and files below the prefixes that the
-option `allow_paths` lists; nothing else is opened or contacted. Local paths are compared without symbolic
-links, so a link that leads out of the table is refused too.
+A log may come from an untrusted writer. It may name files in the table's folder, and files below the prefixes
+that the option `allow_paths` lists; nothing else is opened or contacted. Local paths are compared without
+symbolic links, so a link that leads out of the table is refused too.
 """
 
 from __future__ import annotations
