@@ -53,6 +53,8 @@ class Chunk:
         self._raw = raw
         self.place = place
         self.index_sums: tuple[int, int] | None = None
+        self.known: Struct | None = None
+        """The tree, if the whole footer was parsed before."""
         (
             self.values,
             self.uncompressed_size,
@@ -69,7 +71,7 @@ class Chunk:
 
     @cached_property
     def meta(self) -> Struct:
-        meta = Reader(self._raw, self.place).struct().struct(numbers.CHUNK_META)
+        meta = (self.known or Reader(self._raw, self.place).struct()).struct(numbers.CHUNK_META)
         if meta is None:
             raise InvalidFile("a column chunk has no metadata. Is the column encrypted?")
         return meta
@@ -149,6 +151,7 @@ class Chunks:
         self._parsed: dict[tuple[int, int], Chunk] = {}
         self._repeated: frozenset[int] | None = None
         self._seal = footer.seal
+        self._groups = None if footer.parsed is None else _chunk_trees(footer)
         if min(self.row_counts, default=0) < 0:
             raise InvalidFile(f"{name}: the footer is damaged: a row group has {min(self.row_counts)} rows")
 
@@ -193,6 +196,8 @@ class Chunks:
                     found[0], self.row_counts[row_group], repeated=column in self._repeated, place=place
                 )
             self._parsed[key] = chunk = Chunk(self._raw, places[column], found)
+            if self._groups is not None:
+                chunk.known = self._groups[row_group][column]
             if self._seal is not None:
                 chunk.index_sums = self._seal.of(row_group * len(places) + column)
         return self._parsed[key]
@@ -222,6 +227,10 @@ class Chunks:
             return b""
         after = [place for place in self._fields.values() if place > start]
         return self._raw[start : min(after, default=None)]
+
+
+def _chunk_trees(footer: Footer) -> list[list[Struct]]:
+    return [group.structs(numbers.ROW_GROUP_COLUMNS) for group in footer.row_groups()]
 
 
 @cached(64, "column orders")

@@ -92,6 +92,11 @@ class Footer:
         """The whole FileMetaData: all row groups and column chunks, with offsets of their page indexes."""
         return thrift.read_struct(self.raw)
 
+    @property
+    def parsed(self) -> Struct | None:
+        """The whole FileMetaData if it was parsed before."""
+        return self.__dict__.get("tree")
+
     def row_groups(self) -> list[Struct]:
         return self.tree.structs(FILE_ROW_GROUPS)
 

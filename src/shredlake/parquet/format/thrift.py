@@ -155,23 +155,45 @@ class Reader:
         return self.take(1)[0]
 
     def struct(self, depth: int = 0) -> Struct:
+        """Reads a struct. Numbers and texts of one length byte, which most fields are, are read in place."""
+        data, size = self.data, len(self.data)
         fields: dict[int, tuple[int, object]] = {}
-        for number, kind in self.field_headers():
+        number = 0
+        while True:
+            if self.position >= size:
+                self.byte()  # raises
+            header = data[self.position]
+            self.position += 1
+            if not header:
+                return Struct(fields)
+            number = self._field_number(number, header)
             if number in fields:  # readers differ in which of them they keep
                 raise InvalidFile(f"Thrift data has the field {number} twice at byte {self.position}")
+            kind, place = header & 0x0F, self.position
+            if place < size and (first := data[place]) < 0x80:
+                if kind in BITS:
+                    self.position = place + 1
+                    fields[number] = (kind, (first >> 1) ^ -(first & 1))
+                    continue
+                if kind == BINARY and place + first < size:
+                    self.position = place + 1 + first
+                    fields[number] = (kind, data[place + 1 : place + 1 + first])
+                    continue
             fields[number] = (kind, self.field_value(kind, depth))
-        return Struct(fields)
+
+    def _field_number(self, last: int, header: int) -> int:
+        step = header >> 4
+        number = last + step if step else self.zigzag()
+        if not 0 < number <= MAX_FIELD:
+            raise InvalidFile(f"Thrift data has the field number {number} at byte {self.position}")
+        return number
 
     def field_headers(self) -> Iterator[tuple[int, int]]:
         """Yields the number and wire type of each field; the caller reads or skips the value in between."""
         number = 0
         while header := self.byte():
-            kind = header & 0x0F
-            step = header >> 4
-            number = number + step if step else self.zigzag()
-            if not 0 < number <= MAX_FIELD:
-                raise InvalidFile(f"Thrift data has the field number {number} at byte {self.position}")
-            yield number, kind
+            number = self._field_number(number, header)
+            yield number, header & 0x0F
 
     def field_value(self, kind: int, depth: int = 0) -> object:
         if kind in (TRUE, FALSE):
@@ -218,6 +240,11 @@ class Reader:
             raise InvalidFile(
                 f"Thrift list of {count} elements at byte {self.position} is longer than the data"
             )
+        if kind in BITS:
+            few = self.data[self.position : self.position + count]
+            if few.isascii():  # every number takes one byte
+                self.position += count
+                return List(kind, [(byte >> 1) ^ -(byte & 1) for byte in few], wire)
         return List(kind, [self.value(kind, depth + 1) for _ in range(count)], wire)
 
     def _map(self, depth: int) -> Map:

@@ -8,6 +8,7 @@ residuals, to find partly shredded objects, and in files without histograms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -138,8 +139,10 @@ def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -
     >>> a.path, a.type, a.typed, a.residual, a.null, a.missing, a.maximum.as_py()
     ("$['a']", 'bigint', 1, 1, 1, 1, 1)
     """
-    with open_input(path, store) as source, parquet_file(source) as file:
+    with ExitStack() as opened:
+        source = opened.enter_context(open_input(path, store))
         footer = source.footer()
+        file = opened.enter_context(parquet_file(source, footer))
         columns = variant_columns(footer.schema)
         metadata = file.metadata
         leaves = leaf_statistics(metadata, file.schema_arrow, set())

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shredlake.errors import InvalidFile
+from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.footer_check import check_footer
 from shredlake.parquet.io.source import Source
 from shredlake.parquet.read.pages import DEPTH_LIMIT, open_footer
@@ -54,9 +55,12 @@ class _SourceFile(io.RawIOBase):
 
 
 @contextmanager
-def parquet_file(source: Source) -> Iterator[pq.ParquetFile]:
-    """Opens the source as a pyarrow file that reads its columns piece by piece."""
-    footer = source.footer()
+def parquet_file(source: Source, footer: Footer | None = None) -> Iterator[pq.ParquetFile]:
+    """Opens the source as a pyarrow file that reads its columns piece by piece.
+
+    A footer that was read before is not read and parsed again.
+    """
+    footer = footer or source.footer()
     check_footer(footer, source.name)
     try:
         file = pq.ParquetFile(
