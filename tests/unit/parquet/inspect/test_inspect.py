@@ -125,7 +125,7 @@ def test_the_verb_draws_bars(sample: Path) -> None:
     assert done.exit_code == 0
     assert "5 rows" in done.output
     [line] = [line for line in done.output.splitlines() if "['a']" in line]
-    assert "█████▓▓▓▓▓▒▒▒▒▒░░░░░" in line
+    assert "███▓▓▓▒▒▒░░░" in line
     assert line.split()[:2] == ["['a']", "bigint"]
     assert line.split()[3:7] == ["25.0%"] * 4
 

@@ -23,7 +23,7 @@ from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
 
-BAR = 10
+BAR = 12
 WIDE = 140
 """Width of a terminal that has room for the bounds."""
 PARTS = (
