@@ -36,7 +36,7 @@ from spark_tables import use_workers
 
 pytestmark = pytest.mark.spark
 
-CASES = int(os.environ.get("SHREDLAKE_CASES", "8"))
+CASES = int(os.environ.get("SHREDLAKE_CASES", "5"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
 READS, QUERIES, GROUPINGS, TOPS, MOST_TRIES = 3, 4, 5, 3, 40
 INTO_SCAN = "spark.sql.variant.pushVariantIntoScan"
