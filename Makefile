@@ -166,7 +166,7 @@ races: build ## 8 processes, 25 commits each, mixed operations, on local files a
 kill: build ## processes killed at their commit; workers, executors and drivers at random moments: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_COMMIT_KILLS:-20} $(BIN)/python -m pytest -q -s tests/faults/test_commit_kills.py
 	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
-	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py tests/interop/test_spark_datasource_connect.py
+	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py tests/interop/test_spark_datasource_connect.py tests/interop/test_spark_datasource_stream.py
 
 clean: ## remove everything that can be rebuilt
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

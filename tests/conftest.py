@@ -81,10 +81,14 @@ SHARED: dict[str, Any] = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tidy_spark() -> Iterator[None]:
+def tidy_spark(request: pytest.FixtureRequest) -> Iterator[None]:
     """Gives the shared session back as it was: settings, views and functions stay within a module."""
     yield
-    if SHARED and SHARED["session"].sparkContext._jsc is not None:
+    if (
+        request.node.get_closest_marker("spark")
+        and SHARED
+        and SHARED["session"].sparkContext._jsc is not None
+    ):
         tidy(SHARED["session"], SHARED["state"])
         assert session_state(SHARED["session"]) == SHARED["state"], "this module changed Spark for the others"
 
@@ -93,7 +97,10 @@ def session_state(session: SparkSession) -> dict[str, Any]:
     """The state of a session that one test can change and another can notice."""
     context = session.sparkContext
     return {
-        "settings": dict(session.conf.getAll),
+        # Creating a session again adds core settings to it, which can't be removed and have no effect.
+        "settings": {
+            name: value for name, value in session.conf.getAll.items() if name.startswith("spark.sql.")
+        },
         "views": {one.name for one in session.catalog.listTables() if one.isTemporary},
         "tables": {one.name for one in session.catalog.listTables() if not one.isTemporary},
         "functions": {row[0] for row in session.sql("show user functions").collect()},

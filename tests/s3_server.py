@@ -26,12 +26,13 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
+
+from waiting import wait_until
 
 BUCKET = "lake"
 TIMEOUT = 2.0
@@ -70,7 +71,7 @@ class Faulty:
             start("500 injected", [("Content-Length", "0")])
             return [b""]
         if fault == "slow":
-            time.sleep(1.5 * TIMEOUT)
+            wait_until(lambda: False, seconds=1.5 * TIMEOUT)
         if fault == "lag":
             body = _stale(body)
             headers = [one for one in headers if one[0].lower() != "content-length"]

@@ -44,6 +44,7 @@ def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
         yield master
 
 
+@LONG
 def test_a_standalone_cluster(cluster: str, events: Path, tmp_path: Path) -> None:
     table = tmp_path / "table"
     answer = Driver("ingest", "--master", cluster, "--query", events, table).finish()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from long_runs import some
 from shredlake.delta.protocol.actions import Add
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, sql
@@ -155,7 +156,7 @@ def answers(frame: Any) -> tuple[str, list[str]]:
     return frame.schema.simpleString(), [repr(tuple(row)) for row in frame.collect()]
 
 
-@pytest.mark.parametrize("text", BY_WORKERS)
+@pytest.mark.parametrize("text", some(BY_WORKERS))
 def test_groups_by_the_workers(spark: Any, events: str, native: str, eager: None, text: str) -> None:
     found = explain(spark, text.format(t="t"), t=events)
     assert found.by_workers, str(found)

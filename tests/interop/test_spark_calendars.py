@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from long_runs import some
 from shredlake import caches
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, read, sql
@@ -94,7 +95,7 @@ def rows(frame: Any) -> list[str]:
     return sorted(map(repr, frame.collect()))
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", some(QUERIES))
 def test_constants_are_those_of_the_session(
     spark: Any, times: str, zone: str, by_the_workers: bool, text: str
 ) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from long_runs import LONG
 from shredlake import spark as sls
 
 pytestmark = pytest.mark.spark
@@ -80,6 +81,7 @@ def test_new_rows_are_copied_once(spark: Any, apart: Path) -> None:
     assert copy(frame, apart / "b", apart / "state").lastProgress is None or ids(apart / "b") == [1, 2, 3, 4]
 
 
+@LONG
 def test_a_repeated_batch_is_skipped(spark: Any, apart: Path) -> None:
     made(apart / "a", (1, 2))
     frame = source(spark, apart / "a", columns="id, v:n::bigint AS n", where="id > 1")
@@ -91,6 +93,7 @@ def test_a_repeated_batch_is_skipped(spark: Any, apart: Path) -> None:
     assert len(list((apart / "b").glob("*.parquet"))) == 1  # the files of the repetition are gone
 
 
+@LONG
 def test_a_changed_schema_stops_the_query(spark: Any, apart: Path) -> None:
     table = made(apart / "a", (1,))
     frame = source(spark, apart / "a")
@@ -104,6 +107,7 @@ def test_a_changed_schema_stops_the_query(spark: Any, apart: Path) -> None:
     assert ids(apart / "b") == [1, 2]
 
 
+@LONG
 def test_complete_mode_replaces_the_rows(spark: Any, apart: Path) -> None:
     table = made(apart / "a", (1, 2))
     counted = source(spark, apart / "a").groupBy().count()

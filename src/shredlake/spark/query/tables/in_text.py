@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from sqlglot import Token, TokenType
 
+from shredlake.caches import cached
 from shredlake.sql.path_tokens import tokenize
 from shredlake.variant.identifiers import quote
 
@@ -68,7 +68,7 @@ class TableName:
         return f"{name}@{self.timestamp}" if self.timestamp else name
 
 
-@lru_cache(maxsize=64)
+@cached(64, "tables named in queries")
 def table_names(sql: str) -> tuple[TableName, ...]:
     """The names of tables in a query, and of its own common table expressions.
 
