@@ -417,11 +417,7 @@ class Table:
         return write_checkpoint(self.snapshot)
 
     def vacuum(
-        self,
-        *,
-        retention_hours: float | None = None,
-        dry_run: bool = True,
-        enforce_retention: bool = True,
+        self, *, retention_hours: float | None = None, dry_run: bool = True, enforce_retention: bool = True
     ) -> list[str]:
         """Deletes files that no version within the retention period needs; by default only lists them.
 
