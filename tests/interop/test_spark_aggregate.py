@@ -13,7 +13,6 @@ import pytest
 
 import shredlake as sl
 from long_runs import some
-from shredlake.delta.protocol.actions import Add
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, sql
 from shredlake.spark.query.workers import aggregate
@@ -251,14 +250,6 @@ def test_the_frame_is_an_ordinary_one(spark: Any, events: str, eager: None) -> N
     assert sorted(map(str, cached.collect())) == sorted(map(str, other.collect()))
     cached.unpersist()
     assert one.where("c > 1000000").count() == 0
-
-
-def test_files_are_shared_out_evenly() -> None:
-    adds = [Add(str(number), size, 0) for number, size in enumerate([5, 5, 5, 5, 1, 1, 1, 1, 20])]
-    shares = by_workers.split_evenly(adds, 4)
-    assert [sum(add.size for add in share) for share in shares] == [10, 12, 2, 20]
-    assert [add for share in shares for add in share] == adds
-    assert len(by_workers.split_evenly(adds[:2], 4)) == 2
 
 
 def test_files_are_pruned_before_groups_are_made(spark: Any, events: str, eager: None) -> None:

@@ -15,6 +15,7 @@ LAYERS = [
     "errors",
     "caches",
     "formatting",
+    "runner",
     "html",
     "variant",
     "shredding",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow as pa
 from shredlake.delta.schema.types import Struct
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.jobs.sorting import ExternalSort
+from shredlake.runner import as_done
 
 Task = TypeVar("Task")
 
@@ -124,17 +126,14 @@ class LocalEngine:
         watch: Watch = unwatched,
     ) -> list[str]:
         rows = rejects = 0
-        with ThreadPoolExecutor(self._threads) as pool:
-            futures = [pool.submit(work, task) for task in tasks]
-            try:
-                for done, future in enumerate(as_completed(futures), 1):
-                    answer = Answer.of(future.result())
-                    rows, rejects = rows + answer.rows, rejects + answer.rejects
-                    watch(done, rows, rejects)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)  # their results are not needed
-                raise
-        return [Answer.of(future.result()).text for future in futures]
+        texts = [""] * len(tasks)
+        with closing(as_done((partial(work, task) for task in tasks), self._threads)) as results:
+            for done, (index, result) in enumerate(results, 1):
+                answer = Answer.of(result)
+                rows, rejects = rows + answer.rows, rejects + answer.rejects
+                texts[index] = answer.text
+                watch(done, rows, rejects)
+        return texts
 
     def check_sort_keys(self, sort_by: Sequence[str]) -> None:
         for key in parse_sort_keys(sort_by):

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -35,6 +34,7 @@ from shredlake.parquet.io.source import open_input
 from shredlake.parquet.legacy.convert import read_draft
 from shredlake.parquet.legacy.types import draft_schema, is_draft
 from shredlake.parquet.read.stream import parquet_file
+from shredlake.runner import call_storage
 from shredlake.shredding.legacy import todays_node
 from shredlake.shredding.schema import ShreddingSchema
 
@@ -95,8 +95,7 @@ def _schema(file: SourceFile, reject_conflicts: bool) -> pa.Schema:
 
 def _tasks(snapshot: Snapshot, files: Sequence[SourceFile], file_bytes: int) -> list[_Task]:
     """Groups files that get the same layout."""
-    with ThreadPoolExecutor(max_workers=16) as pool:
-        layouts = list(pool.map(partial(_layout, snapshot), files))
+    layouts = call_storage(partial(_layout, snapshot), files)
     groups: dict[str, list[SourceFile]] = {}
     for file, layout in zip(files, layouts, strict=True):
         groups.setdefault(json.dumps(layout, sort_keys=True), []).append(file)

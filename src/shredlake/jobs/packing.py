@@ -1,4 +1,4 @@
-"""Packs items into bins of bounded size, in the order given."""
+"""Packs items in the order given: into bins of bounded size, or into a number of shares of about one size."""
 
 from __future__ import annotations
 
@@ -29,6 +29,22 @@ def pack(items: Iterable[Item], size: Callable[[Item], float], limit: float) -> 
         total += length
     if held:
         yield tuple(held)
+
+
+def split_evenly(items: Sequence[Item], size: Callable[[Item], int], count: int) -> list[tuple[Item, ...]]:
+    """Splits items into at most `count` shares of about the same size; none is empty.
+
+    >>> split_evenly([5, 5, 5, 5, 20], int, 2)
+    [(5, 5, 5, 5), (20,)]
+    """
+    sizes = [size(item) for item in items]
+    total = sum(sizes)
+    found: list[list[Item]] = [[] for _ in range(count)]
+    before = 0
+    for item, length in zip(items, sizes, strict=True):
+        found[(2 * before + length) * count // (2 * total + 1)].append(item)  # the share of the item's middle
+        before += length
+    return [tuple(share) for share in found if share]
 
 
 def pack_files(adds: Sequence[Add], file_bytes: float, growth: float = 1.0) -> Iterator[tuple[Add, ...]]:

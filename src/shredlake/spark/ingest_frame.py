@@ -42,7 +42,8 @@ from shredlake.jobs.ingest.ingest import (
 from shredlake.jobs.ingest.once import Claim, claim_job, job_transaction
 from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, count_lines
 from shredlake.jobs.ingest.rejects import LineNumbers, rejects_place
-from shredlake.jobs.ingest.sources import bundle, cut, find_files, spooled
+from shredlake.jobs.ingest.sources import cut, find_files, spooled
+from shredlake.jobs.packing import pack
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.arrow import from_spark, spark_type
@@ -127,7 +128,7 @@ def ingest_text_by_sql(
     engine = SparkEngine(spark)
     size = options.task_bytes or task_size(total, engine.parallelism)
     splits = cut(files, size)
-    tasks = bundle(splits, size)
+    tasks = list(pack(splits, lambda split: split.size, size))
 
     def lines(results: Sequence[TaskResult]) -> LineNumbers:
         # Sorting may have moved rows to other tasks, so lines are counted separately, and only if needed.

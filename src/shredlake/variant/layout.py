@@ -141,7 +141,16 @@ def container_at(buffer: bytes, start: int, limit: int) -> Container:
         raise MalformedVariant(
             f"the values end at byte {end}, beyond their limit at byte {limit}", offset=data_at - offset_size
         )
-    return Container(is_object, count, ids_at, id_size, offsets_at, offset_size, data_at, end)
+    return Container(
+        is_object,
+        count,
+        ids_at=ids_at,
+        id_size=id_size,
+        offsets_at=offsets_at,
+        offset_size=offset_size,
+        data_at=data_at,
+        end=end,
+    )
 
 
 def value_end(buffer: bytes, start: int, limit: int) -> int:

@@ -24,7 +24,7 @@ from shredlake.delta.stats.text import with_stats
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write.vacuum import orphans
 from shredlake.errors import ShredlakeError
-from shredlake.parquet.read.ordered import in_order
+from shredlake.runner import in_order
 
 FILES_AT_ONCE = 4096
 """Entries of the log that are Python objects at a time."""

@@ -56,7 +56,9 @@ class Measure:
     def statistics(self) -> LeafStatistics:
         """The same in the form that the writer of a file has."""
         lower, upper = (self.bound(side) for side in SIDES)
-        return LeafStatistics(lower, upper, self.values, self.nulls, self.has_nan, 0, 0)
+        return LeafStatistics(
+            lower, upper, self.values, self.nulls, self.has_nan, compressed_size=0, uncompressed_size=0
+        )
 
 
 class Measured:

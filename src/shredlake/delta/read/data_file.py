@@ -26,11 +26,11 @@ from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
-from shredlake.parquet.read.ordered import OrderedRunner
 from shredlake.parquet.read.plan import make_plan
 from shredlake.parquet.read.scan import Scan
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.parquet.read.window import Live, are_indexes, are_runs
+from shredlake.runner import OrderedRunner
 
 # Files of at least this many bytes are streamed; smaller files are read ahead as a whole.
 LARGE_FILE = 64 << 20

@@ -34,8 +34,8 @@ from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.read.explain import Explain, cost_lines
-from shredlake.parquet.read.ordered import OrderedRunner
 from shredlake.parquet.read.statistics import Extreme
+from shredlake.runner import OrderedRunner
 
 T = TypeVar("T")
 

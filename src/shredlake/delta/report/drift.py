@@ -164,18 +164,28 @@ class _Drift:
                 if not is_start and (not had or types - before - {OTHER}):
                     kind: Kind = "changed" if had else "appeared"
                     operation, moment = versions[number]
-                    kinds = tuple(sorted(before)), tuple(sorted(types))
-                    changes.append(Change(number, moment, operation, name, kind, *kinds, evidence))
+                    changes.append(
+                        Change(
+                            version=number,
+                            timestamp=moment,
+                            operation=operation,
+                            path=name,
+                            kind=kind,
+                            before=tuple(sorted(before)),
+                            after=tuple(sorted(types)),
+                            evidence=evidence,
+                        )
+                    )
                 seen[name], last[name], found_by[name] = types, number, evidence
         changes += self._vanished(seen, last, found_by, newest, versions)
         return Drift(
             snapshot.storage.uri,
-            start,
-            snapshot.version,
-            tuple(changes),
-            self.counts["log"],
-            self.counts["data"],
-            self.counts["unknown"],
+            since=start,
+            version=snapshot.version,
+            changes=tuple(changes),
+            files_by_log=self.counts["log"],
+            files_read=self.counts["data"],
+            files_unknown=self.counts["unknown"],
         )
 
     def _vanished(
@@ -190,8 +200,16 @@ class _Drift:
         for path, version in sorted(last.items()):
             if version < newest and version in versions:
                 operation, moment = versions[version]
-                types, evidence = tuple(sorted(seen[path])), found_by[path]
-                yield Change(version, moment, operation, path, "vanished", types, (), evidence)
+                yield Change(
+                    version=version,
+                    timestamp=moment,
+                    operation=operation,
+                    path=path,
+                    kind="vanished",
+                    before=tuple(sorted(seen[path])),
+                    after=(),
+                    evidence=found_by[path],
+                )
 
     def _files_at(self, version: int) -> list[Add]:
         try:

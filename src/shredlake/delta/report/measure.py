@@ -14,7 +14,7 @@ from shredlake.delta.read.scan import TableScan
 from shredlake.delta.storage.storage import decode_path
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, inspect
 from shredlake.parquet.inspect.merge import merged_columns, merged_others
-from shredlake.parquet.read.ordered import in_order
+from shredlake.runner import in_order
 
 MEASURED_FILES = 16
 """Number of files that are measured, evenly spread over the table."""

@@ -23,7 +23,7 @@ from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.delta.stats.skipping import FileStatistics
 from shredlake.expr import from_arrow
-from shredlake.parquet.read.ordered import in_order
+from shredlake.runner import in_order
 
 MOST_RANGES = 256
 """Number of paths whose ranges are kept; of more, the best sorted ones."""
@@ -145,11 +145,11 @@ def overlaps(found: list[Ranges]) -> tuple[Overlap, ...]:
             Overlap(
                 item.name,
                 from_arrow(item.type).name,
-                item.bounded,
-                low,
-                high,
-                round(item.mean_depth(), 3),
-                bars,
+                files=item.bounded,
+                minimum=low,
+                maximum=high,
+                files_per_value=round(item.mean_depth(), 3),
+                bars=bars,
             )
         )
     items.sort(key=lambda one: (one.is_constant, -one.files, one.files_per_value, one.name))

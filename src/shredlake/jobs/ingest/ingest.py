@@ -62,7 +62,8 @@ from shredlake.jobs.ingest.rejects import (
     write_rejects,
 )
 from shredlake.jobs.ingest.sampling import sample_splits, sample_windows
-from shredlake.jobs.ingest.sources import SourceFile, Split, bundle, cut, find_files, spooled
+from shredlake.jobs.ingest.sources import SourceFile, Split, cut, find_files, spooled
+from shredlake.jobs.packing import pack
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.profile import merge_profiles
@@ -227,7 +228,7 @@ def _ingest_files(
     splits = cut(files, size)
     layout = layout_of_documents(snapshot, options, lambda: sample(engine, splits, options))
     job = with_layout(job, layout)
-    tasks = bundle(splits, size)
+    tasks = list(pack(splits, lambda split: split.size, size))
     if options.range_partition:
         job, tasks = sorted_here(job, splits, total)
     with progress("ingest", len(tasks), total, options.show_progress) as watch:
@@ -380,7 +381,7 @@ def layout_of_documents(
 def sample(engine: Engine, splits: Sequence[Split], options: IngestOptions) -> bytes:
     """Profiles windows spread over all the text, in tasks, and merges them; empty if there is no text."""
     windows = sample_windows(splits, SAMPLE_WINDOWS, SAMPLE_BYTES)
-    if sum(split.end - split.start for split in splits) < SMALL_INPUT:
+    if sum(split.size for split in splits) < SMALL_INPUT:
         engine = LocalEngine(min(engine.parallelism, os.cpu_count() or 1))
     # Starting a task costs more than reading a window, so there are no more tasks than can run at once.
     tasks = [tuple(windows[n :: engine.parallelism]) for n in range(min(engine.parallelism, len(windows)))]

@@ -20,7 +20,6 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import TransactionId
 from shredlake.delta.write.commit import is_committed
 from shredlake.jobs.ingest.sources import SourceFile, open_plain, place
+from shredlake.runner import call_storage
 
 TIME_BITS: Final = 31
 SAMPLED: Final = 16 << 20
@@ -77,8 +77,7 @@ def claim_files(snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[st
         for index, (file, seen) in enumerate(zip(files, known, strict=True))
         if file.tracked and (seen is None or seen.version % (1 << TIME_BITS) != _time(file))
     ]
-    with ThreadPoolExecutor(max_workers=16) as pool:
-        contents = dict(zip(unsure, pool.map(_content, [files[index] for index in unsure]), strict=True))
+    contents = dict(zip(unsure, call_storage(_content, (files[index] for index in unsure)), strict=True))
     new = [file for file in files if not file.tracked]
     transactions: dict[str, TransactionId] = {}
     for index, content in contents.items():

@@ -70,7 +70,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
     >>> [len(window) for window in sample_windows(small, 4, 10)]
     [3, 3, 3, 3]
     """
-    ends = list(accumulate(split.end - split.start for split in splits))
+    ends = list(accumulate(split.size for split in splits))
     total = ends[-1] if ends else 0
     step = max(-(-total // windows), 1)
     chosen: list[Window] = []
@@ -82,7 +82,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
         split = splits[index]
         start = split.start
         if not split.whole:
-            start += max(due - (ends[index] - (split.end - split.start)), 0)
+            start += max(due - (ends[index] - split.size), 0)
         window: list[Split] = []
         left = min(window_bytes, step)
         while left > 0 and len(window) < FILES_PER_WINDOW:
@@ -98,7 +98,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
             split, start = splits[index], splits[index].start
         chosen.append(tuple(window))
     read = [split for window in chosen for split in window]
-    most = bytes_text(sum(min(split.end - split.start, window_bytes) for split in read))
+    most = bytes_text(sum(min(split.size, window_bytes) for split in read))
     places = f"{len(chosen)} places in {len({split.file.uri for split in read})} files"
     _log.info("a sample of at most %s, from %s, decides what to shred", most, places)
     return chosen

@@ -21,7 +21,6 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,7 +35,7 @@ from shredlake.delta.storage.secrets import shown_address
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
 from shredlake.jobs.ingest.documents import Framing, framing
-from shredlake.jobs.packing import pack
+from shredlake.runner import call_storage
 
 CODECS: Final[Mapping[str, str]] = {
     ".gz": "gzip",
@@ -107,6 +106,11 @@ class Split:
     """The framing of the file; None if the reader has to detect it."""
     packed: bool = False
     """Whether the file is compressed."""
+
+    @property
+    def size(self) -> int:
+        """Its number of bytes."""
+        return self.end - self.start
 
     @property
     def whole(self) -> bool:
@@ -262,8 +266,7 @@ def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
     """
     listed = list(files)
     large = [file for file in listed if file.size > split_size]
-    with ThreadPoolExecutor(max_workers=16) as pool:
-        looks = dict(zip((file.uri for file in large), pool.map(look_into, large), strict=True))
+    looks = dict(zip((file.uri for file in large), call_storage(look_into, large), strict=True))
     splits: list[Split] = []
     for file in listed:
         kind, packed = looks.get(file.uri, (None, False))
@@ -287,16 +290,6 @@ def framing_of(file: SourceFile, head: bytes) -> Framing:
     name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.promised else "")
     text = head[:HEAD_SIZE].removeprefix(BYTE_ORDER_MARK)
     return framing(text, whole=len(head) < HEAD_SIZE, lines_expected=name.endswith(LINES))
-
-
-def bundle(splits: Iterable[Split], task_size: int) -> list[tuple[Split, ...]]:
-    """Bundles splits into tasks: small files are read together, so that few files are written.
-
-    >>> small = [SourceFile(f"{name}.ndjson", 4, "") for name in "abc"]
-    >>> [[split.file.uri for split in task] for task in bundle(cut(small, 10), 10)]
-    [['a.ndjson', 'b.ndjson'], ['c.ndjson']]
-    """
-    return list(pack(splits, lambda split: split.end - split.start, task_size))
 
 
 def location(file: SourceFile) -> tuple[str, Any]:

@@ -26,7 +26,6 @@ from shredlake.parquet.io.source import Location, find_files
 from shredlake.parquet.read.bind import Bound, View
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
-from shredlake.parquet.read.ordered import OrderedRunner, in_order
 from shredlake.parquet.read.plan import Plan, make_plan
 from shredlake.parquet.read.skipping import (
     certain_row_groups,
@@ -35,6 +34,7 @@ from shredlake.parquet.read.skipping import (
     page_columns,
 )
 from shredlake.parquet.read.window import ConstantRows, Task, Window
+from shredlake.runner import OrderedRunner, in_order
 
 MOST_KNOWN_ROWS: Final = 1 << 30
 """The most rows of a batch that consists of runs, whose ends are 32-bit numbers."""

@@ -140,6 +140,7 @@ class Window:
         rows: Rows,
         read: Read,
         read_leaves: ReadLeaves | None = None,
+        *,
         together: frozenset[int] = frozenset(),
         conditions: Sequence[Bound] | None = None,
     ) -> None:

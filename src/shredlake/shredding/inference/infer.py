@@ -369,7 +369,9 @@ def _decision(profile: Profile, steps: Steps, path: PathProfile, node: Node | No
     share = path.rows / max(profile.rows - profile.nulls, 1)
     weight = path.size / max(profile.root.size, 1)
     note = _note(path) if outcome in (Outcome.TYPED, Outcome.LEFT) else ""
-    return Decision(steps, outcome, kind, reason, share, fits, weight, saved, note)
+    return Decision(
+        steps, outcome, kind, reason, share=share, fits=fits, bytes=weight, saved=saved, note=note
+    )
 
 
 def _note(path: PathProfile) -> str:

@@ -17,7 +17,6 @@ from shredlake.delta.schema.change_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, CO
 from shredlake.delta.schema.types import Field, Struct, schema_json
 from shredlake.errors import PipelineError
 from shredlake.expr.evaluate import evaluate, matching
-from shredlake.jobs.packing import pack
 from shredlake.spark.datasource.opened import (
     arrow_schema_of,
     check_schema,
@@ -27,7 +26,7 @@ from shredlake.spark.datasource.opened import (
     storage_of,
 )
 from shredlake.spark.datasource.options import SourceOptions
-from shredlake.spark.datasource.read import LARGEST_PARTITION, OPENING_COST, RowReader, scan_of
+from shredlake.spark.datasource.read import LARGEST_PARTITION, RowReader, by_bytes, scan_of
 from shredlake.spark.datasource.stream_log import EVERYTHING, StreamLog
 from shredlake.spark.worker import prepare_worker
 
@@ -63,11 +62,9 @@ class Changes(InputPartition):
     files: tuple[FileChange, ...] = ()
 
 
-def packed(files: Iterable[FileChange], table: Snapshot, wanted: int | None) -> list[InputPartition]:
-    """The files of a batch, packed into tasks by their bytes."""
-    size = wanted or LARGEST_PARTITION
-    tasks = pack(files, lambda file: file.size + OPENING_COST, size)
-    return [Changes(table.metadata, task) for task in tasks]
+def change_tasks(files: Iterable[FileChange], table: Snapshot, wanted: int | None) -> list[InputPartition]:
+    """The tasks that read the files of a batch."""
+    return [Changes(table.metadata, task) for task in by_bytes(files, wanted or LARGEST_PARTITION)]
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ class FeedReader(DataSourceReader):
             raise PipelineError("readChangeFeed needs startingVersion or startingTimestamp in a batch read")
         end = log.advance(start, self._last(log), EVERYTHING)
         files = log.between(start, end)
-        found = packed(files, self._rows.table, self._options["partitionBytes"])
+        found = change_tasks(files, self._rows.table, self._options["partitionBytes"])
         return found or [Changes(self._rows.table.metadata)]
 
     def _last(self, log: StreamLog) -> int:

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidSchema
-from shredlake.spark.datasource.changes import ChangeReader, Changes, packed, query_of
+from shredlake.spark.datasource.changes import ChangeReader, Changes, change_tasks, query_of
 from shredlake.spark.datasource.opened import arrow_schema_of, check_schema, latest, storage_of
 from shredlake.spark.datasource.options import SourceOptions
 from shredlake.spark.datasource.stream_log import EVERYTHING, Limits, Position, StreamLog
@@ -82,7 +82,7 @@ class TableStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = list(log.between(first, last))
         self._check(log.table)
         self._at = last
-        return packed(files, log.table, self._options["partitionBytes"])
+        return change_tasks(files, log.table, self._options["partitionBytes"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Changes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from shredlake.expr.sql import spelled, spelled_ref
 from shredlake.formatting import bytes_text
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.skipping import matching_row_groups
+from shredlake.runner import call_storage
 from shredlake.spark.query.path_columns import Service
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ def explain(scan: SparkScan) -> SparkExplain:
     count = sum(len(group.files) for group in groups)
     tables = [group.files.table for group in groups]
     chosen = _every(pa.concat_tables(tables), max(1, -(-count // FOOTERS))) if tables else []
-    with ThreadPoolExecutor(16) as pool:
-        costs = list(pool.map(lambda add: _cost(scan, add), chosen))
+    costs = call_storage(partial(_cost, scan), chosen)
     scale = count / len(chosen) if chosen else 1.0
     sizes = scan.snapshot.files.table(["size"]).column(0).to_pylist()
     return SparkExplain(

@@ -104,15 +104,15 @@ class _Classes:
     def _find(cls, jvm: Any) -> _Classes:
         sources, python = jvm.org.apache.spark.sql.execution.datasources, jvm.PythonUtils
         return cls(
-            sources,
-            sources.HadoopFsRelation,
-            sources.InMemoryFileIndex,
-            getattr(getattr(sources, "LogicalRelation$"), "MODULE$"),
-            sources.parquet.ParquetFileFormat(),
-            jvm.org.apache.spark.sql.types.DataType,
-            jvm.scala.Option.empty(),
-            python.toScalaMap({}),
-            python.toSeq,
+            sources=sources,
+            new_relation=sources.HadoopFsRelation,
+            new_index=sources.InMemoryFileIndex,
+            plan_of_relation=getattr(getattr(sources, "LogicalRelation$"), "MODULE$"),
+            parquet=sources.parquet.ParquetFileFormat(),
+            types=jvm.org.apache.spark.sql.types.DataType,
+            none=jvm.scala.Option.empty(),
+            no_options=python.toScalaMap({}),
+            sequence=python.toSeq,
         )
 
 

@@ -142,13 +142,13 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
     mixed = node_path(steps) in layout.residual
     return Served(
         Service.MIXED if mixed else Service.TYPED,
-        (*names, "typed_value"),
-        have,
-        cast,
-        bool(get.strict) and not sure,
-        (*names, "value") if mixed else (),
-        frozenset(never_null),
-        f"{get.path} is mixed" if mixed else "",
+        typed=(*names, "typed_value"),
+        typed_ddl=have,
+        cast=cast,
+        may_fail=bool(get.strict) and not sure,
+        residual=(*names, "value") if mixed else (),
+        never_null=frozenset(never_null),
+        reason=f"{get.path} is mixed" if mixed else "",
     )
 
 

@@ -28,6 +28,7 @@ from shredlake.delta.read.data_file import DataFile, Query, open_file
 from shredlake.delta.schema.names import resolve
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
+from shredlake.jobs.packing import split_evenly
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import from_tasks
@@ -204,17 +205,6 @@ def _has_proleptic_dates(scan: SparkScan) -> bool:
     return ours or not any(kind in ("date", "timestamp", "timestamp_ntz") for kind in kinds)
 
 
-def split_evenly(adds: Sequence[Add], count: int) -> list[tuple[Add, ...]]:
-    """Splits files, in order, into at most `count` shares of about the same size; none is empty."""
-    total = sum(add.size for add in adds)
-    found: list[list[Add]] = [[] for _ in range(count)]
-    before = 0
-    for add in adds:
-        found[(2 * before + add.size) * count // (2 * total + 1)].append(add)
-        before += add.size
-    return [tuple(share) for share in found if share]
-
-
 def read_by_workers(
     scan: SparkScan,
     columns: Mapping[str, DataType],
@@ -228,7 +218,7 @@ def read_by_workers(
     adds = [add for group in scan.groups for add in group.adds]
     cores = scan.spark.sparkContext.defaultParallelism
     most = -(-sum(add.size for add in adds) // TASK_BYTES)
-    tasks = split_evenly(adds, max(TASKS_PER_CORE * cores, most))
+    tasks = split_evenly(adds, lambda add: add.size, max(TASKS_PER_CORE * cores, most))
     schema = StructType([StructField(name, spark_type(kind)) for name, kind in columns.items()])
 
     return from_tasks(scan.spark, tasks, lambda adds: work(_opened(snapshot, adds), query), schema)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read import scan as table_scan
 from shredlake.delta.read.data_file import DataFile
-from shredlake.parquet.read.ordered import OrderedRunner, in_order
+from shredlake.runner import STORAGE_CALLS, OrderedRunner, as_done, call_storage, in_order
 
 
 def jobs(started: list[int], count: int = 100) -> Iterator[Callable[[], int]]:
@@ -74,6 +75,47 @@ def test_an_error_comes_in_its_turn() -> None:
     assert [next(results), next(results)] == [1, 2]
     with pytest.raises(ValueError, match="third"):
         next(results)
+
+
+def test_storage_calls_wait_side_by_side() -> None:
+    """Each call waits until all of them have started; one after the other, they would wait for ever."""
+    together = threading.Barrier(STORAGE_CALLS, timeout=30)
+
+    def call(number: int) -> int:
+        together.wait()
+        return number
+
+    assert call_storage(call, range(STORAGE_CALLS)) == list(range(STORAGE_CALLS))
+
+
+def test_finished_jobs_do_not_wait_for_a_slow_one() -> None:
+    others_done = threading.Event()
+
+    def slow() -> str:
+        assert others_done.wait(30)
+        return "slow"
+
+    results = as_done([slow, *(lambda: "quick" for _ in range(5))], threads=2)
+    assert sorted(next(results) for _ in range(5)) == [(number, "quick") for number in range(1, 6)]
+    others_done.set()
+    assert list(results) == [(0, "slow")]
+
+
+def test_an_error_cancels_the_jobs_that_have_not_started() -> None:
+    started: list[int] = []
+
+    def fail() -> int:
+        raise ValueError("first")
+
+    with pytest.raises(ValueError, match="first"):
+        list(as_done([fail, *jobs(started, 10_000)], threads=2))
+    assert len(started) < 10_000
+
+
+def test_pools_are_made_in_one_place() -> None:
+    source = Path(sl.__file__).parent
+    makers = {path.name for path in source.rglob("*.py") if "ThreadPoolExecutor" in path.read_text()}
+    assert makers == {"runner.py"}
 
 
 @pytest.fixture

@@ -1,4 +1,10 @@
-"""Runs jobs on threads and yields their results in order, with only a few jobs ahead of the reader.
+"""Runs jobs on threads: the one place that makes pools.
+
+| jobs                               | run by        | results                                            |
+|------------------------------------|---------------|----------------------------------------------------|
+| that read or compute               | OrderedRunner | in order, with only a few jobs ahead of the reader |
+| that mostly wait for storage       | call_storage  | in order, all of them                              |
+| of very different lengths, counted | as_done       | as each job finishes                               |
 
 The number of jobs in flight bounds a scan's memory. A reader that stops early cancels the rest.
 """
@@ -6,13 +12,18 @@ The number of jobs in flight bounds a scan's memory. A reader that stops early c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
 from itertools import chain, islice
 from types import TracebackType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+
+STORAGE_CALLS: Final = 16
+"""How many calls wait for storage at a time."""
 
 
 class OrderedRunner:
@@ -79,3 +90,32 @@ def in_order(jobs: Iterable[Callable[[], T]], threads: int, *, gradual: bool = F
     """
     with OrderedRunner(threads) as runner:
         yield from runner.run(jobs, gradual=gradual)
+
+
+def call_storage(call: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
+    """Calls a function that mostly waits for storage for each item, and returns the results in order.
+
+    There are more threads than cores, because waiting takes no time of a core.
+
+    >>> call_storage(len, ["a", "bc"])
+    [1, 2]
+    """
+    return list(in_order((partial(call, item) for item in items), STORAGE_CALLS))
+
+
+def as_done(jobs: Iterable[Callable[[], T]], threads: int) -> Generator[tuple[int, T], None, None]:
+    """Runs jobs on threads of their own, and yields the index and the result of each job when it is done.
+
+    For jobs that may take very different times: behind a slow one, in order, threads would have nothing to do
+    and no progress could be shown. A reader that stops, or an error, cancels the jobs that have not started.
+
+    >>> sorted(as_done((lambda n=n: n * n for n in range(3)), threads=2))
+    [(0, 0), (1, 1), (2, 4)]
+    """
+    with ThreadPoolExecutor(threads) as pool:
+        indexes = {pool.submit(job): index for index, job in enumerate(jobs)}
+        try:
+            for future in as_completed(indexes):
+                yield indexes[future], future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
