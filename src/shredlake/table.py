@@ -27,7 +27,7 @@ from shredlake.delta.report.measure import MEASURED_FILES
 from shredlake.delta.report.report import TableReport, table_report
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write import alter
-from shredlake.delta.write.append import SchemaMode, append
+from shredlake.delta.write.append import append
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.create import create, planned, shredded_by_default
@@ -271,7 +271,7 @@ class Table:
         shredding: Shredding = "infer",
         options: WriteOptions | None = None,
         transaction: TransactionId | None = None,
-        schema_mode: SchemaMode = "strict",
+        schema_mode: alter.SchemaMode = "strict",
     ) -> int:
         """Adds rows and returns the new version.
 

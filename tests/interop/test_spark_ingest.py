@@ -454,3 +454,34 @@ def test_tasks_whose_worker_fails_say_why(spark: SparkSession) -> None:
 
     with pytest.raises(PipelineError, match=r"^task 0: no luck$"):
         SparkEngine(spark).run([0], fail)
+
+
+def test_folders_lines_and_new_columns_are_as_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    for day, text in (("2026-01-01", '{\n "id": 1\n}'), ("2026-01-02", '[\n{"id": 2},\n{"id": 3}\n]')):
+        (tmp_path / f"raw/day={day}").mkdir(parents=True)
+        (tmp_path / f"raw/day={day}/a.json").write_text(text)
+    write_lines(tmp_path / "old.ndjson", [{"id": 0}])
+    columns = ["v:id::bigint AS id", "day", "kind"]
+    found = {}
+    for name, expression in (("workers", "v:id::string"), ("sql", "concat('', v:id::string)"), ("none", "")):
+        table = tmp_path / name
+        sl.ingest(tmp_path / "old.ndjson", table)
+        options: Any = {"folder_columns": {"day": "date"}, "schema_mode": "merge"}
+        computed = {"kind": expression or "v:id::string"}
+        if expression:
+            report = ingest(spark, tmp_path / "raw", table, computed=computed, **options)
+        else:
+            report = sl.ingest(tmp_path / "raw", table, computed=computed, **options)
+        assert (report.rows, report.rejects, report.version) == (3, 0, 1)
+        found[name] = sorted(rows_of(table, *columns), key=lambda row: row["id"])
+    assert found["workers"] == found["sql"] == found["none"]
+    assert [str(row["day"]) for row in found["none"]] == ["None", "2026-01-01", "2026-01-02", "2026-01-02"]
+    frame = spark.sql("select '{\"id\": 4}' AS v, 'web' AS source")
+    with pytest.raises(InvalidSchema, match="schema_mode"):
+        ingest(spark, frame, tmp_path / "sql")
+    ingest(spark, frame, tmp_path / "sql", schema_mode="merge")
+    frame.write.format("shredlake").mode("append").option("schemaMode", "merge").save(str(tmp_path / "none"))
+    for name in ("sql", "none"):
+        assert rows_of(tmp_path / name, "source", where="v:id::int = 4") == [{"source": "web"}]
+    with pytest.raises(PipelineError, match="folder_columns is for text files"):
+        ingest(spark, frame, tmp_path / "sql", folder_columns={"day": "date"})

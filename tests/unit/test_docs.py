@@ -76,6 +76,7 @@ def run_session(source: str) -> None:
         command, _, shown = part.partition("\n")
         program, *arguments = shlex.split(command)
         if program == "cat":
+            Path(arguments[0]).parent.mkdir(parents=True, exist_ok=True)
             Path(arguments[0]).write_text(shown)
             continue
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
+from shredlake.delta.write.alter import SchemaMode
 from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
@@ -33,6 +34,9 @@ class IngestArguments(TypedDict, total=False):
     column: str
     shredding: Shredding
     computed: Mapping[str, str]
+    folder_columns: Mapping[str, str]
+    multi_line: bool | None
+    schema_mode: SchemaMode
     partition_by: str | Sequence[str]
     sort_by: str | Sequence[str]
     range_partition: bool

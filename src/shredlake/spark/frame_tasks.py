@@ -10,8 +10,8 @@ Between the two steps, every row has extra columns that hold its entry for the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from shredlake.delta.read.conform import conform
 from shredlake.delta.write.constraints import Constraints, shown
 from shredlake.errors import ConstraintViolation
+from shredlake.jobs.ingest.folder_columns import folder_values
 from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.parse_task import (
     Parsing,
@@ -72,19 +73,27 @@ class ParseText:
     task: Callable[[int], Sequence[Split]]
     """Finds a task by its number (`engine.shared_tasks`)."""
     parsing: Parsing
+    folder_columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns from the names of the files' folders, with their types."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        names = [DOCUMENT, *REJECT_COLUMNS]
+        names = [*self.folder_columns, DOCUMENT, *REJECT_COLUMNS]
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for split in self.task(number):
+                    folders = list(folder_values(split.file.uri, self.folder_columns).values())
                     for piece in parsed_pieces(split, self.parsing):
                         for rows in piece.column.chunks:
                             nothing = [pa.nulls(len(rows), item.type) for item in REJECTS_SCHEMA]
-                            yield spark_batch([rows, *nothing], names)
+                            yield spark_batch([*_repeated(folders, len(rows)), rows, *nothing], names)
                         if piece.rejects.num_rows:
                             empty = pa.nulls(piece.rejects.num_rows, variant())
-                            yield spark_batch([empty, *_arrays(piece.rejects)], names)
+                            values = _repeated(folders, len(empty))
+                            yield spark_batch([*values, empty, *_arrays(piece.rejects)], names)
+
+
+def _repeated(values: Sequence[pa.Scalar], rows: int) -> list[pa.Array]:
+    return [pa.repeat(value, rows) for value in values]
 
 
 def _arrays(table: pa.Table) -> list[pa.Array]:

@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.schema.types import Field, arrow_schema, parse_schema
+from shredlake.delta.schema.types import Field, arrow_schema, from_arrow, parse_schema
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
 from shredlake.errors import InvalidSchema, UnsupportedExpression
+from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields, refuse_for_columns
 from shredlake.jobs.ingest.ingest import (
     LARGEST_TASK,
     IngestOptions,
@@ -76,6 +77,7 @@ def ingest_frame(
     frame: DataFrame, table: str, options: IngestOptions, document: str | None = None
 ) -> IngestReport:
     """Ingests a DataFrame on the Spark session that it belongs to."""
+    refuse_for_columns(options.folder_columns, options.multi_line)
     named = document_column(frame, options.column, document)
     check_frame(frame, named)
     if named != options.column and options.column in frame.columns:
@@ -118,12 +120,14 @@ def ingest_text_by_sql(
     """Ingests text files, and lets Spark SQL compute columns and check constraints."""
     with spooled(find_files(source, options.storage_options), here=False) as found:
         pass  # rejects pipes, which workers cannot read
-    nothing = spark.createDataFrame([], _parsed_schema([]))
+    schema = _parsed_schema(_folder_fields(options))
+    nothing = spark.createDataFrame([], schema)
     snapshot = _opened(_with_computed(nothing, options), table, options)
     claim = claim_text(snapshot, found, options)
     if (done := already_done(snapshot, claim)) is not None:
         return done
-    files = claim.files
+    check_folders(claim.files, options.folder_columns)
+    files = [replace(file, multi_line=options.multi_line) for file in claim.files]
     total = sum(file.size for file in files)
     engine = SparkEngine(spark)
     size = options.task_bytes or task_size(total, engine.parallelism)
@@ -137,7 +141,9 @@ def ingest_text_by_sql(
         return LineNumbers(zip(splits, map(int, engine.run(splits, count_lines)), strict=True))
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
-    parsed = numbers.mapInArrow(ParseText(shared_tasks(spark, tasks), options.parsing), _parsed_schema([]))
+    parsed = numbers.mapInArrow(
+        ParseText(shared_tasks(spark, tasks), options.parsing, options.folder_columns), schema
+    )
     return _ingest(
         parsed,
         table,
@@ -224,6 +230,13 @@ def _parsed_schema(others: Sequence[Any]) -> Any:
     return StructType([*others, StructField(DOCUMENT, VariantType()), *StructType.fromDDL(REJECT_DDL).fields])
 
 
+def _folder_fields(options: IngestOptions) -> list[Any]:
+    from pyspark.sql.types import StructField
+
+    fields = from_arrow(pa.schema(folder_fields(options.folder_columns))).fields
+    return [StructField(item.name, spark_type(item.type)) for item in fields]
+
+
 # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -282,7 +295,7 @@ def _completed(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, tuple[s
     if unknown:
         raise InvalidSchema(
             f"the frame has the column {unknown[0]!r}, which the table lacks. Drop it from the frame, "
-            "or add it to the table first."
+            'or add it to the table with schema_mode="merge"'
         )
     demands = {f"the {one.kind} {one.name} ({one.text})": from_log(one.text) for one in checks_of(
         snapshot.schema, snapshot.properties

@@ -61,6 +61,8 @@ class Snapshot:
     domains: Mapping[str, DomainMetadata]
     files: Files = field(repr=False)
     recent_tombstones: pa.Table = field(repr=False)
+    planned: tuple[Action, ...] = ()
+    """Changes of protocol and metadata that the next commit makes; both fields show them already."""
 
     def without_files(self) -> Snapshot:
         """The snapshot without its list of files: small to send, and enough for a worker to read a file."""

@@ -18,7 +18,8 @@ from shredlake.errors import CorruptLog, InvalidSchema
 
 # Characters that some file systems forbid in names, besides control characters; percent-escaped in folders.
 _UNSAFE = set("\"#%'*/:=?\\\x7f{}[]^ ")
-_DEFAULT_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+"""The name of a null in folders."""
 
 
 def serialize(value: Any) -> str | None:
@@ -127,7 +128,7 @@ def directory(values: Mapping[str, str | None]) -> str:
     'day=2026-01-31/city=a%2Fb/x=__HIVE_DEFAULT_PARTITION__/'
     """
     return "".join(
-        f"{_escape(name)}={_DEFAULT_DIRECTORY if text is None else _escape(text)}/"
+        f"{_escape(name)}={NULL_DIRECTORY if text is None else _escape(text)}/"
         for name, text in values.items()
     )
 

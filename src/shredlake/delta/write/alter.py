@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
 from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.protocol.actions import Action, Metadata
+from shredlake.delta.protocol.actions import Action, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable, required_by_properties, with_features
 from shredlake.delta.protocol.properties import (
     CHECK_PREFIX,
@@ -25,6 +25,9 @@ from shredlake.delta.schema.types import Struct, features_of, from_arrow, schema
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, check_definitions
 from shredlake.delta.write.create import check_properties
 from shredlake.errors import InvalidSchema
+
+SchemaMode = Literal["strict", "merge"]
+"""Whether rows with columns that the table lacks are refused, or their columns added to the table."""
 
 
 def redefined(snapshot: Snapshot, schema: Struct, properties: Mapping[str, str]) -> list[Action]:
@@ -64,6 +67,22 @@ def with_columns(snapshot: Snapshot, fields: Sequence[pa.Field]) -> list[Action]
                     f"column {item.name!r} comes with {what}; a new column can't have one in the same step"
                 )
     return redefined(snapshot, Struct((*snapshot.schema.fields, *added.fields)), snapshot.properties)
+
+
+def with_merged_columns(snapshot: Snapshot, given: Sequence[pa.Field], mode: SchemaMode) -> Snapshot:
+    """The table; with the mode `merge`, with those of the given columns that it lacks, planned.
+
+    The commit that is made on this snapshot adds the columns. Old rows are null in them.
+    """
+    if mode not in get_args(SchemaMode):
+        raise InvalidSchema(f"schema_mode is {mode!r}; it can be strict or merge")
+    new = [pa.field(item.name, item.type) for item in given if snapshot.schema.get(item.name) is None]
+    if mode == "strict" or not new:
+        return snapshot
+    changes = with_columns(snapshot, new)
+    metadata = next(action for action in changes if isinstance(action, Metadata))
+    protocol = next((action for action in changes if isinstance(action, Protocol)), snapshot.protocol)
+    return replace(snapshot, metadata=metadata, protocol=protocol, planned=tuple(changes))
 
 
 def with_properties(snapshot: Snapshot, properties: Mapping[str, Any]) -> list[Action]:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pyarrow as pa
 
 from shredlake.delta.log.snapshot import Snapshot, newest
-from shredlake.delta.protocol.actions import Action, Add, Metadata, TransactionId
+from shredlake.delta.protocol.actions import Action, Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.schema.types import Struct
-from shredlake.delta.write.alter import with_columns
+from shredlake.delta.write.alter import SchemaMode, with_merged_columns
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, is_committed, transaction_actions
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, file_spec, write_files
 from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
 from shredlake.delta.write.transaction import NOTHING, Operation
-from shredlake.errors import CommitConflict, InvalidSchema
+from shredlake.errors import CommitConflict
 from shredlake.parquet.given import given_tables
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
-
-SchemaMode = Literal["strict", "merge"]
-"""Whether rows with columns that the table lacks are refused, or their columns added to the table."""
 
 
 def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
@@ -83,15 +79,11 @@ def append(
     require_writable(snapshot.protocol, snapshot.storage.uri)
     if transaction is not None and is_committed(snapshot, transaction):
         return snapshot.version
-    if schema_mode not in get_args(SchemaMode):
-        raise InvalidSchema(f"schema_mode is {schema_mode!r}; it can be strict or merge")
-    grown, changes = snapshot, list[Action]()
-    if schema_mode == "merge":
-        data, grown, changes = _with_new_columns(snapshot, data)
+    data, snapshot = _with_new_columns(snapshot, data, schema_mode)
     written: list[Action] = []
     try:
         with removed_unless_committed(snapshot.storage, written):
-            rows = write_rows(grown, data, shredding, options, written)
+            rows = write_rows(snapshot, data, shredding, options, written)
             operation = Operation(
                 "WRITE",
                 {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns)},
@@ -99,7 +91,7 @@ def append(
             )
             return commit(
                 snapshot,
-                [*changes, *transaction_actions([] if transaction is None else [transaction]), *written],
+                [*transaction_actions([] if transaction is None else [transaction]), *written],
                 operation,
                 NOTHING,
             )
@@ -110,22 +102,15 @@ def append(
         raise
 
 
-def _with_new_columns(snapshot: Snapshot, data: Any) -> tuple[Any, Snapshot, list[Action]]:
-    """The rows, the table with the columns that it lacks, and the actions that add them.
-
-    The first piece of the rows decides. Old rows are null in a new column.
-    """
+def _with_new_columns(snapshot: Snapshot, data: Any, mode: SchemaMode) -> tuple[Any, Snapshot]:
+    """The rows, and the table with the columns that it lacks. The first piece of the rows decides."""
+    if mode != "merge":
+        return data, with_merged_columns(snapshot, [], mode)
     pieces = tables_of(data, snapshot.schema)
     first = next(pieces, None)
     if first is None:
-        return [], snapshot, []
-    new = [field.with_nullable(True) for field in first.schema if snapshot.schema.get(field.name) is None]
-    changes = with_columns(snapshot, new)
-    grown = snapshot
-    for action in changes:
-        changed: dict[str, Any] = {"metadata" if isinstance(action, Metadata) else "protocol": action}
-        grown = replace(grown, **changed)
-    return chain([first], pieces), grown, changes
+        return [], snapshot
+    return chain([first], pieces), with_merged_columns(snapshot, list(first.schema), mode)
 
 
 def write_metrics(written: Sequence[Action], **more: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -105,13 +105,17 @@ def overwrite_with_files(
     """
     storage = planned.storage
     rows = sum(num_records(add) for add in new)
+    before = load_snapshot(storage, planned.version) if planned.planned else planned
 
     def plan(snapshot: Snapshot) -> int:
-        if (snapshot.protocol, snapshot.metadata) != (planned.protocol, planned.metadata):
+        if (snapshot.protocol, snapshot.metadata) != (before.protocol, before.metadata):
             raise CommitConflict(
                 f"{storage.uri}: the table's schema, properties or protocol changed while the new rows were "
                 "written. Nothing was replaced: try again"
             )
+        snapshot = replace(
+            snapshot, protocol=planned.protocol, metadata=planned.metadata, planned=planned.planned
+        )
         written: list[Action] = list(new)
         added: list[Action] = []
         with removed_unless_committed(storage, added):

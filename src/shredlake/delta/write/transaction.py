@@ -84,7 +84,7 @@ def add_version(
 ) -> int:
     """Adds a version to the table and returns its number.
 
-    `snapshot` is what the actions were planned on; a table that is only planned is created. Raises
+    `snapshot` is what the actions were planned on; what it only plans, a table or columns, is created. Raises
     `CommitConflict` if another commit since then conflicts with this one, and after `max_attempts` lost
     races; `CommitUncertain` if the store does not tell whether the version was added. Any other error
     means that it was not. See `commit`, which also does what follows a commit.
@@ -96,8 +96,8 @@ def add_version(
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     _check_append_only(snapshot, actions)
-    if snapshot.version < 0:
-        actions = [*actions_of(snapshot), *actions]
+    planned = snapshot.planned if snapshot.version >= 0 else actions_of(snapshot)
+    actions = [*planned, *actions]
     identity = str(uuid.uuid4())
     version = snapshot.version + 1
     for attempt in range(max_attempts):

@@ -72,7 +72,7 @@ def check_computed(snapshot: Snapshot, computed: Mapping[str, str], given: Seque
         if found is None:
             raise InvalidSchema(
                 f"{where} has no column {name!r} to compute; it has {', '.join(snapshot.schema.names)}. "
-                "Add the column to the table first"
+                'Add the column with schema_mode="merge" (--schema-mode merge)'
             )
         own = found.metadata.get(GENERATED)
         if own not in (None, text) and spark_sql(str(own)) != spark_sql(text):

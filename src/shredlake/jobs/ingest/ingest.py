@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -32,6 +33,7 @@ from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
+from shredlake.delta.write.alter import SchemaMode, with_merged_columns
 from shredlake.delta.write.cleanup import remove_quietly, removed_unless_committed
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
@@ -49,6 +51,7 @@ from shredlake.expr import join_name
 from shredlake.jobs.data_files import FILE_BYTES, FileJob, ordered
 from shredlake.jobs.engine import Answer, Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
+from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields
 from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
 from shredlake.jobs.ingest.once import Claim, claim_files, claim_job, has, job_transaction
 from shredlake.jobs.ingest.outcome import check_counts, check_json, typed_share
@@ -96,6 +99,12 @@ class IngestOptions:
     """Whether a table that is not small keeps the layout of its newest file without sampling the data."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """Further columns as expressions over the document: `{"day": "v:ts::date"}`."""
+    folder_columns: Mapping[str, str] = field(default_factory=dict)
+    """Further columns from the names of the files' folders (`day=2026-01-01/`): `{"day": "date"}`."""
+    multi_line: bool | None = None
+    """Whether documents may span lines. None detects it by the first bytes of each file."""
+    schema_mode: SchemaMode = "strict"
+    """"merge" adds columns that the table lacks, in the commit of the job; "strict" refuses them."""
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
     """Sort keys for the rows of each file, which let queries skip row groups and pages."""
@@ -129,8 +138,15 @@ class IngestOptions:
     def __post_init__(self) -> None:
         at_least_one(task_bytes=self.task_bytes, file_bytes=self.file_bytes)
         at_least_one(max_depth=self.parsing.max_depth, max_document=self.parsing.max_document)
-        if not self.column or any(not name for name in (*self.computed, *self.partition_by)):
-            raise PipelineError("a column needs a name: column, computed and partition_by may not hold ''")
+        if not self.column or any(
+            not name for name in (*self.computed, *self.folder_columns, *self.partition_by)
+        ):
+            raise PipelineError(
+                "a column needs a name: column, computed, folder_columns and partition_by may not hold ''"
+            )
+        names = [name.casefold() for name in (self.column, *self.computed, *self.folder_columns)]
+        if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+            raise PipelineError(f"the column {twice!r} is given twice, by column, computed or folder_columns")
         limit = self.max_rejects
         if limit is not None and not (limit >= 0 and (isinstance(limit, int) or limit <= 1)):
             raise PipelineError(f"max_rejects={limit!r} is not a count (100) or a share (0.02, at most 1.0)")
@@ -169,6 +185,7 @@ def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] 
     can evaluate one of the expressions. `opened_here` returns it instead, to callers that can use Spark.
     """
     storage = Storage(table, dict(options.storage_options))
+    others = [*others, *folder_fields(options.folder_columns)]
     snapshot = open_or_plan(storage, options, [*others, *computed_fields(options.column, options.computed)])
     computed = not_kept(snapshot, options.computed)
     job = WriteJob(options.file_job(snapshot), options.column, storage, computed, options.parsing)
@@ -214,7 +231,8 @@ def _ingest_files(
     claim = claim_text(snapshot, found, options)
     if (done := already_done(snapshot, claim)) is not None:
         return done
-    files = claim.files
+    check_folders(claim.files, options.folder_columns)
+    files = [replace(file, multi_line=options.multi_line) for file in claim.files]
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
     job = WriteJob(
         options.file_job(snapshot),
@@ -222,6 +240,7 @@ def _ingest_files(
         places[1],
         not_kept(snapshot, options.computed),
         options.parsing,
+        options.folder_columns,
     )
     total = sum(file.size for file in files)
     size = options.task_bytes or task_size(total, engine.parallelism)
@@ -328,6 +347,7 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
             f"{storage.uri} has no Variant column {options.column!r}; "
             f"it has {', '.join(snapshot.schema.names)}"
         )
+    snapshot = with_merged_columns(snapshot, others, options.schema_mode)
     check_computed(snapshot, options.computed, [field.name for field in others])
     if options.partition_by and tuple(options.partition_by) != snapshot.metadata.partition_columns:
         own = ", ".join(snapshot.metadata.partition_columns)
@@ -344,10 +364,15 @@ def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestO
         return claim_job(options.transaction, files)
     if options.job_id is not None:
         return claim_job(job_transaction(options.job_id), files)
-    computed = not_kept(snapshot, options.computed)
-    return claim_files(
-        snapshot, files, {"column": options.column, "computed": computed, "parsing": asdict(options.parsing)}
-    )
+    how: dict[str, Any] = {
+        "column": options.column,
+        "computed": not_kept(snapshot, options.computed),
+        "parsing": asdict(options.parsing),
+    }
+    # Options that are not given do not count, so that tables recognise the files of earlier jobs.
+    further = {"folder_columns": dict(options.folder_columns) or None, "multi_line": options.multi_line}
+    how |= {name: value for name, value in further.items() if value is not None}
+    return claim_files(snapshot, files, how)
 
 
 def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidSchema, InvalidValue, PipelineError
 from shredlake.jobs.ingest.computed import not_kept
+from shredlake.jobs.ingest.folder_columns import refuse_for_columns
 from shredlake.jobs.ingest.ingest import (
     IngestOptions,
     already_done,
@@ -56,6 +57,7 @@ def ingest_batches(
     (1, 1)
     """
     started = time.monotonic()
+    refuse_for_columns(options.folder_columns, options.multi_line)
     if options.range_partition:
         raise PipelineError(
             "only Spark sorts the rows of Parquet, CSV and Delta sources over all files. Use --engine spark, "

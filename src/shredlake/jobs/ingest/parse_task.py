@@ -28,6 +28,7 @@ from shredlake.expr.parse import parse_columns
 from shredlake.jobs import meter
 from shredlake.jobs.data_files import FileJob, Written, write_tables
 from shredlake.jobs.engine import Answer
+from shredlake.jobs.ingest.folder_columns import with_folders
 from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA, Staging
 from shredlake.jobs.ingest.sources import Split
@@ -61,6 +62,8 @@ class WriteJob:
     computed: Mapping[str, str] = field(default_factory=dict)
     """Other columns, as expressions over the document: `{"day": "v:ts::date"}`."""
     parsing: Parsing = field(default_factory=Parsing)
+    folder_columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns from the names of the files' folders, with their types."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,8 @@ def write_splits(job: WriteJob, splits: Sequence[Split]) -> TaskResult:
 
 def _checked_rows(job: WriteJob, column: pa.ChunkedArray, split: Split) -> pa.Table:
     try:
-        return with_computed(job, pa.table({job.column: column}))
+        rows = with_folders(pa.table({job.column: column}), split.file.uri, job.folder_columns)
+        return with_computed(job, rows)
     except ConstraintViolation as violation:
         raise ConstraintViolation(f"{split.file.uri}: {violation}. Nothing was committed") from None
 

@@ -81,6 +81,8 @@ class SourceFile:
     """The temporary file that holds the text while the job runs, if it came through a pipe."""
     stream: Any = field(default=None, repr=False, compare=False)
     """An open file to read the text from."""
+    multi_line: bool | None = None
+    """Whether documents may span lines, if that is known."""
 
     @property
     def tracked(self) -> bool:
@@ -286,9 +288,15 @@ def look_into(file: SourceFile) -> tuple[Framing, bool]:
 
 
 def framing_of(file: SourceFile, head: bytes) -> Framing:
-    """Detects the framing of a file by its first bytes; if they are ambiguous, the name decides."""
+    """Detects the framing of a file by its first bytes; if they are ambiguous, the name decides.
+
+    What the job says about documents that span lines comes first.
+    """
     name = file.uri.lower().removesuffix(os.path.splitext(file.uri)[1].lower() if file.promised else "")
     text = head[:HEAD_SIZE].removeprefix(BYTE_ORDER_MARK)
+    if file.multi_line is not None:
+        spanning: Framing = "array" if text.lstrip().startswith(b"[") else "documents"
+        return spanning if file.multi_line else "lines"
     return framing(text, whole=len(head) < HEAD_SIZE, lines_expected=name.endswith(LINES))
 
 

@@ -132,6 +132,7 @@ OPTIONS: Final = {
         _option("column", str, WRITE, STREAM_WRITE),
         _option("shredding", _shredding, WRITE, STREAM_WRITE, default="infer"),
         _option("partitionBy", _names, WRITE, STREAM_WRITE, default=()),
+        _option("schemaMode", _one_of("strict", "merge"), WRITE, STREAM_WRITE, default="strict"),
         _option("fileBytes", _bytes, WRITE, STREAM_WRITE),
         _option("rejects", str, WRITE, STREAM_WRITE),
         _option("maxRejects", str, WRITE, STREAM_WRITE),

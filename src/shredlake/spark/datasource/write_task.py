@@ -25,6 +25,7 @@ from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.read.bind import condition
 from shredlake.delta.schema.types import arrow_schema, contains, from_arrow, parse_schema
 from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.alter import with_merged_columns
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.layout import LayoutRules, of_rows
 from shredlake.delta.write.overwrite import rows_match
@@ -126,6 +127,7 @@ def ingest_options(
     return IngestOptions(
         column=column,
         shredding=options["shredding"],
+        schema_mode=options["schemaMode"],
         partition_by=options["partitionBy"],
         rejects=options["rejects"],
         max_rejects=None if limit is None else rejects_limit(limit),
@@ -142,7 +144,8 @@ def plan_write(options: SourceOptions, frame: StructType, *, keep_layout: bool =
     document = document_of(options, frame, found)
     table = planned_table(storage, options, frame, document) if found is None else found
     if found is not None:
-        _check_existing(found, options, frame, document)
+        table = with_merged_columns(found, _columns(frame, document), options["schemaMode"])
+        _check_existing(table, options, frame, document)
     given = ingest_options(options, document)
     key = uuid.uuid4().hex
     staging = rejects_place(storage, options["rejects"], key, options.storage)[1]
@@ -194,17 +197,22 @@ def planned_table(
     storage: Storage, options: SourceOptions, frame: StructType, document: tuple[str, str] | None
 ) -> Snapshot:
     """A new table with the columns of the frame, which the commit of the write creates."""
+    schema = pa.schema(_columns(frame, document))
+    holds_variants = any(contains(item.type, "variant") for item in from_arrow(schema).fields)
+    shredded = holds_variants and options["shredding"] is not None
+    properties = {SHREDDING.name: "true"} if shredded else {}
+    return planned(storage, schema, options["partitionBy"], properties)
+
+
+def _columns(frame: StructType, document: tuple[str, str] | None) -> list[pa.Field]:
+    """The columns of the frame as a table stores them."""
     fields = []
     for item in arrow_schema(parse_schema(frame.json())):
         if document is not None and item.name == document[0]:
             fields.append(pa.field(document[1], variant()))
         else:
             fields.append(pa.field(item.name, item.type))
-    schema = pa.schema(fields)
-    holds_variants = any(contains(item.type, "variant") for item in from_arrow(schema).fields)
-    shredded = holds_variants and options["shredding"] is not None
-    properties = {SHREDDING.name: "true"} if shredded else {}
-    return planned(storage, schema, options["partitionBy"], properties)
+    return fields
 
 
 def _check_existing(
@@ -221,8 +229,8 @@ def _check_existing(
     if unknown:
         raise InvalidSchema(
             f"the frame has the column {unknown[0]!r}, but {where} has {', '.join(table.schema.names)}. Drop "
-            "it from the frame, add it to the table first, or name the column of documents with "
-            "option('document', ...)"
+            "it from the frame, add it with option('schemaMode', 'merge'), or name the column of documents "
+            "with option('document', ...)"
         )
     check_computed(table, {}, names)
 

@@ -93,3 +93,23 @@ def test_columns_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     sl.Table.create(tmp_path / "p", pa.schema([("id", pa.int64()), ("day", pa.date32())]), ["day"])
     with pytest.raises(ShredlakeError, match="partitioned by 'day'"):
         writer(tmp_path / "p", frame(id="long"))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_new_columns_are_added_where_asked_for(tmp_path: Path, overwrite: bool) -> None:
+    one = writer(tmp_path / "t", frame(id="long"))
+    one.commit([one.write(iter([batch(1)]))])
+    rows = pa.RecordBatch.from_pydict({"id": [2], "note": ["new"]})
+    with pytest.raises(ShredlakeError, match="schemaMode"):
+        writer(tmp_path / "t", frame(id="long", note="string"), overwrite)
+    merging = writer(tmp_path / "t", frame(id="long", note="string"), overwrite, schemaMode="merge")
+    merging.commit([merging.write(iter([rows]))])
+    old = [] if overwrite else [{"id": 1, "note": None}]
+    found = sl.Table(tmp_path / "t")
+    assert found.scan().to_arrow().sort_by("id").to_pylist() == [*old, {"id": 2, "note": "new"}]
+    late = writer(tmp_path / "t", frame(id="long", x="long"), overwrite, schemaMode="merge")
+    message = late.write(iter([pa.RecordBatch.from_pydict({"id": [3], "x": [1]})]))
+    found.add_column(pa.field("y", pa.string()))
+    with pytest.raises(ShredlakeError, match="changed"):
+        late.commit([message])
+    assert sl.Table(tmp_path / "t").schema.names == ["id", "note", "y"]

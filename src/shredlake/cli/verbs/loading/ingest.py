@@ -26,6 +26,7 @@ from shredlake.cli.options import (
 )
 from shredlake.cli.rows import print_report
 from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.write.alter import SchemaMode
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
 from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
@@ -54,6 +55,13 @@ def ingest_source(
     computed: list[str] = typer.Option(
         [], "--with", help='A computed column, e.g. "day: v:ts::date". Repeatable.'
     ),
+    folder_column: list[str] = typer.Option(
+        [], help='A column from folders such as day=2026-01-01, with its type: "day: date". Repeatable.'
+    ),
+    multi_line: bool | None = typer.Option(
+        None, "--multi-line/--lines", help="Documents span lines, or not. Detected by default."
+    ),
+    schema_mode: SchemaMode = typer.Option("strict", help="merge adds columns that the table lacks."),
     partition_by: str = typer.Option("", help="Partition columns of a new table, separated by commas."),
     sort_by: list[str] = typer.Option(
         [], help='Sort the rows of each file, e.g. by "v:ts::bigint". Repeatable.'
@@ -94,6 +102,9 @@ def ingest_source(
         column=column,
         shredding=None if shredding == "none" else shredding,
         computed=dict(computed_column(text) for text in computed),
+        folder_columns=dict(computed_column(text, "--folder-column", "type") for text in folder_column),
+        multi_line=multi_line,
+        schema_mode=schema_mode,
         partition_by=tuple(name.strip() for name in partition_by.split(",") if name.strip()),
         sort_by=tuple(sort_by),
         range_partition=range_partition,
@@ -163,15 +174,15 @@ def _opened(job: Job, size: int) -> Opened:
     return opened_here(job.table, job.options, [item for item in schema if item.name != document])
 
 
-def computed_column(text: str) -> tuple[str, str]:
-    """Parses a computed column: its name, a colon, its expression.
+def computed_column(text: str, option: str = "--with", what: str = "expression") -> tuple[str, str]:
+    """Parses a column: its name, a colon, its expression or type.
 
     >>> computed_column("day: v:ts::date")
     ('day', 'v:ts::date')
     """
     name, colon, expression = text.partition(":")
     if not colon or not name.strip() or not expression.strip():
-        raise typer.BadParameter(f'--with expects "name: expression", found {text!r}')
+        raise typer.BadParameter(f'{option} expects "name: {what}", found {text!r}')
     return name.strip(), expression.strip()
 
 
