@@ -64,8 +64,12 @@ lint: build ## ruff, mypy --strict, and vulture for dead code
 	$(BIN)/mypy
 	$(BIN)/vulture
 
-check: lint ## fast: lint, types, and every test that needs neither Spark nor a server
-	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/unit tests/properties tests/conformance tests/fuzz src --ignore=tests/unit/test_docs.py
+check: build ## fast: lint, types, and every test that needs neither Spark nor a server nor more than a second
+	@$(MAKE) --no-print-directory -j2 lint quick
+
+.PHONY: quick
+quick: build
+	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" tests/unit tests/properties tests/conformance tests/fuzz src --ignore=tests/unit/test_docs.py
 
 coverage: build ## the lines that the tests without Spark run, as a table: minutes
 	SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term tests/unit tests/properties tests/conformance

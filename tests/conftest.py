@@ -42,6 +42,15 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_sync(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Makes `os.fsync` do nothing outside tests/faults: waiting for the disk takes longer than most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "faults" not in request.path.parts:
+            patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of a JVM that runs each query once: compiling it well takes longer than it saves."""
 

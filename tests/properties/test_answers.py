@@ -59,6 +59,7 @@ def found_by_sql(answers: Answers, where: str) -> list[int] | None:
     return sorted(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(FIRST, FIRST + max(CONDITIONS // PER_TABLE, 1)))
 def test_scans_answer_as_the_reference(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(number)

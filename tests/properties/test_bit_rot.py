@@ -99,6 +99,7 @@ def test_the_parts_cover_the_file(raw: bytes) -> None:
     assert at == len(raw)
 
 
+@pytest.mark.slow
 def test_without_the_seal_the_footer_is_trusted(raw: bytes) -> None:
     """The test can fail: with the seal gone, some bit of the footer does give another answer."""
     unsealed = raw.replace(KEY.encode(), b"x" * len(KEY))

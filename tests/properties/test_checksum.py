@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ def column_of(values: list[object]) -> pa.Array:
     return pa.array([{"metadata": one.metadata, "value": one.value} for one in variants], variant())
 
 
+@pytest.mark.slow
 @given(st.lists(json_documents(), max_size=4), st.randoms())
 def test_order_and_slices_do_not_matter(documents: list[str], random: object) -> None:
     column = from_json(pa.array(documents, pa.string()))
@@ -29,6 +31,7 @@ def test_order_and_slices_do_not_matter(documents: list[str], random: object) ->
     assert checksum(column) == sum(parts) % 2**64
 
 
+@pytest.mark.slow
 @given(json_documents(), json_documents())
 def test_other_values_have_other_sums(left: str, right: str) -> None:
     one, other = Variant.from_json(left), Variant.from_json(right)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,6 +158,7 @@ def check(table: sl.Table, everything: pa.Table, where: str) -> None:
     assert sorted(found.to_arrow().column("row").to_pylist()) == expected, where
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(files, st.lists(predicates, min_size=3, max_size=6))
 def test_pruned_scans_lose_no_row(

@@ -84,6 +84,7 @@ def assert_same(array: pa.Array | pa.ChunkedArray, want: list[Any], type_: pa.Da
     assert str(same.cast(wanted.type)) == str(wanted)  # as text, so that NaN equals NaN and -0.0 is no 0.0
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(shreddable_columns(), types, zones, st.data())
 def test_get_is_the_same_on_every_layout(
@@ -100,6 +101,7 @@ def test_get_is_the_same_on_every_layout(
         assert_same(get(layout, path, type_, timezone=zone), want, type_)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(shreddable_columns(), st.sampled_from(TEXTUAL), st.sampled_from(DIALECTS), st.booleans(), st.data())
 def test_the_dialects_of_spark(
@@ -126,6 +128,7 @@ def test_the_dialects_of_spark(
         assert str(same.cast(wanted.type)) == str(wanted)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(shreddable_columns(), types, st.data())
 def test_slices_and_chunks(
@@ -143,6 +146,7 @@ def test_slices_and_chunks(
         assert_same(result, want, type_)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(shreddable_columns(), types, st.data())
 def test_strict_raises_where_a_value_does_not_cast(
@@ -178,6 +182,7 @@ def test_wider_encodings_of_other_writers(
     assert_same(get(column_of(rows), path, type_), expected(rows, path, type_), type_)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(shreddable_columns(), types, st.data())
 def test_the_reference_serves_as_well(

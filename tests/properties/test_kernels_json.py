@@ -48,6 +48,7 @@ def by_reference(text: bytes, **options: object) -> tuple[object, ...]:
     return found.metadata, found.value
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(damaged_texts(), min_size=1, max_size=4),
@@ -85,6 +86,7 @@ def test_to_json_and_to_python_equal_the_reference(rows: list[Variant | None], d
     assert validate(chunked).num_rows == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(hostile_buffers(), min_size=1, max_size=8))
 def test_validate_and_to_json_judge_any_bytes_as_the_reference(buffers: list[tuple[bytes, bytes]]) -> None:

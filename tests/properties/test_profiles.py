@@ -34,6 +34,7 @@ def without_order(path: PathProfile) -> PathProfile:
     return replace(path, order=None, children=tuple(map(without_order, path.children)))
 
 
+@pytest.mark.slow
 @given(columns())
 def test_the_kernel_equals_the_reference(rows: list[Variant | None]) -> None:
     assert profile(arrow(rows)) == profile_values(rows)
@@ -47,6 +48,7 @@ def test_bytes_hold_everything(rows: list[Variant | None]) -> None:
     assert Profile.from_bytes(profile_bytes(arrow(rows))) == found
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(columns(), columns(), columns())
 def test_parts_merge_to_the_whole(
@@ -59,6 +61,7 @@ def test_parts_merge_to_the_whole(
     assert Profile.from_bytes(merge_profiles([part.to_bytes() for part in parts])) == merged, "compiled too"
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(shreddable_columns())
 def test_shredded_or_not_is_the_same(case: tuple[list[Variant | None], ShreddingSchema]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,6 +118,7 @@ def same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
     return repr(left.to_pylist()) == repr(right.to_pylist())
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     seed=st.integers(0, 2**32),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def by_reference(
     return column_of(metadata, rest, typed, validity)
 
 
+@pytest.mark.slow
 @given(shreddable_columns(), st.booleans())
 def test_shredding_loses_nothing(
     case: tuple[list[Variant | None], ShreddingSchema], exact_types: bool
@@ -73,6 +75,7 @@ def test_layouts_of_other_writers_shred_as_the_reference_does(
     assert variants(unshred(shredded, strict=True)) == variants(unshred(expected, strict=True)) == rows
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(shreddable_columns(), st.data())
 def test_slices_and_chunks_shred_alike(
@@ -93,6 +96,7 @@ def test_slices_and_chunks_shred_alike(
     assert variants(unshred(again, strict=True)) == rows
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(shreddable_columns(), st.data())
 def test_reshredding_equals_unshredding_and_shredding(

@@ -69,6 +69,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     return Tables(tmp_path_factory.mktemp("random-sql"), rows=120)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=queries())
 def test_random_queries(tables: Tables, query: str) -> None:

@@ -169,6 +169,7 @@ def _modelled(rows: list[Row], names: list[str]) -> list[str]:
     return sorted(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(HISTORIES))
 def test_every_version_is_what_the_model_says(number: int, tmp_path: Path) -> None:
     dice = random.Random(number)

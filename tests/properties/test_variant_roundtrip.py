@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ def test_navigation_finds_everything(pair: tuple[Variant, Any]) -> None:
             pending += [(path.child(index), inner) for index, inner in enumerate(expected)]
 
 
+@pytest.mark.slow
 @given(json_documents())
 def test_json_comes_back(text: str) -> None:
     variant = Variant.from_json(text).validate()
@@ -140,6 +142,7 @@ def test_paths_come_back(steps: list[str | int]) -> None:
     assert Path.parse(str(path)) == path
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(hostile_buffers())
 def test_damage_is_a_value_or_malformed(buffers: tuple[bytes, bytes]) -> None:

@@ -114,6 +114,7 @@ def read_by_people() -> Iterator[Path]:
         yield from sorted(path for path in ROOT.glob(pattern) if path != Path(__file__))
 
 
+@pytest.mark.slow
 def test_no_banned_phrase_is_used() -> None:
     files = list(read_by_people())
     assert len(files) > 500

@@ -18,6 +18,7 @@ def on_page() -> dict[str, str]:
     return dict(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", COMMANDS)
 def test_commands(title: str) -> None:
     page = on_page()

@@ -33,6 +33,7 @@ def test_importing_the_library_loads_one_package() -> None:
     assert own == {"shredlake.sql", "shredlake.variant"}, own
 
 
+@pytest.mark.slow
 def test_all_public_names_do_without_pandas_and_spark() -> None:
     assert not packages(imported("from shredlake import *")) & {"pandas", "pyspark", "polars", "duckdb"}
 
@@ -52,6 +53,7 @@ def test_the_root_of_the_command_line_loads_no_verb(argument: str, most: int) ->
     assert len(modules) <= most, sorted(modules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["ingest", "query", "optimize"])
 def test_verbs_that_can_use_spark_load_it_when_they_do(verb: str) -> None:
     modules = command_line(verb, "--help")

@@ -481,6 +481,7 @@ def test_delete_rewrites_only_what_it_must(tmp_path: Path) -> None:
         assert set(decode_variant(found["minValues"]["v"]).to_python()) == {"$['a']", "$['s']"}  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_statistics_survive_every_rewrite(tmp_path: Path) -> None:
     properties = SHREDDED | {"delta.checkpoint.writeStatsAsJson": "false"}
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=properties)

@@ -279,6 +279,7 @@ def test_data_in_a_pipe_is_exact(shredlake: Any, hostile: Path) -> None:
     assert line["v"][f"[/x]{EVIL}"] == f"[bold]{EVIL}0"
 
 
+@pytest.mark.slow
 def test_no_control_character_of_the_data_reaches_a_terminal(hostile: Path) -> None:
     """All verbs in one process whose output and errors are a terminal."""
     verbs = [[a_file(hostile) if one == "FILE" else one for one in verb] for verb in VERBS]
@@ -400,6 +401,7 @@ def test_all_rows_in_order(shredlake: Any, large: Path, form: str) -> None:
         assert lines == [f'{{"n": {n}}}' for n in range(60_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_who_reads_only_the_first_line_sees_no_error(large: Path, form: str) -> None:
     process = command("query", str(large / "t"), "-f", form, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -443,6 +445,7 @@ def test_an_output_is_whole_or_not_there(shredlake: Any, lake: Path) -> None:
     assert [path.name for path in lake.glob(".out*")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
 def test_standard_input_is_ingested(lake: Path, name: str) -> None:
     process = command(
@@ -499,6 +502,7 @@ def test_ctrl_c_while_the_library_is_loaded() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"shredlake: interrupted\n")
 
 
+@pytest.mark.slow
 def test_an_interrupted_query_ends_with_one_line(large: Path) -> None:
     process = command("query", str(large / "t"), "-f", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -508,6 +512,7 @@ def test_an_interrupted_query_ends_with_one_line(large: Path) -> None:
     assert (process.returncode, err) == (130, b"shredlake: interrupted\n")
 
 
+@pytest.mark.slow
 def test_an_interrupted_ingest_commits_nothing(tmp_path: Path) -> None:
     source = documents(tmp_path / "a.ndjson", *(json.dumps({"n": n, "t": "x" * 500}) for n in range(60_000)))
     process = command("ingest", str(source), str(tmp_path / "t"), "--engine", "local", stderr=subprocess.PIPE)

@@ -23,6 +23,7 @@ def table() -> sl.Table:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "rows"),
     [

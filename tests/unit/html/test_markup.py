@@ -63,6 +63,7 @@ def test_any_text_is_one_element(text: str) -> None:
     assert found.text == escaped(text)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_data_for_the_script_is_exact_and_stays_inside(value: object) -> None:
     markup = data(value, "x")

@@ -40,6 +40,7 @@ def many_small_files(tmp_path: Path) -> Path:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shredding", ["infer", None])
 def test_optimize_converges(many_small_files: Path, shredding: str | None) -> None:
     wanted = int(sum(sizes(many_small_files)) / 2.7)
@@ -55,6 +56,7 @@ def test_optimize_converges(many_small_files: Path, shredding: str | None) -> No
         assert (again.files_before, again.files_after) == (0, 0)
 
 
+@pytest.mark.slow
 def test_small_files_join_and_large_ones_stay(many_small_files: Path, tmp_path: Path) -> None:
     wanted = int(sum(sizes(many_small_files)) / 2.7)
     optimize_table(LocalEngine(), str(many_small_files), file_bytes=wanted)
@@ -82,6 +84,7 @@ def test_a_large_file_is_cut_evenly(tmp_path: Path) -> None:
     assert max(found) < 1.2 * min(found)
 
 
+@pytest.mark.slow
 def test_sorted_files_are_equally_large_and_do_not_overlap(many_small_files: Path) -> None:
     wanted = sum(sizes(many_small_files)) // 4
     optimize_table(LocalEngine(), str(many_small_files), file_bytes=wanted, sort_by=["v:id::bigint"])

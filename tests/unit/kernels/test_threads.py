@@ -102,6 +102,7 @@ def test_pure_python_on_request_and_without_a_warning() -> None:
     assert found.stdout == "False\n", found.stderr
 
 
+@pytest.mark.slow
 def test_one_warning_where_nothing_is_compiled() -> None:
     code = (
         "import sys, warnings\n"

@@ -135,6 +135,7 @@ def test_values_that_share_bytes_are_damage_however_they_are_arranged() -> None:
     assert to_json(pa.array([{"metadata": names, "value": gap}], variant())).to_pylist() == ['{"a":7,"b":8}']
 
 
+@pytest.mark.slow
 def test_depth_is_bounded_by_bytes_only() -> None:
     nested: object = []
     for _ in range(20_000):

@@ -76,6 +76,7 @@ assert sl.to_json(variants_in(table.scan().to_arrow())).to_pylist() == texts[:1]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "extended", "nested"])
 @pytest.mark.parametrize("work", [FILES, TABLES], ids=["files", "tables"])
 def test_variants_are_read_and_written(work: str, kind: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from shredlake.variant.json import render
 EMPTY = b"\x01\x00\x00"
 
 
+@pytest.mark.slow
 def test_twenty_thousand_mutated_buffers() -> None:
     """The long version is `make fuzz`."""
     valid = 0
@@ -39,6 +40,7 @@ def nested_arrays(depth: int) -> bytes:
     return b"".join(reversed(layers)) + b"\x00"
 
 
+@pytest.mark.slow
 def test_depth_costs_no_stack() -> None:
     deep = Variant(EMPTY, nested_arrays(5_000)).validate()
     assert deep == Variant(EMPTY, nested_arrays(5_000))
@@ -76,6 +78,7 @@ def test_a_count_without_the_bytes_allocates_nothing() -> None:
         Variant(EMPTY, b"\x40\xff\xff\xff\xffabc")
 
 
+@pytest.mark.slow
 def test_long_names_are_compared_once() -> None:
     """Twenty thousand objects with two names that differ only at the end of 100 kB."""
     first, second = b"n" * 100_000 + b"a", b"n" * 100_000 + b"b"

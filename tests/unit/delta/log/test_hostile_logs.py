@@ -159,6 +159,7 @@ def opens_or_says_why(uri: str, what: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_hostile_entries(log: dict[str, list[dict[str, Any]]]) -> None:
     everything = list(hostile(log))
     chosen = random.Random(SEED).sample(everything, 1200)
@@ -196,6 +197,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_damaged_checkpoints(checkpoint: Path) -> None:
     """Single bytes, cut ends and zeroed stretches anywhere in the file."""
     [path] = checkpoint.glob("_delta_log/*.checkpoint.parquet")

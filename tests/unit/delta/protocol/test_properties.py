@@ -136,6 +136,7 @@ def test_the_docs_list_every_property() -> None:
         assert f"`{prefix}" in text
 
 
+@pytest.mark.slow
 def test_no_other_module_reads_properties_by_name() -> None:
     """A text such as "delta.appendOnly" stands in one module, but for the features' table and messages."""
     source = Path(sl.__file__).parent

@@ -154,6 +154,7 @@ def test_different_types_in_different_files() -> None:
     assert files_kept(table, "v:a::bigint > 10") == 1, "the numbers are skipped all the same"
 
 
+@pytest.mark.slow
 def test_many_types_side_by_side() -> None:
     table = table_of(
         ([{"a": 5}], "struct<a bigint>"),
@@ -205,6 +206,7 @@ def test_files_that_are_all_null() -> None:
     assert files_kept(table, "v is not null") == 1
 
 
+@pytest.mark.slow
 def test_nan_is_greater_than_everything() -> None:
     table = table_of(([{"a": 1.0}, {"a": math.nan}], "struct<a double>"), ([{"a": 2.0}], "struct<a double>"))
     assert bounds(table)[1] == ({"$['a']": 1.0}, None)

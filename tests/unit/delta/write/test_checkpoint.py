@@ -252,6 +252,7 @@ def many_files(root: Path, count: int) -> None:
     write_checkpoint(dataclasses.replace(table.snapshot, files=files))
 
 
+@pytest.mark.slow
 def test_pruning_many_files_makes_no_objects(tmp_path: Path) -> None:
     count = 20_000
     many_files(tmp_path, count)

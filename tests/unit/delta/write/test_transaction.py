@@ -350,6 +350,7 @@ def _append_in_process(root: str, worker: int) -> None:
         table.append(rows_of([worker * 10 + number], [{"a": number}]))
 
 
+@pytest.mark.slow
 def test_racing_processes(tmp_path: Path) -> None:
     sl.Table.create(tmp_path, ID_AND_VARIANT)
     context = multiprocessing.get_context("spawn")

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import shredlake as sl
 
@@ -22,6 +23,7 @@ def _seconds(path: Path, count: int) -> float:
     return time.process_time() - started
 
 
+@pytest.mark.slow
 def test_many_columns_are_written_and_read_in_proportion(tmp_path: Path) -> None:
     few, many = _seconds(tmp_path / "few", 500), _seconds(tmp_path / "many", 4000)
     assert many < 8 * few * 3 + 1, f"500 columns took {few:.1f} s, 4,000 took {many:.1f} s"

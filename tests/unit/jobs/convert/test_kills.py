@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 import shredlake as sl
 from shredlake.jobs.convert.journal import FOLDER
@@ -36,6 +37,7 @@ def texts(ids: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(pc.subtract(ids, pc.multiply(pc.divide(ids, 1000), 1000)), 0), '{"n":', text)
 
 
+@pytest.mark.slow
 def test_a_killed_conversion_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     table = sl.Table.create(folder, pa.schema([("id", pa.int64()), ("payload", pa.string())]))

@@ -102,6 +102,7 @@ def test_small_files_are_written_together(tmp_path: Path, ingest: Ingest) -> Non
     assert (report.rows, report.files) == (50, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".zst"])
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
 def test_bad_lines_end_among_the_rejects_with_their_places(
@@ -155,6 +156,7 @@ def test_bad_elements_of_an_array(tmp_path: Path, ingest: Ingest, ending: str) -
     assert all(text[row["offset"] :].startswith(row["raw"]) for row in bad)
 
 
+@pytest.mark.slow
 def test_a_line_longer_than_allowed_is_a_reject_of_its_own(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +444,7 @@ def test_a_partition_that_nothing_fills_is_refused(tmp_path: Path, ingest: Inges
 # ── The sample ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_the_layout_of_many_small_files(tmp_path: Path, ingest: Ingest) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0000.ndjson").write_text('{"boot": "now"}\n')
@@ -672,6 +675,7 @@ def test_a_pipe(tmp_path: Path, ingest: Ingest) -> None:
     assert {row["file"] for row in rejects(tmp_path / "table")} == {str(tmp_path / "pipe")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["-", "/dev/stdin"])
 def test_standard_input(tmp_path: Path, source: str) -> None:
     command = [sys.executable, "-m", "shredlake.cli.app", "ingest", source, str(tmp_path / "table")]

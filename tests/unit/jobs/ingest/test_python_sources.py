@@ -67,6 +67,7 @@ def test_documents_that_are_not_json_are_rejected(tmp_path: Path) -> None:
     assert sorted(raws) == [b"{", b"\xff"]
 
 
+@pytest.mark.slow
 def test_more_documents_than_fit_a_batch(tmp_path: Path) -> None:
     report = sl.ingest(({"id": n} for n in range(70_000)), tmp_path / "t")
     assert report.rows == 70_000
@@ -94,6 +95,7 @@ def test_what_is_not_a_source(tmp_path: Path, source: Any, error: type[Exception
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.slow
 def test_standard_input(tmp_path: Path) -> None:
     code = "import sys, shredlake as sl; print(sl.ingest('-', sys.argv[1]).rows)"
     command = [sys.executable, "-c", code, str(tmp_path / "t")]

@@ -68,6 +68,7 @@ def test_each_line_is_read_once(
         assert cut_by_newline == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     documents=st.lists(

@@ -75,6 +75,7 @@ KINDS: dict[str, tuple[Callable[[int], pa.Array], Callable[[int], list[Any]]]] =
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_entries(kind: str) -> None:
     column, wanted = KINDS[kind]
@@ -102,6 +103,7 @@ def test_deep_variants(depth: int) -> None:
         assert to_json(from_arrow(column)).to_pylist() == [objects, arrays, objects]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1100, 5000])
 def test_shredded_and_back(size: int) -> None:
     text = "{" + ",".join(f'"k{i}":[{i},"{i}"]' for i in range(size)) + "}"

@@ -100,6 +100,7 @@ def test_fields_of_another_type_are_refused(message: str) -> None:
         sl.inspect(changed(WRONG_TYPES[message]))
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_the_schema_ends_the_process(tmp_path: Path) -> None:
     """Every bit of the schema and of one column chunk's metadata, in a process of its own."""
     path = tmp_path / "f.parquet"

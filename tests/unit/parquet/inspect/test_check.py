@@ -324,6 +324,7 @@ def test_conformance_files(conformance: Path) -> None:
     assert found == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(shreddable_columns())
 def test_what_we_write_keeps_all_rules(tmp_path_factory: pytest.TempPathFactory, case: Any) -> None:

@@ -56,6 +56,7 @@ def counted(report: FileReport) -> dict[str, dict[str, int]]:
     return {path.path: {name: getattr(path, name) for name in COUNTS} for path in found.root.walk()}
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(shreddable_columns())
 def test_counts(tmp_path_factory: pytest.TempPathFactory, case: Any) -> None:

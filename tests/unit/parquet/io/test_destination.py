@@ -92,6 +92,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_group_rows", [500, 100_000], ids=["while writing", "while closing"])
 def test_a_full_disk(row_group_rows: int, tmp_path: Path) -> None:
     """A limit on file sizes stands in for a disk without room: the write fails as it does there."""

@@ -311,6 +311,7 @@ def test_a_file_without_the_draft_layout(tmp_path: Path) -> None:
         read_draft(tmp_path / "f.parquet")
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(shreddable_columns())
 def test_columns_and_reference_agree(case: Any) -> None:
@@ -325,6 +326,7 @@ def test_columns_and_reference_agree(case: Any) -> None:
     assert unshred(today, strict=True) is not None
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(shreddable_columns())
 def test_files_come_over_value_for_value(tmp_path_factory: pytest.TempPathFactory, case: Any) -> None:

@@ -118,6 +118,7 @@ def test_roots_that_are_no_objects() -> None:
     assert str(infer_schema(profile_values([None, None]))) == "variant"
 
 
+@pytest.mark.slow
 def test_maps_are_left_whole() -> None:
     random.seed(3)
     schema = inferred(lambda n: {"day": n, "counts": {f"u{random.randrange(20_000)}": 1 for _ in range(20)}})
@@ -125,6 +126,7 @@ def test_maps_are_left_whole() -> None:
     assert decision(schema, "$['counts']").reason.startswith("map-like: about ")
 
 
+@pytest.mark.slow
 def test_a_map_opens_for_the_key_that_queries_use() -> None:
     random.seed(3)
     schema = inferred(

@@ -96,6 +96,7 @@ def test_maps_keyed_by_id() -> None:
     assert decision("map_by_id", "day").note == "strings that are all dates, ascending in the file"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ROWS)
 def test_two_samples_lead_to_one_layout(shape: str) -> None:
     chance = random.Random(shape)

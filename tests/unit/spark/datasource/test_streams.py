@@ -187,6 +187,7 @@ def rows_of(place: Path) -> list[tuple[int, int]]:
     return sorted((row["id"], row["n"]) for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_changes_arrive_once_wherever_the_query_dies(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
