@@ -16,27 +16,8 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import shredlake
 from shredlake.cli.app import VERBS, function_of, load
-from shredlake.jobs.convert.convert import ConvertOptions
-from shredlake.jobs.ingest.ingest import IngestOptions
-from shredlake.jobs.migrate import migrate_files
-from shredlake.jobs.optimize import optimize_table
-from shredlake.jobs.unshred import unshred_table
-from shredlake.parquet.read.scan import scan_parquet
-from shredlake.spark.query.api import scan
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "reference"
-JOBS: Final[dict[str, Any]] = {
-    "IngestArguments": IngestOptions,
-    "RewriteArguments": optimize_table,
-    "OptimizeArguments": optimize_table,
-    "ConvertArguments": ConvertOptions,
-    "MigrateArguments": migrate_files,
-    "UnshredArguments": unshred_table,
-    "ScanArguments": scan_parquet,
-    "ReadArguments": scan,
-}
-"""The function behind each public verb, which has the defaults of its options."""
-
 MADE: Final = "This page is generated from the code by `make reference`.\n"
 
 
@@ -138,7 +119,7 @@ def item_parts(name: str, item: Any) -> Iterator[str]:
 def signature(name: str, item: Any) -> str:
     """The call of a function or class, one parameter per line if it is long."""
     try:
-        found = with_options(inspect.signature(item), item)
+        found = inspect.signature(item)
     except (TypeError, ValueError):
         return name
     text = name + str(found).replace("'", "")
@@ -156,22 +137,6 @@ def signature(name: str, item: Any) -> str:
     body = "".join(f"    {one},\n" for one in shown)
     result = "" if found.return_annotation is found.empty else f" -> {found.return_annotation}"
     return re.sub(r"<(?:object object|factory)[^>]*>", "...", f"{name}(\n{body}){result}".replace("'", ""))
-
-
-def with_options(found: inspect.Signature, item: Any) -> inspect.Signature:
-    """Names the options of `**options: Unpack[Arguments]`, each as a parameter."""
-    parameters: list[inspect.Parameter] = []
-    for one in found.parameters.values():
-        packed = re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation))
-        if packed is None:
-            parameters.append(one)
-            continue
-        taken = inspect.signature(JOBS[packed[1]]).parameters
-        parameters += [
-            taken[name].replace(kind=one.KEYWORD_ONLY, annotation=getattr(kind, "__forward_arg__", kind))
-            for name, kind in item.__globals__[packed[1]].__annotations__.items()
-        ]
-    return found.replace(parameters=parameters)
 
 
 def paragraphs(item: Any) -> list[str]:

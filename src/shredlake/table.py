@@ -1,7 +1,4 @@
-"""`Table`: the public face of a Delta table.
-
-It lies above `delta` and `jobs`, so that its methods can do the work of both.
-"""
+"""`Table`: the public face of a Delta table, above `delta` and `jobs`: its methods call both."""
 
 from __future__ import annotations
 
@@ -46,6 +43,7 @@ from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import columns_text
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
+from shredlake.signatures import options_of
 
 _log = logging.getLogger(__name__)
 
@@ -387,6 +385,7 @@ class Table:
         operation = Operation("SET TBLPROPERTIES", {"properties": dict(properties)})
         return self._moved(commit(snapshot, actions, operation, WHOLE_TABLE if checks else NOTHING))
 
+    @options_of(optimize)
     def optimize(self, *, threads: int | None = None, **options: Unpack[RewriteArguments]) -> OptimizeReport:
         """Compacts, sorts and re-shreds the files in one commit that changes no row; see `sl.optimize`.
 

@@ -15,6 +15,7 @@ LAYERS = [
     "errors",
     "caches",
     "formatting",
+    "signatures",
     "runner",
     "html",
     "variant",

@@ -20,7 +20,7 @@ from shredlake.jobs.arguments import (
     addresses,
     as_tuple,
 )
-from shredlake.jobs.convert.convert import convert_table
+from shredlake.jobs.convert.convert import ConvertOptions, convert_table
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches, ingest_documents
@@ -29,6 +29,7 @@ from shredlake.jobs.ingest.sources import open_stream
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
+from shredlake.signatures import options_of
 from shredlake.variant import Variant
 
 
@@ -56,6 +57,7 @@ def ingest_options(given: IngestArguments) -> IngestOptions:
 Document = Mapping[str, Any] | str | bytes | Variant
 
 
+@options_of(IngestOptions)
 def ingest(
     source: Address | Iterable[Address] | Iterable[Document] | IO[Any] | ArrowData,
     table: Address,
@@ -111,6 +113,7 @@ def _is_address(item: Any) -> bool:
     return isinstance(item, os.PathLike) or (isinstance(item, str) and not item.lstrip().startswith("{"))
 
 
+@options_of(optimize_table)
 def optimize(
     table: Address, *, threads: int | None = None, **options: Unpack[OptimizeArguments]
 ) -> OptimizeReport:
@@ -132,6 +135,7 @@ def optimize(
     return optimize_table(LocalEngine(threads), table, **options)
 
 
+@options_of(ConvertOptions)
 def convert(
     table: Address,
     columns: Sequence[str],
@@ -160,6 +164,7 @@ def convert(
     return convert_table(LocalEngine(threads), table, columns, **options)
 
 
+@options_of(migrate_files)
 def migrate_draft(
     source: Address | Iterable[Address],
     table: Address,

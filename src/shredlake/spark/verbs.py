@@ -16,13 +16,15 @@ from shredlake.jobs.arguments import (
     UnshredArguments,
     addresses,
 )
-from shredlake.jobs.convert.convert import convert_table
+from shredlake.jobs.convert.convert import ConvertOptions, convert_table
+from shredlake.jobs.ingest.ingest import IngestOptions
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
 from shredlake.jobs.verbs import ArrowData, ingest_options
 from shredlake.jobs.verbs import ingest as ingest_here
+from shredlake.signatures import options_of
 from shredlake.spark.engine import SparkEngine, described
 from shredlake.spark.given import check_source, is_in_memory, stream_folder
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 
+@options_of(IngestOptions)
 def ingest(
     spark: SparkSession,
     source: Address | Iterable[Address] | DataFrame | ArrowData,
@@ -72,6 +75,7 @@ def ingest(
         return ingest_files(SparkEngine(spark), addresses(given), address, chosen)
 
 
+@options_of(IngestOptions)
 def stream(
     spark: SparkSession,
     source: Address | DataFrame,
@@ -114,6 +118,7 @@ def stream(
     return start_stream(source, spark, address, os.fspath(checkpoint), chosen, how)
 
 
+@options_of(optimize_table)
 def optimize(spark: SparkSession, table: Given, **options: Unpack[OptimizeArguments]) -> OptimizeReport:
     """Compacts, sorts and re-shreds a table's files in one commit that changes no row.
 
@@ -137,6 +142,7 @@ def optimize(spark: SparkSession, table: Given, **options: Unpack[OptimizeArgume
         return optimize_table(SparkEngine(spark), address, **options)
 
 
+@options_of(ConvertOptions)
 def convert(
     spark: SparkSession, table: Given, columns: Sequence[str], **options: Unpack[ConvertArguments]
 ) -> IngestReport:
@@ -160,6 +166,7 @@ def convert(
         return convert_table(SparkEngine(spark), address, columns, **options)
 
 
+@options_of(migrate_files)
 def migrate_draft(
     spark: SparkSession,
     source: Address | Iterable[Address],
@@ -185,6 +192,7 @@ def migrate_draft(
         return migrate_files(SparkEngine(spark), source, address, **options)
 
 
+@options_of(unshred_table)
 def unshred(
     spark: SparkSession, table: Given, target: Address, **options: Unpack[UnshredArguments]
 ) -> IngestReport:

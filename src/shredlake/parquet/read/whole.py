@@ -10,8 +10,10 @@ import pyarrow as pa
 from shredlake.expr.ast import Expr, Projection
 from shredlake.parquet.io.source import Location
 from shredlake.parquet.read.scan import ScanArguments, scan_parquet
+from shredlake.signatures import options_of
 
 
+@options_of(scan_parquet)
 def read_parquet(
     path: Location | Sequence[Location],
     columns: str | Sequence[str | Projection] | None = None,

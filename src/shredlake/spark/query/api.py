@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from shredlake.caches import of_session
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidExpression
+from shredlake.signatures import options_of
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
@@ -52,22 +53,6 @@ class ReadArguments(TypedDict, total=False):
     storage_options: Mapping[str, Any] | None
 
 
-def read(
-    spark: SparkSession,
-    table: Given,
-    columns: str | Sequence[str] | None = None,
-    where: str | None = None,
-    **options: Unpack[ReadArguments],
-) -> DataFrame:
-    """Reads columns and paths of a table as an ordinary DataFrame.
-
-    `columns` and `where` are Spark SQL (`v:user.id::bigint AS user`). Files are pruned by the log, row groups
-    and pages by Spark's own reader. A value that does not cast is null, or an error with `strict`. Functions
-    that shredlake lacks, as in `upper(v:kind::string)`, are left to Spark; the rest of `where` still prunes.
-    """
-    return scan(spark, table, columns, where, **options).frame()
-
-
 def scan(
     spark: SparkSession,
     table: Given,
@@ -83,6 +68,23 @@ def scan(
     ensure_supported(spark)
     snapshot = snapshot_of(table, storage_options, version=version, timestamp=timestamp)
     return scan_of(spark, snapshot, columns, where, strict=strict)
+
+
+@options_of(scan)
+def read(
+    spark: SparkSession,
+    table: Given,
+    columns: str | Sequence[str] | None = None,
+    where: str | None = None,
+    **options: Unpack[ReadArguments],
+) -> DataFrame:
+    """Reads columns and paths of a table as an ordinary DataFrame.
+
+    `columns` and `where` are Spark SQL (`v:user.id::bigint AS user`). Files are pruned by the log, row groups
+    and pages by Spark's own reader. A value that does not cast is null, or an error with `strict`. Functions
+    that shredlake lacks, as in `upper(v:kind::string)`, are left to Spark; the rest of `where` still prunes.
+    """
+    return scan(spark, table, columns, where, **options).frame()
 
 
 def sql(
