@@ -14,7 +14,7 @@ from shredlake.delta.check.check import check_storage
 from shredlake.delta.check.findings import TableCheck
 from shredlake.delta.log import history as history_
 from shredlake.delta.log.listing import as_version, version_at
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Protocol, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import CHECK_PREFIX
@@ -221,7 +221,7 @@ class Table:
         >>> t.version, t.refresh().version
         (1, 2)
         """
-        self._loaded = load_snapshot(self._storage)
+        self._loaded = latest_snapshot(self._storage, self._loaded)
         self._travelled = False
         return self
 
@@ -486,13 +486,13 @@ class Table:
                 f"{self.uri} is open at version {self.version}, which may not be the latest; open it without "
                 "a version to write"
             )
-        return newest(self.snapshot)
+        return latest_snapshot(self._storage, self.snapshot)
 
     def _moved(self, version: int) -> int:
         """Moves to the version just committed. If it can't be read yet, the next access reads it."""
         self._loaded = None
         try:
-            self._loaded = load_snapshot(self._storage)
+            self._loaded = latest_snapshot(self._storage)
         except Exception as error:
             _log.warning("%s: version %d is committed, but could not be read: %s", self.uri, version, error)
         return version

@@ -28,7 +28,7 @@ from operator import add as plus
 import pyarrow as pa
 
 from shredlake.delta.log.files import as_adds
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot
 from shredlake.delta.protocol.actions import Action, Add
 from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.bind import condition
@@ -118,7 +118,7 @@ def optimize_table(
     """Rewrites the files that `where` cannot rule out, in tasks of an engine."""
     started = time.monotonic()
     sort_by = as_tuple(sort_by)
-    snapshot = load_snapshot(Storage(os.fspath(table), dict(storage_options or {})))
+    snapshot = latest_snapshot(Storage(os.fspath(table), dict(storage_options or {})))
     predicate = condition(where, snapshot.schema)
     engine.check_sort_keys(sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))

@@ -7,8 +7,10 @@ from typing import Any, Final, Literal
 
 from shredlake.formatting import bytes_text, counted
 
-Repair = Literal["entry", "checkpoint"]
-"""The part that a repair rebuilds: the entry of a file in the log (statistics and tag), or checkpoints."""
+Repair = Literal["entry", "checkpoint", "checksum"]
+"""What a repair does: it rebuilds the entry of a file in the log (statistics and tag) or checkpoints, or
+deletes a version checksum, which is optional.
+"""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,9 @@ RULES: Final[dict[str, Rule]] = {
     "protocol": Rule("The log has a protocol and a schema, and this version of shredlake can read them."),
     "checkpoint": Rule("A checkpoint can be read, and equals the replay of its commits.", "checkpoint"),
     "last-checkpoint": Rule("`_last_checkpoint` names a checkpoint of the log.", "checkpoint"),
-    "version-checksum": Rule("A version checksum (`.crc`) holds the counts and sizes of its version."),
+    "version-checksum": Rule(
+        "A version checksum (`.crc`) holds the counts and sizes of its version.", "checksum"
+    ),
     "path": Rule("The path of a file lies inside the table, or under a prefix that the reader allows."),
     "file-missing": Rule("Every file that the log names is there."),
     "file-size": Rule("A file has the size that the log records."),

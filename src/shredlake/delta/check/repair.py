@@ -1,7 +1,8 @@
 """Rebuilds what follows from other parts of a table: statistics, layout tags, checkpoints and the hint.
 
 No data file is written, changed or deleted. Entries of files are added again with `dataChange=false`, as the
-protocol provides for new statistics. A damaged checkpoint is replaced by one made from the commits.
+protocol provides for new statistics. A damaged checkpoint is replaced by one made from the commits. A wrong
+version checksum is deleted: it is optional, and engines that use it would refuse the version.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Repairs:
         rebuilt = tuple(
             finding for finding in findings if finding.repair == "entry" and finding.file in self.adds
         )
-        return (*rebuilt, *(finding for finding in self._checkpoints(findings))), None
+        checksums = (finding for finding in findings if finding.repair == "checksum")
+        return (*rebuilt, *self._checkpoints(findings), *checksums), None
 
     def run(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], int | None]:
         """Repairs the table; returns the findings that are gone, and the version that was committed."""
@@ -56,6 +58,7 @@ class Repairs:
         broken = [finding for finding in done if finding.repair == "checkpoint"]
         if broken:
             self._replace_checkpoints()
+        self.snapshot.storage.delete(finding.file for finding in done if finding.repair == "checksum")
         return done, version
 
     def _checkpoints(self, findings: Sequence[Finding]) -> list[Finding]:

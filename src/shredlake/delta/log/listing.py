@@ -148,6 +148,18 @@ def find_segment(storage: Storage, version: int | None = None) -> LogSegment:
     return segment_of(storage, list_log(storage), version)
 
 
+def with_unlisted_commits(storage: Storage, segment: LogSegment) -> LogSegment:
+    """A segment of the latest version with the commits after it, which are looked up by their names.
+
+    The listings of some stores and network file systems lag behind the files.
+    """
+    version, found = segment.version, list(segment.commits)
+    while (entry := storage.head(commit_path(version + 1))) is not None:
+        version += 1
+        found.append(Commit(version, version, entry))
+    return LogSegment(version, segment.checkpoint, tuple(found))
+
+
 def segment_of(storage: Storage, listing: Listing, version: int | None) -> LogSegment:
     """Chooses the checkpoint and the commits of a version from the files of the log."""
     latest = listing.latest

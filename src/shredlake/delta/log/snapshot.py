@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta.log.checkpoint_read import CheckpointPart, open_checkpoint
 from shredlake.delta.log.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, key_of, keys_of
-from shredlake.delta.log.listing import LogSegment, find_segment
+from shredlake.delta.log.listing import LogSegment, find_segment, with_unlisted_commits
 from shredlake.delta.protocol.action_types import problem_of
 from shredlake.delta.protocol.actions import (
     Action,
@@ -228,7 +228,28 @@ def newest(snapshot: Snapshot) -> Snapshot:
     >>> newest(opened).version
     2
     """
-    segment = find_segment(snapshot.storage)
+    return _moved_on(snapshot, find_segment(snapshot.storage))
+
+
+def latest_snapshot(storage: Storage, known: Snapshot | None = None) -> Snapshot:
+    """The latest snapshot, to plan a write on. Commits that a listing does not show yet are found by name.
+
+    Without them, an operation could find nothing to do in an older version, and end as if it were done.
+    `known` is a snapshot of the table that the caller has; the result is never older.
+
+    >>> from shredlake.example import example_table
+    >>> latest_snapshot(Storage(example_table("latest-snapshot").uri)).version
+    1
+    """
+    segment = find_segment(storage)
+    if known is not None and known.version > segment.version:
+        segment = known.segment
+    segment = with_unlisted_commits(storage, segment)
+    return replay(storage, segment) if known is None else _moved_on(known, segment)
+
+
+def _moved_on(snapshot: Snapshot, segment: LogSegment) -> Snapshot:
+    """The snapshot of a segment: the given object itself if it is that of the segment."""
     return snapshot if segment == snapshot.segment else replay(snapshot.storage, segment)
 
 

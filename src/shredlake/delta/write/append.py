@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shredlake.delta.log.snapshot import Snapshot, newest
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot
 from shredlake.delta.protocol.actions import Action, Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.schema.types import Struct
@@ -96,7 +96,7 @@ def append(
                 NOTHING,
             )
     except CommitConflict:
-        latest = newest(snapshot)
+        latest = latest_snapshot(snapshot.storage, snapshot)
         if transaction is not None and is_committed(latest, transaction):
             return latest.version  # another writer committed the same rows first
         raise

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Transaction, TransactionId
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.transaction import NOTHING, Operation, Reads, add_version, properties_after
@@ -60,7 +60,7 @@ def retry_on_conflict(snapshot: Snapshot, plan: Callable[[Snapshot], int]) -> in
         except CommitConflict:
             if attempt == MAX_PLANS - 1:
                 raise
-            snapshot = newest(snapshot)
+            snapshot = latest_snapshot(snapshot.storage, snapshot)
     raise AssertionError("unreachable")
 
 

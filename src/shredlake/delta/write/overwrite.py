@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.files import as_adds, file_rows
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Remove, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.read.bind import condition
@@ -125,7 +125,7 @@ def overwrite_with_files(
             finally:
                 added.extend(written[len(new) :])
 
-    return retry_on_conflict(load_snapshot(storage), plan)
+    return retry_on_conflict(latest_snapshot(storage), plan)
 
 
 def rows_match(predicate: Expr) -> Callable[[pa.Table, int], None]:

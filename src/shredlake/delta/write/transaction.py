@@ -18,12 +18,12 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as package_version
 from typing import Any
 
-from shredlake.delta.log.listing import commit_path, in_commit_timestamp, list_log
+from shredlake.delta.log.listing import commit_path, in_commit_timestamp
 from shredlake.delta.log.snapshot import Snapshot, actions_of
 from shredlake.delta.protocol.actions import (
     COUNT_TAG,
@@ -111,9 +111,8 @@ def add_version(
         )
         if _stands(snapshot.storage, version, dumps([info, *actions])):
             return version
-        for winner in _versions_from(snapshot.storage, version):
-            path = commit_path(winner)
-            check_conflict(list(loads(snapshot.storage.get(path), path)), winner, actions, reads)
+        for winner, theirs in _commits_from(snapshot.storage, version):
+            check_conflict(theirs, winner, actions, reads)
             version = winner + 1
         time.sleep(random.uniform(0, min(0.005 * 2 ** min(attempt, 7), 0.5)))
     raise CommitConflict(
@@ -228,8 +227,16 @@ def check_conflict(theirs: Sequence[Action], version: int, ours: Sequence[Action
             )
 
 
-def _versions_from(storage: Storage, version: int) -> list[int]:
-    return sorted(number for number in list_log(storage, version).commits if number >= version)
+def _commits_from(storage: Storage, version: int) -> Iterator[tuple[int, list[Action]]]:
+    """The commits from a version on, read by name, because a listing may lag behind."""
+    while True:
+        path = commit_path(version)
+        try:
+            text = storage.get(path)
+        except FileMissing:
+            return
+        yield version, list(loads(text, path))
+        version += 1
 
 
 def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.delta.log.listing import list_log
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import SHREDDING
@@ -461,7 +461,7 @@ def finish(
     except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
         discard_staged(places)
         if list_log(storage).latest is not None:
-            latest = load_snapshot(storage)
+            latest = latest_snapshot(storage)
             if (done := already_done(latest, claim)) is not None:
                 return done  # the same job ran concurrently and committed first
             taken = [file for file, one in claim.by_file.items() if has(latest, one)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import shredlake as sl
 from delta_tables import PROTOCOL, add, metadata, paths, remove, write_commit
 from shredlake.delta.log.listing import list_log
+from shredlake.delta.storage.storage import Entry, Storage
 
 
 def simple_log(root: Path, versions: int = 4) -> None:
@@ -381,3 +383,45 @@ def test_other_files_in_the_log_are_ignored(tmp_path: Path) -> None:
         target.write_text("{}")
     assert sl.Table(tmp_path).version == 3
     assert sorted(list_log(sl.Table(tmp_path).snapshot.storage).commits) == [0, 1, 2, 3]
+
+
+# ── A listing that lags ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def lagging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table of small files. Listings of its log do not show commits after version 2."""
+    table = sl.Table.create(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1, 2]}))
+    real = Storage.entries
+
+    def entries(storage: Storage, prefix: str = "", start_after: str | None = None) -> Iterator[Entry]:
+        commits = [f"_delta_log/{version:020}.json" for version in range(3, 20)]
+        return (entry for entry in real(storage, prefix, start_after) if entry.path not in commits)
+
+    table.append(pa.table({"id": [3]}))
+    monkeypatch.setattr(Storage, "entries", entries)
+    return tmp_path / "t"
+
+
+def test_writes_find_commits_that_a_listing_lacks(lagging: Path) -> None:
+    table = sl.Table(lagging)
+    assert table.append(pa.table({"id": [4]})) == 3
+    assert table.version == 3, "a table moves to its own commit"
+    stale = sl.Table(lagging)
+    assert stale.version == 2
+    assert stale.delete("id = 4") == 4, "the row is in a commit that the listing lacks"
+    assert stale.append(pa.table({"id": [5]})) == 5
+    report = sl.Table(lagging).optimize(threads=1)
+    assert (report.version, report.files_before) == (6, 3)
+    assert sl.Table(lagging).optimize(threads=1).version == 6, "nothing is left to do"
+    assert table.version == 3
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2, 3, 5]
+
+
+def test_a_conflict_behind_a_listing_that_lags_is_seen(lagging: Path) -> None:
+    first, second = sl.Table(lagging), sl.Table(lagging)
+    first.overwrite(pa.table({"id": [9]}))
+    second.overwrite(pa.table({"id": [8]}))
+    assert second.version == 4
+    assert second.scan().to_arrow()["id"].to_pylist() == [8]

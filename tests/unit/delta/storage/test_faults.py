@@ -54,7 +54,8 @@ def test_a_commit_whose_reload_fails_has_not_failed(
         real = sl.Table._moved
 
         def moved(self: sl.Table, version: int) -> int:
-            patch.setattr("shredlake.table.load_snapshot", fail)
+            for name in ("load_snapshot", "latest_snapshot"):
+                patch.setattr(f"shredlake.table.{name}", fail)
             return real(self, version)
 
         patch.setattr(sl.Table, "_moved", moved)
