@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from shredlake.formatting import bytes_text, counted
 
 Repair = Literal["entry", "checkpoint", "checksum"]
-"""What a repair does: it rebuilds the entry of a file in the log (statistics and tag) or checkpoints, or
+"""The part that a repair rebuilds: the entry of a file in the log (statistics and tag), or checkpoints. It
 deletes a version checksum, which is optional.
 """
 
