@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 UV      = $(or $(shell command -v uv),$(wildcard $(BIN)/uv))
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 LOCKED  = --constraint constraints.txt
+# Our own build uses the tools that are already installed. uv builds PySpark apart, so that its cache keeps the result.
+OURS    = --no-build-isolation$(if $(UV),-package shredlake) --editable
 ASAN_COUNT ?= 20000
 FUZZ_SECONDS ?= 30
 ANSWERS ?= 100000
@@ -19,14 +21,16 @@ help: ## this list
 
 setup: build ## virtual environment in .venv, all dependencies, compiled kernels
 
-# uv installs in parallel; where uv can't be installed, pip does the same work.
+# uv installs in parallel; where uv can't be installed, pip does the same work. pip itself takes seconds to install, so
+# the Python that made the environment lends its own.
 $(VENV)/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "shredlake needs Python 3.11 or newer: install python3 (Debian: apt-get install python3 python3-venv)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "shredlake needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "this Python has no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }
 	@echo "setting up $(VENV) (about a minute the first time)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv || echo "uv can't be installed here: pip is used"
+	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	@command -v uv >/dev/null || $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check uv 2>/dev/null \
+	  || { $(BIN)/python -m ensurepip >/dev/null && $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; } || echo "uv can't be installed here: pip is used"
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.python
@@ -35,16 +39,16 @@ $(VENV)/.tools: $(VENV)/.python
 
 # Installs the package in editable mode with its dependencies. The kernels have a rule of their own, so nothing is compiled here.
 $(VENV)/.runtime: $(VENV)/.tools pyproject.toml setup.py constraints.txt
-	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[spark]"
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) $(OURS) ".[spark]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[dev]"
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) $(OURS) ".[dev]"
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.tools setup.py $(SOURCES)
 	@command -v $${CC:-cc} >/dev/null || { echo "no C compiler: install one (Debian: apt-get install gcc libc6-dev); until then a much slower pure-Python version is used"; }
-	@SHREDLAKE_REQUIRE_KERNELS=$$(command -v $${CC:-cc} >/dev/null && echo 1 || echo 0) $(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
+	@SHREDLAKE_REQUIRE_KERNELS=$$(command -v $${CC:-cc} >/dev/null && echo 1 || echo 0) $(BIN)/python setup.py --quiet build_ext --inplace --parallel $$(nproc 2>/dev/null || echo 2)
 	@touch $@
 
 # The compiler and the downloads run in parallel.
@@ -78,7 +82,7 @@ test: lint ## lint, unit, property, conformance and interop tests: what CI runs
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 $(VENV)/.docs: $(VENV)/.dev
-	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[docs]"
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) $(OURS) ".[docs]"
 	@touch $@
 
 docs: build $(VENV)/.docs ## the documentation as a site in build/site; a broken link or anchor fails
@@ -92,7 +96,7 @@ demo: runtime ## load generated events and query them
 
 # atheris has wheels only for Linux; without it, inputs come only from the doors' own mutations.
 $(VENV)/.fuzz: $(VENV)/.dev
-	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) --no-build-isolation --editable ".[fuzz]" || echo "atheris can't be installed here: inputs are not chosen by coverage"
+	@SHREDLAKE_SKIP_KERNELS=1 $(INSTALL) $(LOCKED) $(OURS) ".[fuzz]" || echo "atheris can't be installed here: inputs are not chosen by coverage"
 	@touch $@
 
 fuzz: build $(VENV)/.fuzz ## hostile input for every entry point ("door"), FUZZ_SECONDS=30 each; DOORS="json path" for some
