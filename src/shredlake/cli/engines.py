@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -47,7 +47,9 @@ def running(
         spark.stop()
 
 
-def quiet_session(master: str | None = None, remote: str | None = None) -> SparkSession:
+def quiet_session(
+    master: str | None = None, remote: str | None = None, settings: Mapping[str, str] | None = None
+) -> SparkSession:
     """Starts a session without the JVM's start-up messages; they are shown if it fails to start."""
     from shredlake.spark.session import session
 
@@ -55,7 +57,7 @@ def quiet_session(master: str | None = None, remote: str | None = None) -> Spark
         own = os.dup(2)
         os.dup2(said.fileno(), 2)
         try:
-            return session(master=master, remote=remote)
+            return session(master=master, remote=remote, settings=settings)
         except Exception:
             said.seek(0)
             os.write(own, said.read())

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 EVENTS = 200_000
 
+SETTINGS = {"spark.ui.enabled": "false"}
+"""Nobody looks at the web page of a session that lasts for seconds, and starting its server takes one."""
+
 QUERIES = (
     ("likes", ["v:did::string AS who"], "v:commit.collection::string = 'app.bsky.feed.like'"),
     (
@@ -76,7 +79,7 @@ def demo(
         spark = None
         if engine == "spark":
             with console.status("starting Spark"):
-                spark = quiet_session()
+                spark = quiet_session(settings=SETTINGS)
         try:
             times = _tour(console, spark, source, table)
         finally:
