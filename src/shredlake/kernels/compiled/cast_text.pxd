@@ -75,7 +75,7 @@ cdef inline int append_digits(Bytes* out, int128_t number, int scale) noexcept n
 
 
 cdef inline bint prints_alike(const uint8_t* p) noexcept nogil:
-    """Whether every Java version prints the number with the same digits (see json/java_digits.py); true for
+    """Whether every Java version prints the number with the same digits (see variant/json/java_digits.py); true for
     non-floats.
     """
     cdef double number, many

@@ -1,4 +1,4 @@
-"""The JSON text of every scalar, as in json/render.py.
+"""The JSON text of every scalar, as in variant/json/render.py.
 
 All `print_*` functions write into room that the caller has reserved (SCALAR_ROOM bytes, or string_room and binary_room
 bytes) and return the position after the text, or NULL if the bytes are not a valid scalar.

@@ -58,7 +58,7 @@ from shredlake.kernels.compiled.walk cimport (
 import pyarrow as pa
 
 cdef enum:
-    LARGEST_TEXT = 1 << 30          # of one row, as in json/render.py
+    LARGEST_TEXT = 1 << 30          # of one row, as in variant/json/render.py
     LARGEST_BUFFER = 0x7FFFFFFF
     TOO_LARGE = -5
     OUT_OF_ORDER = -6

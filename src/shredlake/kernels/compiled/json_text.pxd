@@ -19,7 +19,7 @@ cdef extern from "Python.h":
 cdef enum:
     PADDING = 32
 
-# The possible failures; their wording is in json/problems.py.
+# The possible failures; their wording is in variant/json/problems.py.
 cdef enum Problem:
     FINE = 0
     EXPECTED_VALUE = 1
