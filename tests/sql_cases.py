@@ -2,7 +2,7 @@
 
 A query is a template: `{kind:string}` is a path into a document, `{e|kind:string}` one into the document of
 `e`. It is written out once with paths, and once with DuckDB's functions of JSON over the text of the same
-documents, which share no code with ours.
+documents, which share no code with ours, and once with Spark's functions of Variants.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Case:
     def oracle(self) -> str:
         return PLACEHOLDER.sub(_oracle, self.template)
 
+    @property
+    def spark_text(self) -> str:
+        """The query with Spark's own functions, which give null for a value that does not cast."""
+        return PLACEHOLDER.sub(_spark, self.template)
+
 
 def _ours(found: re.Match[str]) -> str:
     qualifier = f"{found[1]}." if found[1] else ""
@@ -58,6 +63,12 @@ def _oracle(found: re.Match[str]) -> str:
         return f"TRY_CAST(json_extract({qualifier}v, {path}) AS {element}[])"
     text = f"json_extract_string({qualifier}v, {path})"
     return f"({text})" if kind == "string" else f"TRY_CAST({text} AS {kind})"
+
+
+def _spark(found: re.Match[str]) -> str:
+    qualifier = f"{found[1]}." if found[1] else ""
+    kind = f"array<{found[3][:-2]}>" if found[3].endswith("[]") else found[3]
+    return f"try_variant_get({qualifier}v, '$.{found[2]}', '{kind}')"
 
 
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────────────

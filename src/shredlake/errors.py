@@ -47,7 +47,7 @@ class ShredlakeError(Exception):
     """Places added by callers: file, row group, column."""
 
     def at(self, place: str) -> None:
-        """Add a place to the start of the message.
+        """Adds a place to the start of the message.
 
         >>> error = ShredlakeError("the value is cut short")
         >>> error.at("f.parquet, row group 0")

@@ -21,7 +21,7 @@ _CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
-    """Parse the columns of a query: a list of expressions, or one string as written after SELECT.
+    """Parses the columns of a query: a list of expressions, or one string as written after SELECT.
 
     >>> [column.name for column in read_columns(["id", "v:a::int AS b"])]
     ['id', 'b']
@@ -41,7 +41,7 @@ def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "
 
 
 def split_columns(text: str) -> list[str]:
-    """Split a list of columns, as written after SELECT, at the commas outside brackets and strings.
+    """Splits a list of columns, as written after SELECT, at the commas outside brackets and strings.
 
     >>> split_columns("v:a::decimal(9,2) AS a, variant_get(v, '$.b,c', 'int') AS b")
     ['v:a::decimal(9,2) AS a', "variant_get(v, '$.b,c', 'int') AS b"]
@@ -67,7 +67,7 @@ def split_columns(text: str) -> list[str]:
 
 
 def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr | None:
-    """Parse a condition given as text; return a tree unchanged.
+    """Parses a condition given as text; returns a tree unchanged.
 
     >>> read_condition("a > 5").op
     '>'
@@ -86,7 +86,7 @@ def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr |
 
 
 def check_condition(condition: Expr, schema: pa.Schema, options: CastOptions = DEFAULT) -> None:
-    """Raise InvalidExpression unless the condition is boolean, or NULL, over rows of this schema.
+    """Raises InvalidExpression unless the condition is boolean, or NULL, over rows of this schema.
 
     The condition is evaluated over an empty table, so the rules of evaluation decide its type.
 

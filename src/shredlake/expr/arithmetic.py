@@ -31,7 +31,7 @@ _INTEGRAL_DECIMAL = dict(zip(INTEGRALS, (3, 5, 10, 19), strict=True))
 def arithmetic(
     op: ArithmeticOp, left: Operand, right: Operand, options: CastOptions, text: str
 ) -> tuple[DataType, Any]:
-    """Compute `left op right` and its type; `text` is the expression, for messages."""
+    """Computes `left op right` and its type; `text` is the expression, for messages."""
     kinds = [INT if kind == VOID else kind for _, kind in (left, right)]
     if STRING in kinds or not all(is_numeric(kind) for kind in kinds):
         raise InvalidExpression(f"{text} computes with {left[1]} and {right[1]}. Cast them to numbers")
@@ -48,7 +48,7 @@ def arithmetic(
 
 
 def negate(data: Any, kind: DataType, options: CastOptions, text: str) -> tuple[DataType, Any]:
-    """Compute `-data` and its type."""
+    """Computes `-data` and its type."""
     if kind in (FLOAT, DOUBLE):
         return kind, pc.negate(data)
     return arithmetic("-", (pa.scalar(0, pa.int8()), INTEGRALS[0]), (data, kind), options, text)
@@ -82,7 +82,7 @@ def _without_zero(divisor: Any, kind: DataType, options: CastOptions, text: str)
 
 
 def _remainder(a: Any, b: Any, kind: DataType) -> Any:
-    """Return the remainder, with the sign of the dividend."""
+    """Returns the remainder, with the sign of the dividend."""
     if kind in (FLOAT, DOUBLE):
         if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
             return pa.scalar(_float_remainder(a.as_py(), b.as_py()), kind.arrow)

@@ -144,7 +144,7 @@ class Projection:
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the direct parts of an expression."""
+    """Returns the direct parts of an expression."""
     match expr:
         case Column() | Get() | Literal():
             return ()
@@ -159,14 +159,14 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """Yield the expression and every part of it, outermost first."""
+    """Yields the expression and every part of it, outermost first."""
     yield expr
     for child in children(expr):
         yield from walk(child)
 
 
 def references(expr: Expr) -> set[Column | Get]:
-    """Return the columns and paths that an expression reads.
+    """Returns the columns and paths that an expression reads.
 
     >>> from shredlake.expr import parse_predicate
     >>> sorted(map(str, references(parse_predicate("id > 5 and id < 9"))))
@@ -176,7 +176,7 @@ def references(expr: Expr) -> set[Column | Get]:
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a predicate that must all be true.
+    """Returns the parts of a predicate that must all be true.
 
     >>> from shredlake.expr import parse_predicate
     >>> len(conjuncts(parse_predicate("a > 5 and b < 9 and (c = 1 or d = 2)")))
@@ -188,7 +188,7 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 
 
 def all_of(parts: Sequence[Expr]) -> Expr | None:
-    """Return the conjunction of the parts; None if there are none.
+    """Returns the conjunction of the parts; None if there are none.
 
     >>> all_of([Column("a")])
     Column(name='a')
@@ -200,7 +200,7 @@ _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """Split a column's name at its dots; a part with a dot or a backtick is quoted in backticks.
+    """Splits a column's name at its dots; a part with a dot or a backtick is quoted in backticks.
 
     >>> name_parts("s.a"), name_parts("`a.b`.c"), name_parts("user id")
     (('s', 'a'), ('a.b', 'c'), ('user id',))

@@ -88,7 +88,7 @@ class Image:
 
 
 def image_of_bounds(bounds: Bounds, *, of_path: bool = False) -> Image | None:
-    """Return the image of the leaf itself; None for types without an order here.
+    """Returns the image of the leaf itself; None for types without an order here.
 
     With `of_path`, the leaf belongs to a path: its type says nothing about containers with unknown bounds.
     """
@@ -117,7 +117,7 @@ def _plain(array: pa.Array, kind: DataType) -> pa.Array:
 
 
 def cast_image(image: Image, target: DataType, utc: bool) -> Image | None:
-    """Return the image after a cast; None if nothing is known about it."""
+    """Returns the image after a cast; None if nothing is known about it."""
     source = image.kind
     if source == target:
         return image
@@ -190,7 +190,7 @@ def _to_float(image: Image, target: DataType) -> Image:
 
 
 def _micros(array: pa.Array) -> pa.Array:
-    """Convert dates and timestamps to microseconds; unknown if adding a day could overflow 64 bits."""
+    """Converts dates and timestamps to microseconds; unknown if adding a day could overflow 64 bits."""
     is_date = pa.types.is_date32(array.type)
     counts = array.cast(pa.int32()).cast(pa.int64()) if is_date else array.cast(pa.int64())
     limit = ((1 << 63) - 2 * _DAY) // (_DAY if is_date else 1)
@@ -200,7 +200,7 @@ def _micros(array: pa.Array) -> pa.Array:
 
 
 def _moved(image: Image, utc: bool, target: DataType) -> Image:
-    """Convert bounds to another clock; dates are widened by a day on both sides instead of being rounded."""
+    """Converts bounds to another clock; dates are widened by a day on both sides instead of being rounded."""
     slack = 0 if utc else _FURTHEST_CLOCK
     low, high = pc.subtract(_micros(image.low), slack), pc.add(_micros(image.high), slack)
     if target == DATE:
@@ -211,7 +211,7 @@ def _moved(image: Image, utc: bool, target: DataType) -> Image:
 
 
 def _floored(target: DataType) -> Callable[[Image, bool], Image]:
-    """Convert nanoseconds to microseconds: truncated, with a microsecond of slack below."""
+    """Converts nanoseconds to microseconds: truncated, with a microsecond of slack below."""
 
     def convert(image: Image, utc: bool) -> Image:
         counted = _each(

@@ -17,7 +17,7 @@ LONG: Final = 32
 
 
 def conjunction(operands: Sequence[Expr]) -> Expr:
-    """Return the conjunction of the operands.
+    """Returns the conjunction of the operands.
 
     >>> from shredlake.expr.ast import Column
     >>> from shredlake.expr.types import INT
@@ -30,7 +30,7 @@ def conjunction(operands: Sequence[Expr]) -> Expr:
 
 
 def disjunction(operands: Sequence[Expr]) -> Expr:
-    """Return the disjunction of the operands."""
+    """Returns the disjunction of the operands."""
     short = _shortened(operands, "=")
     return short[0] if len(short) == 1 else Or(tuple(short))
 

@@ -52,17 +52,17 @@ COMPARABLE: Final = frozenset({BOOLEAN, *INTEGRALS, *_FLOATS, STRING, BINARY, *_
 
 
 def is_decimal(kind: DataType) -> bool:
-    """Return whether a type is a decimal, of any precision."""
+    """Returns whether a type is a decimal, of any precision."""
     return bool(pa.types.is_decimal(kind.arrow))
 
 
 def is_numeric(kind: DataType) -> bool:
-    """Return whether a type is numeric."""
+    """Returns whether a type is numeric."""
     return kind in INTEGRALS or kind in _FLOATS or is_decimal(kind)
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:
-    """Return the type in which two operands are compared, or None if they can't be compared.
+    """Returns the type in which two operands are compared, or None if they can't be compared.
 
     >>> from shredlake.expr.types import INT, STRING, decimal
     >>> str(common_type(INT, decimal(3, 1))), str(common_type(INT, STRING)), common_type(INT, BOOLEAN)
@@ -98,14 +98,14 @@ def _common_number(a: DataType, b: DataType) -> DataType:
 
 
 def _digits(kind: DataType) -> tuple[int, int]:
-    """Return the digits before and after the decimal point."""
+    """Returns the digits before and after the decimal point."""
     if kind in INTEGRALS:
         return _INTEGRAL_DIGITS[kind], 0
     return kind.arrow.precision - kind.arrow.scale, kind.arrow.scale
 
 
 def _wide_decimal(precision: int, scale: int) -> DataType:
-    """Return a decimal type; beyond 38 digits, where Spark rounds, 256 bits hold both sides exactly."""
+    """Returns a decimal type; beyond 38 digits, where Spark rounds, 256 bits hold both sides exactly."""
     if precision <= 38:
         return decimal(precision, scale)
     return DataType(f"decimal({precision},{scale})", pa.decimal256(min(precision, 76), scale))

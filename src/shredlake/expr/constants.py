@@ -33,7 +33,7 @@ _MICRO: Final = dt.timedelta(microseconds=1)
 
 
 def number(text: str) -> Literal | None:
-    """Parse a numeric constant: int, bigint or decimal by its digits, double with an exponent.
+    """Parses a numeric constant: int, bigint or decimal by its digits, double with an exponent.
 
     >>> [str(number(text).type) for text in ("7", "3000000000", "1.50", "1e3")]
     ['int', 'bigint', 'decimal(3,2)', 'double']
@@ -76,7 +76,7 @@ def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT
 
 
 def depends_on_engine(source: DataType, target: DataType) -> bool:
-    """Return whether engines cast a constant differently; then each engine casts it itself.
+    """Returns whether engines cast a constant differently; then each engine casts it itself.
 
     >>> depends_on_engine(DOUBLE, STRING), depends_on_engine(INT, STRING)
     (True, False)
@@ -87,7 +87,7 @@ def depends_on_engine(source: DataType, target: DataType) -> bool:
 
 
 def _to_raw(value: Any, kind: VariantType) -> Any:
-    """Convert a Python object to the raw content that casts work on."""
+    """Converts a Python object to the raw content that casts work on."""
     if isinstance(value, Decimal):
         return unscaled_and_scale(value)
     if isinstance(value, dt.datetime):

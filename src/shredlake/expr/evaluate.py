@@ -52,7 +52,7 @@ def evaluate(expr: ast.Expr, data: Data, options: CastOptions = DEFAULT) -> pa.A
 
 
 def matching(condition: ast.Expr, data: Data, options: CastOptions = DEFAULT) -> pa.BooleanArray:
-    """Return where a condition is true, never null; raise InvalidExpression if it is not a condition.
+    """Returns where a condition is true, never null; raises InvalidExpression if it is not a condition.
 
     >>> from shredlake.expr import parse_predicate
     >>> matching(parse_predicate("a > 2"), pa.table({"a": [1, None, 3]})).to_pylist()
@@ -86,7 +86,7 @@ def _all_rows(value: Any, data: Data) -> pa.Array:
 
 
 def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
-    """Find a column: its index in the schema, then the indexes of nested fields.
+    """Finds a column: its index in the schema, then the indexes of nested fields.
 
     Names match exactly, or otherwise case-insensitively, as in Spark.
 
@@ -355,7 +355,7 @@ _COMPARISONS = {
 
 
 def compare_arrays(op: ast.ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
-    """Compare two operands of one type: null if either is null, except for `<=>`.
+    """Compares two operands of one type: null if either is null, except for `<=>`.
 
     >>> compare_arrays(">", pa.array([1.0, float("nan")]), pa.scalar(5.0), DOUBLE).to_pylist()
     [False, True]
@@ -379,7 +379,7 @@ def compare_arrays(op: ast.ComparisonOp, a: Any, b: Any, kind: DataType) -> Any:
 
 
 def is_member(value: Any, options: list[Any], kind: DataType) -> Any:
-    """Return whether each value is one of the options; null if the value is null.
+    """Returns whether each value is one of the options; null if the value is null.
 
     >>> is_member(pa.array([1, 2, None]), [2, 3], from_arrow(pa.int64())).to_pylist()
     [False, True, None]

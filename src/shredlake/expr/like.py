@@ -15,7 +15,7 @@ ONE = object()
 
 
 def pattern_parts(pattern: str, escape: str) -> list[Any]:
-    """Split the pattern into literal strings, `ANY` for `%` and `ONE` for `_`.
+    """Splits the pattern into literal strings, `ANY` for `%` and `ONE` for `_`.
 
     >>> pattern_parts("50!%%", "!") == ["50%", ANY]
     True
@@ -40,7 +40,7 @@ def pattern_parts(pattern: str, escape: str) -> list[Any]:
 
 
 def like_mask(text: Any, pattern: str, escape: str) -> Any:
-    """Return which strings match; null if the string is null.
+    """Returns which strings match; null if the string is null.
 
     In bytes that are not UTF-8, `_` matches U+FFFD. All other comparisons are bytewise, as in Spark.
 

@@ -69,7 +69,7 @@ _ARITHMETIC: dict[type[exp.Expr], ArithmeticOp] = {
 
 
 def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
-    """Parse a WHERE condition. `timezone` applies to TIMESTAMP literals without a zone.
+    """Parses a WHERE condition. `timezone` applies to TIMESTAMP literals without a zone.
 
     >>> parse_predicate("v:user.id::bigint > 5").op
     '>'
@@ -84,7 +84,7 @@ def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
 
 
 def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
-    """Parse a SELECT list; without `AS`, a path is named by its last key, a column by itself.
+    """Parses a SELECT list; without `AS`, a path is named by its last key, a column by itself.
 
     Names are unique: two columns with one name are an error.
 
@@ -105,7 +105,7 @@ def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC")
 
 
 def parse_value(sql: str, *, timezone: str = "UTC") -> Expr:
-    """Parse one expression without a name.
+    """Parses one expression without a name.
 
     >>> str(parse_value("v:a::int").type)
     'int'
@@ -204,7 +204,7 @@ class _Reader(SourceText):
         return trees[0]
 
     def whole(self, node: exp.Expr) -> Expr:
-        """Return the tree of the whole text; raise if it is nested too deeply."""
+        """Returns the tree of the whole text; raises if it is nested too deeply."""
         try:
             found = self.expr(node)
         except RecursionError:
@@ -341,7 +341,7 @@ class _Reader(SourceText):
         return Get(self.column_name(node.this), Path(tuple(steps)))
 
     def bracket(self, node: exp.Expr) -> Expr:
-        """Parse `v['a']` and `v[0]`: a step into the operand before the bracket."""
+        """Parses `v['a']` and `v[0]`: a step into the operand before the bracket."""
         base = self.expr(node.this)
         index = self.expr(node.expressions[0]) if len(node.expressions) == 1 else None
         if (

@@ -79,6 +79,6 @@ def _described(node: exp.Expr) -> str:
 
 
 def _start(node: exp.Expr) -> int:
-    """Return the offset of a node in the text: that of its first token with a known position."""
+    """Returns the offset of a node in the text: that of its first token with a known position."""
     starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(starts, default=0)

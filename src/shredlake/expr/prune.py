@@ -72,12 +72,12 @@ class StatsSource(Protocol):
         ...
 
     def bounds(self, ref: Column | Get) -> Bounds | None:
-        """Return the statistics of `ref`, or None if there are none."""
+        """Returns the statistics of `ref`, or None if there are none."""
         ...
 
 
 def may_match(predicate: Expr, stats: StatsSource, options: CastOptions = DEFAULT) -> pa.BooleanArray:
-    """Return which containers must be read; never null.
+    """Returns which containers must be read; never null.
 
     >>> class Files:
     ...     length = 2
@@ -209,13 +209,13 @@ class _Pruner:
                 return None
 
     def operand(self, expr: Expr) -> Column | Get | None:
-        """Return the only reference of an operand, whose counts are the operand's."""
+        """Returns the only reference of an operand, whose counts are the operand's."""
         while isinstance(expr, Cast):
             expr = expr.value
         return expr if isinstance(expr, Column | Get) else None
 
     def has_value(self, expr: Expr) -> pa.Array:
-        """Return where some value is not null."""
+        """Returns where some value is not null."""
         ref = self.operand(expr)
         bounds = None if ref is None else self.bounds(ref)
         if bounds is None:
@@ -249,7 +249,7 @@ class _Pruner:
         return _may_compare(op, image, option)
 
     def in_common_type(self, operand: Expr, literals: list[Literal]) -> tuple[Image, list[Literal]] | None:
-        """Return the operand's image and the constants, in the type in which they are compared."""
+        """Returns the operand's image and the constants, in the type in which they are compared."""
         kind = self.compared_as(operand, literals)
         image = self.image(operand)
         if kind is None or image is None:
@@ -262,7 +262,7 @@ class _Pruner:
         return converted, known
 
     def compared_as(self, operand: Expr, literals: Iterable[Literal]) -> DataType | None:
-        """Return the type in which an operand and constants are compared."""
+        """Returns the type in which an operand and constants are compared."""
         kind = self.type_of(operand)
         for literal in literals:
             kind = None if kind is None else common_type(kind, literal.type)
@@ -292,7 +292,7 @@ class _Pruner:
         return pc.and_(self.has_value(value), keep)
 
     def one_of(self, image: Image, literals: list[Literal]) -> pa.Array:
-        """Return where some value may equal one of the constants."""
+        """Returns where some value may equal one of the constants."""
         numbers = [literal for literal in literals if not _is_nan(literal)]
         keep = self.everywhere(False)
         if len(numbers) < len(literals) and image.nan is not None:
@@ -308,7 +308,7 @@ class _Pruner:
         return keep
 
     def none_of(self, image: Image, literals: list[Literal]) -> pa.Array:
-        """Return where some value may differ from all constants."""
+        """Returns where some value may differ from all constants."""
         keep = self.everywhere()
         for literal in literals:
             keep = pc.and_(keep, _may_compare("<>", image, literal))
@@ -368,12 +368,12 @@ def _fold(literal: Literal, kind: DataType, options: CastOptions) -> Literal | N
 
 
 def _successor(prefix: bytes) -> bytes:
-    """Return the smallest bytes greater than everything with the prefix; UTF-8 has no byte FF."""
+    """Returns the smallest bytes greater than everything with the prefix; UTF-8 has no byte FF."""
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 
 def _or_unknown(*conditions: pa.Array) -> pa.Array:
-    """Return where no condition is known to be false."""
+    """Returns where no condition is known to be false."""
     result = pc.fill_null(conditions[0], True)
     for condition in conditions[1:]:
         result = pc.and_(result, pc.fill_null(condition, True))
@@ -389,7 +389,7 @@ def _may_equal(low: pa.Array, high: pa.Array, value: pa.Scalar) -> pa.Array:
 
 
 def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
-    """Return where some value between the bounds, or a NaN, may satisfy the comparison."""
+    """Returns where some value between the bounds, or a NaN, may satisfy the comparison."""
     everywhere = pa.repeat(pa.scalar(True), len(image.low))
     nan = image.nan if image.nan is not None else pc.invert(everywhere)
     if _is_nan(literal):
@@ -414,13 +414,13 @@ def _may_compare(op: ComparisonOp, image: Image, literal: Literal) -> pa.Array:
 
 
 def _comparable(image: Image, literal: Literal) -> tuple[Any, Any, Any]:
-    """Return bounds and constant in one Arrow type, with bounds that are not narrowed."""
+    """Returns bounds and constant in one Arrow type, with bounds that are not narrowed."""
     low, high = _comparable_bounds(image, literal.type)
     return low, high, _comparable_constant(image, literal)
 
 
 def _comparable_bounds(image: Image, kind: DataType) -> tuple[pa.Array, pa.Array]:
-    """Return the bounds in the form in which they are compared with constants of a type."""
+    """Returns the bounds in the form in which they are compared with constants of a type."""
     if image.kind in (UUID, DOUBLE):
         return image.low, image.high
     if image.kind == BOOLEAN:
@@ -433,7 +433,7 @@ def _comparable_bounds(image: Image, kind: DataType) -> tuple[pa.Array, pa.Array
 
 
 def _comparable_constant(image: Image, literal: Literal) -> pa.Scalar:
-    """Return a constant in the form in which it is compared with the bounds of an image."""
+    """Returns a constant in the form in which it is compared with the bounds of an image."""
     if image.kind == UUID:
         return pa.scalar(literal.value.bytes, pa.binary(16))
     if image.kind == BOOLEAN:
@@ -447,7 +447,7 @@ def _comparable_constant(image: Image, literal: Literal) -> pa.Scalar:
 
 
 def _wide_decimal(image: Image, kind: DataType) -> pa.DataType | None:
-    """Return a decimal type that holds both sides, if one of them is a decimal."""
+    """Returns a decimal type that holds both sides, if one of them is a decimal."""
     if not is_decimal(image.kind) and not is_decimal(kind):
         return None
     return pa.decimal256(76, max(getattr(side.arrow, "scale", 0) for side in (image.kind, kind)))

@@ -43,7 +43,7 @@ class SortKey:
 
 
 def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
-    """Parse sort keys; each text holds one key or several separated by commas.
+    """Parses sort keys; each text holds one key or several separated by commas.
 
     >>> parse_sort_keys(["v:a::int DESC, id", "b asc nulls first"])[0]
     SortKey(text='v:a::int', descending=True, nulls_first=False)
@@ -65,7 +65,7 @@ def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
 
 
 def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:
-    """Return the order of the rows; NaN is the greatest number, as in Spark.
+    """Returns the order of the rows; NaN is the greatest number, as in Spark.
 
     >>> sort_indices(parse_sort_keys(["a desc"]), pa.table({"a": [1, None, 3]})).to_pylist()
     [2, 0, 1]
@@ -75,7 +75,7 @@ def sort_indices(keys: Iterable[SortKey], data: Data) -> pa.Array:
 
 
 def key_columns(keys: Iterable[SortKey], data: Data) -> tuple[pa.Table, list[tuple[str, str]]]:
-    """Return the values of sort keys as columns that Arrow can sort, and the order of each column."""
+    """Returns the values of sort keys as columns that Arrow can sort, and the order of each column."""
     columns: dict[str, pa.Array] = {}
     orders: list[tuple[str, str]] = []
     for key in keys:
@@ -86,7 +86,7 @@ def key_columns(keys: Iterable[SortKey], data: Data) -> tuple[pa.Table, list[tup
 
 
 def _columns(key: SortKey, data: Data) -> Iterator[tuple[pa.Array, bool]]:
-    """Convert a key to columns that Arrow can sort: whether it is null, whether it is NaN, and its value."""
+    """Converts a key to columns that Arrow can sort: whether it is null, whether it is NaN, and its value."""
     values = evaluate(key.expr, data)
     if from_arrow(values.type) == VARIANT:
         raise InvalidExpression(

@@ -32,7 +32,7 @@ class _Words:
 def to_sql(
     expr: ast.Expr, *, strict: bool = False, refs: Callable[[ast.Column | ast.Get], str] | None = None
 ) -> str:
-    """Print the expression as Spark SQL for any Spark with Variants; paths become (try_)variant_get.
+    """Prints the expression as Spark SQL for any Spark with Variants; paths become (try_)variant_get.
 
     `strict` applies to casts that do not specify it, such as `v:a::int`. `refs` replaces the text of columns
     and paths.
@@ -59,7 +59,7 @@ def to_sql(
 
 
 def spelled(expr: ast.Expr) -> str:
-    """Print the expression as people write it, for messages; a long one is truncated.
+    """Prints the expression as people write it, for messages; a long one is truncated.
 
     >>> from shredlake.expr import parse_predicate
     >>> spelled(parse_predicate("variant_get(v, '$.a.b', 'int') > 5L and try_cast(id as string) = 'x'"))
@@ -70,7 +70,7 @@ def spelled(expr: ast.Expr) -> str:
 
 
 def spelled_ref(ref: ast.Column | ast.Get) -> str:
-    """Print a column or path as people write it.
+    """Prints a column or path as people write it.
 
     >>> spelled_ref(ast.Get("v", Path(("a", 0))))
     'v:a[0]'
@@ -84,7 +84,7 @@ def spelled_ref(ref: ast.Column | ast.Get) -> str:
 
 
 def _plain_literal(literal: ast.Literal) -> str:
-    """Print a constant; whole numbers without the type suffix."""
+    """Prints a constant; whole numbers without the type suffix."""
     whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
     return str(literal.value) if whole else literal_sql(literal)
 
@@ -139,7 +139,7 @@ def column_sql(name: str) -> str:
 
 
 def string_sql(text: str) -> str:
-    """Print a string constant.
+    """Prints a string constant.
 
     >>> print(string_sql("it's"))
     'it\\'s'
@@ -148,7 +148,7 @@ def string_sql(text: str) -> str:
 
 
 def spark_path(path: Path) -> str:
-    """Print a path in the grammar of Spark's variant_get, which has no escapes inside quotes.
+    """Prints a path in the grammar of Spark's variant_get, which has no escapes inside quotes.
 
     >>> spark_path(Path(("a", "b c", 0, "it's")))
     '$.a[\\'b c\\'][0]["it\\'s"]'
@@ -174,7 +174,7 @@ def spark_path(path: Path) -> str:
 
 
 def literal_sql(literal: ast.Literal) -> str:
-    """Print a constant so that Spark parses it with the same type.
+    """Prints a constant so that Spark parses it with the same type.
 
     >>> from shredlake.expr.types import DATE, decimal
     >>> print(literal_sql(ast.Literal(dt.date(2024, 2, 29), DATE)))

@@ -84,13 +84,13 @@ _OURS = {kind.name: kind for kind in (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)}
 
 
 def decimal(precision: int, scale: int = 0) -> DataType:
-    """Return the decimal type with this precision and scale."""
+    """Returns the decimal type with this precision and scale."""
     return DataType(f"decimal({precision},{scale})", pa.decimal128(precision, scale))
 
 
 @cached(256, "types")
 def parse_type(text: str) -> DataType:
-    """Parse a Spark DDL type name.
+    """Parses a Spark DDL type name.
 
     >>> parse_type("decimal(9, 2)")
     DataType(name='decimal(9,2)', arrow=Decimal128Type(decimal128(9, 2)))
@@ -115,7 +115,7 @@ def _digits(text: str, node: exp.DataType) -> int:
 
 
 def from_sqlglot(node: exp.DataType) -> DataType:
-    """Convert a parsed sqlglot type."""
+    """Converts a parsed sqlglot type."""
     kind = node.this
     if kind == exp.DType.DECIMAL:
         return _decimal([_digits(parameter.name, node) for parameter in node.expressions])
@@ -170,7 +170,7 @@ _BY_ARROW: dict[pa.DataType, DataType] = {
 
 
 def from_arrow(arrow: pa.DataType) -> DataType:
-    """Return the expression type of an Arrow column; types without a Spark name keep Arrow's name.
+    """Returns the expression type of an Arrow column; types without a Spark name keep Arrow's name.
 
     >>> from_arrow(pa.large_string()).name, from_arrow(pa.dictionary(pa.int8(), pa.int32())).name
     ('string', 'int')

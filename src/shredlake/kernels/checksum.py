@@ -14,7 +14,7 @@ from shredlake.variant import Variant
 
 
 def checksum(column: Column, *, threads: int | None = None) -> int:
-    """Return a checksum that depends only on the Variants, not on their order, encoding or layout.
+    """Returns a checksum that depends only on the Variants, not on their order, encoding or layout.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import from_json, shred

@@ -167,7 +167,7 @@ def dispatch(name: Literal["unshred"]) -> Unshred: ...
 @overload
 def dispatch(name: Literal["validate"]) -> Validate: ...
 def dispatch(name: str) -> Any:
-    """Return the module that implements the kernel called `name`."""
+    """Returns the module that implements the kernel called `name`."""
     package = "compiled" if COMPILED else "fallback"
     return import_module(f"shredlake.kernels.{package}.{name}")
 

@@ -70,7 +70,7 @@ def _encode_piece(first_row: int, piece: pa.Array) -> list[pa.StructArray]:
 
 
 def _reason(node: ArrowNode, row: int, first_row: int) -> ShredlakeError:
-    """Return the error of a row that the kernel found; the reference explains it."""
+    """Returns the error of a row that the kernel found; the reference explains it."""
     try:
         row_variant(node, row)
     except MalformedVariant as error:

@@ -107,7 +107,7 @@ def from_json(
 
 
 def _column(strings: Any) -> Column:
-    """Return the texts as an Arrow column."""
+    """Returns the texts as an Arrow column."""
     if isinstance(strings, pa.Array | pa.ChunkedArray):
         return strings
     if isinstance(strings, str | bytes | Mapping) or not (

@@ -46,7 +46,7 @@ def get(
     dialect: Dialect = ARROW,
     threads: int | None = None,
 ) -> Column:
-    """Return the values at `path` as a typed Arrow array, or as a Variant column if `type` is None.
+    """Returns the values at `path` as a typed Arrow array, or as a Variant column if `type` is None.
 
     The result is the same on shredded and unshredded columns. A missing path and a Variant null give null. A
     value that does not cast also gives null (Spark's try_variant_get), or with `strict` a CastError that
@@ -85,7 +85,7 @@ def get_path(
 
 
 def _laid_out(result: Column, type_: pa.DataType) -> Column:
-    """Return the result in the requested layout."""
+    """Returns the result in the requested layout."""
     try:
         return result.cast(type_)
     except pa.ArrowNotImplementedError:  # pyarrow 26 does not cast to all list views
@@ -178,7 +178,7 @@ class _Reader:
         return extract(group.metadata, group.value, group.valid, self.rest, target, self.context)
 
     def variants(self) -> pa.StructArray:
-        """Return the values as Variants."""
+        """Returns the values as Variants."""
         group = self.group
         if group.typed is None or self.rest:
             found = self.extract(None)
@@ -193,7 +193,7 @@ class _Reader:
         return unshred(column_of(group.metadata, group.value, group.typed, valid), threads=1)
 
     def cast_to(self, target: Target) -> pa.Array:
-        """Return the values, cast to the target."""
+        """Returns the values, cast to the target."""
         typed = None if self.rest else self.group.typed
         if isinstance(target, Scalar):
             if typed is None:
@@ -228,7 +228,7 @@ class _Reader:
 
 
 def _check_times(times: pa.Array, context: CastContext) -> None:
-    """Raise an error for a time outside the day: Arrow accepts any number and shows it modulo a day."""
+    """Raises an error for a time outside the day: Arrow accepts any number and shows it modulo a day."""
     micros = pc.cast(unencoded(checked(times)), pa.time64("us")).cast(pa.int64())
     wrong = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, MICROS_PER_DAY))
     row = pc.index(wrong, True).as_py()

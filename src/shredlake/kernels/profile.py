@@ -46,7 +46,7 @@ def profile(
 def profile_bytes(
     column: Column, *, max_paths: int = MAX_PATHS, max_depth: int = MAX_DEPTH, threads: int | None = None
 ) -> bytes:
-    """Return the profile as bytes, to send between processes and to `merge_profiles`."""
+    """Returns the profile as bytes, to send between processes and to `merge_profiles`."""
     column = check_column(column)
     if shredding_schema(column.type) is not None:
         from shredlake.kernels.unshred import unshred
@@ -70,7 +70,7 @@ def profile_bytes(
 
 
 def merge_profiles(parts: Iterable[bytes], *, max_paths: int = MAX_PATHS) -> bytes:
-    """Merge the profiles of consecutive parts of a column; all are given and returned as bytes.
+    """Merges the profiles of consecutive parts of a column; all are given and returned as bytes.
 
     >>> import shredlake as sl
     >>> part = profile_bytes(sl.from_json(pa.array(["[1]"])))
@@ -93,7 +93,7 @@ def infer_schema(
     previous: ShreddingSchema | str | None = None,
     threads: int | None = None,
 ) -> InferredSchema:
-    """Choose a shredding schema for a Variant column or a profile; `.report()` explains the choice.
+    """Chooses a shredding schema for a Variant column or a profile; `.report()` explains the choice.
 
     `queries` are paths that queries use: they get columns however rare they are. `previous` is the table's
     layout, which is kept unless another one is worth the change. Objects and arrays deeper than `max_depth`,

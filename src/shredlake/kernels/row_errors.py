@@ -20,12 +20,12 @@ OVERLAP_OR_TOO_LARGE: Final = "the value's parts overlap, or exceed 2 GiB"
 
 
 def parts_of(piece: pa.StructArray, first_row: int) -> tuple[pa.Array, pa.Array, pa.Array | None]:
-    """Return the metadata, value and validity of an unshredded piece, in the form that kernels expect."""
+    """Returns the metadata, value and validity of an unshredded piece, in the form that kernels expect."""
     return metadata_of(piece, first_row), as_binary(part(piece, "value")), validity_of(piece)
 
 
 def in_row(error: ShredlakeError, row: int) -> ShredlakeError:
-    """Return the same error with the row number in its message."""
+    """Returns the same error with the row number in its message."""
     if isinstance(error, MalformedVariant):
         return MalformedVariant(
             f"row {row}: {error.problem}", part=error.part, offset=error.offset, path=error.path
@@ -36,7 +36,7 @@ def in_row(error: ShredlakeError, row: int) -> ShredlakeError:
 def row_error(
     metadata: pa.Array, value: pa.Array, row: int, first_row: int, attempt: Callable[[Variant], object]
 ) -> ShredlakeError:
-    """Return the error of a row: `attempt` repeats the failed operation on the reference."""
+    """Returns the error of a row: `attempt` repeats the failed operation on the reference."""
     number = first_row + row
     try:
         attempt(Variant(metadata[row].as_py() or b"", value[row].as_py()))
@@ -48,7 +48,7 @@ def row_error(
 
 
 def explain_shredding(metadata: bytes, value: bytes, node: Node, row: int) -> NoReturn:
-    """Raise the error of a Variant that could not be shredded."""
+    """Raises the error of a Variant that could not be shredded."""
     try:
         shred_value(Variant(metadata, value), node)
     except ShredlakeError as error:
@@ -59,13 +59,13 @@ def explain_shredding(metadata: bytes, value: bytes, node: Node, row: int) -> No
 def explain_reconstruction(
     row_alone: pa.StructArray, node: Node, reject_conflicts: bool, row: int
 ) -> NoReturn:
-    """Raise the error of a shredded row, given as an array of length one, that could not be reconstructed."""
+    """Raises the error of a shredded row, an array of length one, that could not be reconstructed."""
     check_row(row_alone, node, reject_conflicts, row)
     raise MalformedVariant(f"row {row}: {OVERLAP_OR_TOO_LARGE}")
 
 
 def check_row(row_alone: pa.StructArray, node: Node, reject_conflicts: bool, row: int) -> None:
-    """Raise an error if a shredded row, given as an array of length one, is not valid."""
+    """Raises an error if a shredded row, given as an array of length one, is not valid."""
     try:
         (shredded,) = to_shredded(part(row_alone, "value"), part(row_alone, "typed_value"), node)
         reconstruct(

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 def thread_count(threads: int | None) -> int:
-    """Return the number of threads: the given one, or one per core available to this process."""
+    """Returns the number of threads: the given one, or one per core available to this process."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads < 1:

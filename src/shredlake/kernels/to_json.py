@@ -60,7 +60,7 @@ def _render_piece(first_row: int, piece: pa.StructArray) -> list[pa.Array]:
 
 
 def _in_order(piece: pa.StructArray, row: int, first_row: int) -> pa.Array:
-    """Return the texts of rows of which the first has unsorted fields: re-encoding sorts them."""
+    """Returns the texts of rows of which the first has unsorted fields: re-encoding sorts them."""
     for count in (min(_ENCODED_ANEW, len(piece) - row), 1):
         with suppress(ShredlakeError):
             metadata, value, validity = parts_of(from_arrow(piece.slice(row, count), threads=1), row)

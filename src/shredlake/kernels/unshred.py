@@ -16,7 +16,7 @@ from shredlake.shredding.schema import Node, Untyped
 
 
 def unshred(column: Column, *, strict: bool = False, threads: int | None = None) -> Column:
-    """Reconstruct the column of Variants, `struct<metadata, value>`, from a shredded column.
+    """Reconstructs the column of Variants, `struct<metadata, value>`, from a shredded column.
 
     Accepts the layouts of other writers: any order of fields, no `value`, optional field groups, large, view
     and dictionary types. By default, reading follows the specification's preferences (a field that is both

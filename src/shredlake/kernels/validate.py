@@ -31,7 +31,7 @@ VIOLATIONS_SCHEMA = pa.schema(
 
 
 def validate(column: Column, *, threads: int | None = None) -> Violations:
-    """Check every byte of every Variant, as `Variant.validate` does; return a table of the violations.
+    """Checks every byte of every Variant, as `Variant.validate` does; returns a table of the violations.
 
     Each bad row is listed once, with its first problem: bytes after the damage are unreliable. A shredded
     column is reconstructed first, in strict mode, so that conflicts between its parts raise.

@@ -223,7 +223,7 @@ def decimal(precision: int, scale: int) -> Scalar:
 
 
 def depth(node: Node) -> int:
-    """Return the depth of a node; a scalar has depth one. Iterative, since the input may be very deep."""
+    """Returns the depth of a node; a scalar has depth one. Iterative, since the input may be very deep."""
     deepest, waiting = 0, [(node, 1)]
     while waiting:
         node, level = waiting.pop()

@@ -1,4 +1,4 @@
-"""Read a session's settings, override them temporarily, and detect its Java version."""
+"""Reads a session's settings, overrides them temporarily, and detects its Java version."""
 
 from __future__ import annotations
 

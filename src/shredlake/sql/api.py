@@ -33,7 +33,7 @@ def sql(
     memory_limit: str | None = None,
     **tables: Any,
 ) -> SqlResult:
-    """Run a query over Delta tables, Parquet files and Arrow data, without Spark.
+    """Runs a query over Delta tables, Parquet files and Arrow data, without Spark.
 
     DuckDB runs the query, in its dialect. Paths into Variants (`v:user.id::bigint`) may be used anywhere, and
     are read as in `Table.scan`: only the columns, files and pages that the query needs. `tables` gives tables

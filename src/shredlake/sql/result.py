@@ -58,7 +58,7 @@ class SqlResult(ArrowStream):
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def explain(self) -> SqlExplain:
-        """Run the query and report what its scans read."""
+        """Runs the query and reports what its scans read."""
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):

@@ -39,7 +39,7 @@ class Source(Protocol):
         ...
 
     def scan(self, columns: Sequence[Projection], where: Expr | None, options: CastOptions) -> SourceScan:
-        """Start a scan."""
+        """Starts a scan."""
         ...
 
     def has_dictionary(self, reference: Column | Get) -> bool:

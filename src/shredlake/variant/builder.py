@@ -254,7 +254,7 @@ class VariantBuilder:
         self._put_signed(VariantType.TIME, seconds * 1_000_000 + moment.microsecond)
 
     def _append_tree(self, root: object) -> None:
-        """Append a container without recursion: one iterator per open container; ids guard against cycles."""
+        """Appends a container without recursion: one iterator per open one; ids guard against cycles."""
         open_: list[tuple[int, Any]] = []
         inside: set[int] = set()
         pending: list[object] = [root]
@@ -373,7 +373,7 @@ class VariantBuilder:
         return b"".join(parts)
 
     def _drop_duplicates(self, frame: _Frame) -> None:
-        """Keep the last value of each key; names that only a dropped value uses stay in the dictionary."""
+        """Keeps the last value of each key; names that only a dropped value uses stay in the dictionary."""
         last = {name: index for index, name in enumerate(frame.keys)}
         if not self._last_wins:
             repeated = next(name for index, name in enumerate(frame.keys) if last[name] != index)
@@ -419,7 +419,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _variant_class() -> type[Variant]:
-    """Import lazily, because value.py imports this module."""
+    """Imports lazily, because value.py imports this module."""
     from shredlake.variant.value import Variant
 
     return Variant

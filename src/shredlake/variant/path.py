@@ -55,7 +55,7 @@ class Path:
 
     @classmethod
     def parse(cls, text: str) -> Path:
-        """Parse a path; a leading column, as in `v:a.b`, is dropped.
+        """Parses a path; a leading column, as in `v:a.b`, is dropped.
 
         >>> Path.parse("a.b[0]") == Path.parse("$.a.b[0]") == Path.parse("v:a.b[0]")
         True
@@ -70,7 +70,7 @@ class Path:
 
     @classmethod
     def parse_spark(cls, text: str) -> Path:
-        """Parse a path of Spark's `variant_get`: no escapes inside quotes, `*` is an ordinary key.
+        """Parses a path of Spark's `variant_get`: no escapes inside quotes, `*` is an ordinary key.
 
         >>> Path.parse_spark("$.fb:testid['a\\\\b'][007]").steps == ("fb:testid", "a\\\\b", 7)
         True
@@ -78,7 +78,7 @@ class Path:
         return _parse_spark(text)
 
     def normalized(self) -> str:
-        """Return the normalized path of RFC 9535, which names Delta's statistics.
+        """Returns the normalized path of RFC 9535, which names Delta's statistics.
 
         >>> Path(("it's", 0, "\\x1f")).normalized()
         "$['it\\\\'s'][0]['\\\\u001f']"

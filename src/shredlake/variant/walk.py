@@ -69,7 +69,7 @@ class Walk:
         self._indexes: list[int] = []
 
     def path(self) -> Path:
-        """Return the current path of the walk."""
+        """Returns the current path of the walk."""
         return Path(
             tuple(
                 _readable(self.dictionary, frame.ids[index]) if frame.is_object else index

@@ -56,7 +56,7 @@ select key from events where {user.id:bigint} not in (select {user.id:bigint} fr
 select key from events e where exists (select 1 from users u where {u|user.id:bigint} = {e|user.id:bigint} and {u|n:bigint} > 10)
 select key from events e where not exists (select 1 from users u where {u|user.id:bigint} = {e|user.id:bigint})
 select key from events where {n:bigint} > (select avg({n:bigint}) from events)
-select key, (select max({u|n:bigint}) from users u where {u|user.id:bigint} = {e|user.id:bigint}) m from events e
+! select key, (select max({u|n:bigint}) from users u where {u|user.id:bigint} = {e|user.id:bigint}) m from events e
 select (select count(*) from users) c, count(*) n from events
 select k, n from (select {kind:string} k, count(*) n from events group by 1) where n > 10
 select max(n) from (select {kind:string} k, count(*) n from events group by k)

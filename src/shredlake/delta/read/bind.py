@@ -81,7 +81,7 @@ def canonical(expr: Expr, schema: Struct) -> Expr:
 
 
 def condition(where: str | Expr | None, schema: Struct, options: CastOptions = DEFAULT) -> Expr | None:
-    """Parse a condition on rows of a table and spell its names as the schema does. It must be boolean.
+    """Parses a condition on rows of a table and spells its names as the schema does. It must be boolean.
 
     >>> condition("ID > 5", Struct((Field("id", "long"),))).left
     Column(name='id')
@@ -139,7 +139,7 @@ class Binding:
 
 
 def bind(schema: Struct, partition: Mapping[str, Any], file: pa.Schema, *, by_id: bool) -> Binding:
-    """Find the table's columns in a file, by physical name or by id."""
+    """Finds the table's columns in a file, by physical name or by id."""
 
     def visit(kind: Struct, inside: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
         present = {_field_id(item) if by_id else item.name: item for item in inside}

@@ -32,7 +32,7 @@ from shredlake.errors import TableError, VersionNotFound
 
 
 def changes(snapshot: Snapshot, start: int, end: int | None = None) -> pa.Table:
-    """Return the rows that changed in versions `start` to `end`, both included, with the type of each change.
+    """Returns rows that changed in versions `start` to `end`, both included, and the type of each change.
 
     The columns are those of version `end`, plus `_change_type`, `_commit_version` and `_commit_timestamp`.
     """

@@ -38,7 +38,7 @@ def conform(
     *,
     first_row: int | None = 0,
 ) -> pa.Table:
-    """Return the table with exactly the columns of the schema, in its order and types.
+    """Returns the table with exactly the columns of the schema, in its order and types.
 
     Missing columns come from `given` (defaults, generated values) or are null. A column that the schema
     lacks, or a value that would change, raises an error. Errors number the rows from `first_row`; pass None
@@ -94,7 +94,7 @@ def fit(
     *,
     first_row: int | None = 0,
 ) -> pa.ChunkedArray:
-    """Convert a column to the Arrow type of a Delta type. Variants may be shredded.
+    """Converts a column to the Arrow type of a Delta type. Variants may be shredded.
 
     >>> fit(pa.chunked_array([[1, 2], [300]]), "byte", "n")
     Traceback (most recent call last):
@@ -156,7 +156,7 @@ def _fit_array(array: pa.Array, kind: DeltaType, rule: Rule) -> pa.Array:
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    """Return plain values for extension types, dictionaries and run-end encoded arrays."""
+    """Returns plain values for extension types, dictionaries and run-end encoded arrays."""
     if isinstance(array, pa.ExtensionArray):
         return _decoded(array.storage)
     if pa.types.is_dictionary(array.type):
@@ -215,7 +215,7 @@ def _nulls(array: pa.Array) -> Any:
 
 
 def _dense_offsets(array: Any) -> pa.Array:
-    """Return offsets that match `flatten()`, which omits the values under null lists."""
+    """Returns offsets that match `flatten()`, which omits the values under null lists."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
     total = pc.cumulative_sum(lengths)
     return pa.concat_arrays([pa.array([0], pa.int64()), total]).cast(pa.int32())
@@ -242,14 +242,14 @@ def physical(table: pa.Table, schema: Struct) -> pa.Table:
 
 
 def renamed(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    """Return the same data under a type that differs only in field names, ids and nullability."""
+    """Returns the same data under a type that differs only in field names, ids and nullability."""
     if column.type.equals(target, check_metadata=True):
         return column
     return pa.chunked_array([renamed_array(chunk, target) for chunk in column.chunks], type=target)
 
 
 def renamed_array(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return the same data under another type; the children of null structs and lists become null too."""
+    """Returns the same data under another type; the children of null structs and lists become null too."""
     if is_variant(target) or not pa.types.is_nested(target):
         return array if array.type.equals(target) else array.cast(target)
     if pa.types.is_struct(target):
@@ -267,5 +267,5 @@ def renamed_array(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _dense_map(array: pa.MapArray) -> pa.MapArray:
-    """Return a copy whose keys and items start at the first row and have no entries under nulls."""
+    """Returns a copy whose keys and items start at the first row and have no entries under nulls."""
     return array.take(pa.array(range(len(array)), pa.int64()))

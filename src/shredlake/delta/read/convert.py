@@ -66,7 +66,7 @@ _WIDEST_INTEGER = pa.decimal128(20, 0)
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """Return the family of a type, as the table of conversions names it.
+    """Returns the family of a type, as the table of conversions names it.
 
     >>> kind_of(pa.int8()), kind_of(pa.large_string()), kind_of(pa.time64("us"))
     ('integer', 'text', 'time64[us]')
@@ -75,7 +75,7 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Convert plain values to another type.
+    """Converts plain values to another type.
 
     Raise `CastError` if a value would change, and `InvalidSchema` if the types can't be converted at all.
 
@@ -135,7 +135,7 @@ def _fits(array: pa.Array, target: pa.DataType) -> bool:
 
 
 def first_failing(array: pa.Array, holds: Callable[[pa.Array], bool]) -> int:
-    """Find by bisection the first row for which `holds` is false. It must be false for the whole array.
+    """Finds by bisection the first row for which `holds` is false. It must be false for the whole array.
 
     >>> first_failing(pa.array([1, 2, 7, 3, 9]), lambda part: pc.max(part).as_py() < 5)
     2

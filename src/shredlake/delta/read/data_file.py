@@ -196,7 +196,7 @@ def whole_rows(snapshot: Snapshot) -> Query:
 
 
 def nullable_schema(schema: pa.Schema) -> pa.Schema:
-    """Make every field nullable: files may hold nulls where the table now forbids them."""
+    """Makes every field nullable: files may hold nulls where the table now forbids them."""
     return pa.schema([item.with_nullable(True) for item in schema])
 
 

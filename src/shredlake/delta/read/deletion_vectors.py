@@ -84,7 +84,7 @@ def parse_bitmap(data: bytes) -> BitMap64:
 
 
 def _native_bitmap(data: bytes, order: str) -> BitMap64:
-    """Convert the older form to the portable one without expanding it: long runs stay a few bytes."""
+    """Converts the older form to the portable one without expanding it: long runs stay a few bytes."""
     count = struct.unpack_from(f"{order}i", data, 4)[0]
     parts = [struct.pack("<Q", count)]
     at = 8
@@ -134,7 +134,7 @@ def _stored(storage: Storage, name: str, vector: DeletionVector) -> bytes:
 
 
 def live_mask(rows: BitMap64, start: int, count: int) -> pa.BooleanArray:
-    """Return which of the `count` rows from `start` on are live.
+    """Returns which of the `count` rows from `start` on are live.
 
     >>> live_mask(BitMap64([1, 7]), 0, 3).to_pylist()
     [True, False, True]

@@ -276,7 +276,7 @@ class TableScan(ArrowStream):
         return int((pc.sum(counts).as_py() or 0) - (pc.sum(deleted).as_py() or 0))
 
     def explain(self) -> TableExplain:
-        """Run the scan and report how much of the table it read."""
+        """Runs the scan and reports how much of the table it read."""
         return self.summary(list(self._explained()))
 
     def summary(self, reports: Sequence[Explain]) -> TableExplain:
@@ -315,7 +315,7 @@ class TableScan(ArrowStream):
     def _per_file(
         self, work: Callable[[DataFile, OrderedRunner | None], T], *, gradual: bool = False
     ) -> Iterator[T]:
-        """Yield the result for every file, in order, working a few files ahead on one thread pool.
+        """Yields the result for every file, in order, working a few files ahead on one thread pool.
 
         For a small file, `work` runs on a thread, without a runner. For a large file, and for any file with
         `gradual`, it runs on the consumer's thread and shares the runner's threads.

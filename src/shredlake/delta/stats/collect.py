@@ -79,7 +79,7 @@ class Leaf:
 
 
 def leaf_columns(schema: Struct, partition_columns: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Yield the columns and nested fields that are not structs. Partition columns have no statistics."""
+    """Yields the columns and nested fields that are not structs. Partition columns have no statistics."""
 
     def visit(field: Field, names: tuple[str, ...], physical: tuple[str, ...]) -> Iterator[Leaf]:
         names, physical = (*names, field.name), (*physical, field.physical_name)
@@ -169,7 +169,7 @@ def file_stats(
 
 
 def put(target: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
-    """Set a value in nested objects. None is not recorded."""
+    """Sets a value in nested objects. None is not recorded."""
     if value is None:
         return
     for name in names[:-1]:
@@ -181,7 +181,7 @@ def put(target: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
 
 
 def truncated_minimum(text: str, length: int) -> str:
-    """Return a prefix, which is never greater than the text itself.
+    """Returns a prefix, which is never greater than the text itself.
 
     >>> truncated_minimum("abcdef", 3)
     'abc'
@@ -190,7 +190,7 @@ def truncated_minimum(text: str, length: int) -> str:
 
 
 def truncated_maximum(text: str, length: int) -> str | None:
-    """Return a prefix followed by a character that makes it at least as great as the text.
+    """Returns a prefix followed by a character that makes it at least as great as the text.
 
     >>> truncated_maximum("abcdef", 3)
     'abc\\x7f'
@@ -253,7 +253,7 @@ def _timestamp_text(value: datetime, *, upper: bool, zone: bool) -> str | None:
 
 
 def variant_extremes(facts: VariantFacts, policy: StatsPolicy) -> tuple[Variant | None, Variant | None]:
-    """Return the minimum and maximum of each path of a Variant column, as two objects keyed by path.
+    """Returns the minimum and maximum of each path of a Variant column, as two objects keyed by path.
 
     A path has bounds only if its own `value` is null in every row, because all its values then have one type.
     """
@@ -289,7 +289,7 @@ _WRAPPER = dict(_EXACT)
 
 
 def variant_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> Any:
-    """Return a bound as a Python object that becomes a Variant of the leaf's type, or None.
+    """Returns a bound as a Python object that becomes a Variant of the leaf's type, or None.
 
     Binary, uuid, time and nanosecond leaves have no bounds, because other engines can't read such Variants
     yet.

@@ -195,7 +195,7 @@ def pieces_of(files: Files, *, typed: bool = True) -> Iterator[Piece]:
 
 
 def _json_pieces(part: CheckpointPart) -> Iterator[Piece]:
-    """Yield one piece per row group, so that a checkpoint's JSON is never in memory as a whole."""
+    """Yields one piece per row group, so that a checkpoint's JSON is never in memory as a whole."""
     start = 0
     for mask in part.add_masks:
         count = int(mask.sum())

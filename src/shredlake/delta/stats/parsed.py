@@ -103,7 +103,7 @@ def _bound(piece: Piece, side: Side, leaf: Leaf) -> pa.Array:
 
 
 def _nested(leaves: Sequence[tuple[tuple[str, ...], pa.DataType]]) -> pa.StructType:
-    """Build a struct type from leaves and the names that lead to them."""
+    """Builds a struct type from leaves and the names that lead to them."""
     grouped: dict[str, list[tuple[tuple[str, ...], pa.DataType]]] = {}
     for names, kind in leaves:
         grouped.setdefault(names[0], []).append((names[1:], kind))
@@ -164,7 +164,7 @@ def _count_types(piece: Piece, leaf: Leaf, kinds: dict[str, Counter[Scalar]]) ->
 
 
 def _keys(bounds: pa.StructArray) -> list[str]:
-    """Return all object keys in a column. Few distinct dictionaries occur, even in many rows."""
+    """Returns all object keys in a column. Few distinct dictionaries occur, even in many rows."""
     metadata = pc.unique(pc.struct_field(bounds, ["metadata"]).drop_null())
     return sorted({key for raw in metadata.to_pylist() for key in Dictionary(raw).names()})
 
@@ -199,7 +199,7 @@ def _scalars(values: pa.StructArray) -> Counter[Scalar]:
 
 
 def _common(kinds: Counter[Scalar]) -> Scalar:
-    """Return the most frequent type. Decimals of different scales merge into one that holds them all."""
+    """Returns the most frequent type. Decimals of different scales merge into one that holds them all."""
     winner = kinds.most_common(1)[0][0]
     if winner.scale is None:
         return winner

@@ -96,7 +96,7 @@ class FileStatistics:
 
     @staticmethod
     def of(snapshot: Snapshot) -> FileStatistics:
-        """Return the statistics of a version, which are cached unless the table is large."""
+        """Returns the statistics of a version, which are cached unless the table is large."""
         found = _remembered.find(snapshot.storage)
         if found is not None and found.snapshot is snapshot:
             return found
@@ -109,11 +109,11 @@ class FileStatistics:
         return self.snapshot.files.places
 
     def ranks(self, predicate: Expr) -> int:
-        """Return the maximum number of types that the bounds of a reference in the predicate have."""
+        """Returns the maximum number of types that the bounds of a reference in the predicate have."""
         return max((len(self.bounds(ref)) for ref in references(predicate)), default=0)
 
     def bounds(self, ref: Column | Get) -> list[Bounds]:
-        """Return the bounds of a reference, one set per type that occurs."""
+        """Returns the bounds of a reference, one set per type that occurs."""
         if ref not in self._cache:
             self._cache[ref] = self._find(ref)
         return self._cache[ref]
@@ -160,7 +160,7 @@ class FileStatistics:
         return leaf.type == "double" and any(change.get("fromType") == "float" for change in changes)
 
     def _presence(self, leaf: Leaf) -> Bounds:
-        """Return bounds that hold null counts only, for Variants, lists and maps."""
+        """Returns bounds that hold null counts only, for Variants, lists and maps."""
         unknown = pa.nulls(self.length, pa.int64())
         [nulls] = self._gathered(lambda piece: piece.null_count(leaf))
         return Bounds(unknown, unknown, self._trusted(_joined(nulls)), self.row_counts)
@@ -172,7 +172,7 @@ class FileStatistics:
         return self._row_counts
 
     def _gathered(self, *questions: Callable[[Piece], pa.Array]) -> list[list[pa.Array]]:
-        """Apply every function to every piece. Each piece is read once and then released."""
+        """Applies every function to every piece. Each piece is read once and then released."""
         answers: list[list[pa.Array]] = [[] for _ in questions]
         counts = []
         for piece in self.pieces:
@@ -186,7 +186,7 @@ class FileStatistics:
         return answers
 
     def _trusted(self, found: pa.Array) -> pa.Array:
-        """Return the null counts that still hold: for files with deleted rows, only "none" and "all"."""
+        """Returns the null counts that still hold: for files with deleted rows, only "none" and "all"."""
         deleted = self._has_vector
         if deleted is None:
             return found
@@ -216,7 +216,7 @@ class FileStatistics:
     # ── Partition columns ───────────────────────────────────────────────────────────────────────────────
 
     def _partition_bounds(self, leaf: Leaf) -> Bounds:
-        """Return bounds as if each file had one row, because all rows of a file share the partition value."""
+        """Returns bounds as if each file had one row, as all rows of a file share the partition value."""
         values = self._partition_values(leaf)
         one = pa.array(np.ones(self.length, dtype=np.int64))
         return Bounds(values, values, pc.cast(pc.is_null(values), pa.int64()), one)
@@ -231,7 +231,7 @@ class FileStatistics:
     # ── Paths of Variants ───────────────────────────────────────────────────────────────────────────────
 
     def _path_bounds(self, leaf: Leaf, ref: Get) -> list[Bounds]:
-        """Return one set of bounds per type that occurs, the most frequent type first."""
+        """Returns one set of bounds per type that occurs, the most frequent type first."""
         path = ref.path.normalized()
         lower, upper = self._gathered(
             lambda piece: piece.variant_bound("minValues", leaf, path),
@@ -256,7 +256,7 @@ _remembered: LruCache[Storage, FileStatistics] = LruCache(8, "statistics of tabl
 
 
 def find_leaf(schema: Struct, parts: tuple[str, ...]) -> Leaf | None:
-    """Return the leaf column that a dotted name refers to, with its names as the schema spells them.
+    """Returns the leaf column that a dotted name refers to, with its names as the schema spells them.
 
     >>> from shredlake.delta.schema.types import Field
     >>> find_leaf(Struct((Field("s", Struct((Field("Id", "long"),))),)), ("S", "id")).names
@@ -289,7 +289,7 @@ def _unbroken(maxima: pa.Array) -> pa.Array:
 
 
 def _loosened(bounds: pa.Array, outer: Callable[..., pa.Array]) -> pa.Array:
-    """Return bounds that hold whether a text such as 0.1 is the double or the slightly greater float."""
+    """Returns bounds that hold whether a text such as 0.1 is the double or the slightly greater float."""
     return outer(bounds, bounds.cast(pa.float32()).cast(pa.float64()))
 
 
@@ -298,7 +298,7 @@ def _valid(array: pa.Array | None) -> int:
 
 
 def _by_class(pieces: list[pa.Array]) -> dict[pa.DataType, pa.Array]:
-    """Return one column of bounds per type that occurs, with null for files whose bound has another type."""
+    """Returns one column of bounds per type that occurs, with null for files whose bound has another type."""
     scale = max((_largest_scale(piece) for piece in pieces), default=0)
     typed = [_classes_of(piece, scale) for piece in pieces]
     kinds = {kind for found in typed for kind in found}
@@ -329,7 +329,7 @@ def _classes_of(bounds: pa.Array, scale: int) -> dict[pa.DataType, pa.Array]:
 
 
 def class_of(header: int) -> pa.DataType | None:
-    """Return the type that the first byte of a value encodes, or None if it has no order here.
+    """Returns the type that the first byte of a value encodes, or None if it has no order here.
 
     The byte `ttttttbb` has two bits for the basic type (0 primitive, 1 short string) and six for the
     primitive type or the length.
@@ -347,7 +347,7 @@ def _widest(kind: pa.DataType, scale: int) -> pa.DataType:
 
 
 def _largest_scale(bounds: pa.Array) -> int:
-    """Return the largest scale of the decimals among the bounds, so that no digit is rounded away."""
+    """Returns the largest scale of the decimals among the bounds, so that no digit is rounded away."""
     if pa.types.is_decimal(bounds.type):
         return int(bounds.type.scale)
     if not is_variant(bounds.type) or bounds.null_count == len(bounds):
@@ -359,7 +359,7 @@ def _largest_scale(bounds: pa.Array) -> int:
 
 
 def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Return the byte at a position of every value, or 0 for rows that are null or too short."""
+    """Returns the byte at a position of every value, or 0 for rows that are null or too short."""
     values = pc.struct_field(bounds, ["value"]).cast(pa.binary())
     _, offsets, data = values.buffers()
     starts = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
@@ -371,7 +371,7 @@ def bytes_at(bounds: pa.StructArray, position: int) -> np.ndarray[tuple[int], np
 
 
 def prune(snapshot: Snapshot, predicate: Expr | None, options: CastOptions = DEFAULT) -> Verdict:
-    """Return the files that a predicate can't rule out. It must spell names as the schema does.
+    """Returns the files that a predicate can't rule out. It must spell names as the schema does.
 
     >>> from shredlake.example import example_table
     >>> from shredlake.expr import parse_predicate

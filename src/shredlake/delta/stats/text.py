@@ -39,7 +39,7 @@ def with_stats(snapshot: Snapshot, table: pa.Table, keep: Mask) -> pa.Table:
 
 
 def texts_of(columns: StatsColumns, piece: Piece) -> list[str | None]:
-    """Return one JSON string per file of a piece."""
+    """Returns one JSON string per file of a piece."""
     counts = piece.num_records().to_pylist()
     found: list[dict[str, Any]] = [{"numRecords": count} for count in counts]
     for side in SIDES:

@@ -31,7 +31,7 @@ _POWERS = np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint64)
 
 
 def encode(data: bytes) -> str:
-    """Encode bytes as z85, padded with zero bytes to a multiple of 4.
+    """Encodes bytes as z85, padded with zero bytes to a multiple of 4.
 
     >>> encode(bytes([0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B]))
     'HelloWorld'
@@ -43,7 +43,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Decode a z85 string. A short last group of n characters encodes n - 1 bytes.
+    """Decodes a z85 string. A short last group of n characters encodes n - 1 bytes.
 
     >>> decode("HelloWorld").hex()
     '864fd26fb559f75b'
@@ -70,7 +70,7 @@ def decode(text: str) -> bytes:
 
 
 def encode_variant(value: Variant) -> str:
-    """Encode a Variant as a statistics string.
+    """Encodes a Variant as a statistics string.
 
     >>> decode_variant(encode_variant(Variant.of({"$['a']": 1}))).to_python()
     {"$['a']": 1}
@@ -79,7 +79,7 @@ def encode_variant(value: Variant) -> str:
 
 
 def decode_variant(text: str) -> Variant:
-    """Decode the Variant in a statistics string.
+    """Decodes the Variant in a statistics string.
 
     >>> decode_variant("0S&u500&]LC42A9vqZe}wb#-i1}-a+cT!xdbWhT9cTx}7v<+K").to_python()
     {"$['a']": 'variant', "$['b']['c']": 100}
@@ -94,7 +94,7 @@ def decode_variant(text: str) -> Variant:
 
 
 def _split(data: bytes) -> Variant:
-    """Split bytes into metadata and value, which up to 3 zero bytes of padding follow."""
+    """Splits bytes into metadata and value, which up to 3 zero bytes of padding follow."""
     size = _metadata_size(data)
     metadata, value = data[:size], data[size:]
     for padding in range(4):
@@ -110,7 +110,7 @@ def _split(data: bytes) -> Variant:
 
 
 def _split_reversed(data: bytes) -> Variant:
-    """Split bytes that hold the value before the metadata, as in the protocol's example."""
+    """Splits bytes that hold the value before the metadata, as in the protocol's example."""
     for start in range(1, len(data) - 2):
         if _metadata_size(data[start:], required=False) != len(data) - start:
             continue
@@ -124,7 +124,7 @@ def _split_reversed(data: bytes) -> Variant:
 
 
 def _metadata_size(data: bytes, *, required: bool = True) -> int:
-    """Return the size of the dictionary at the start of `data`. If there is none, raise, or return -1.
+    """Returns the size of the dictionary at the start of `data`. If there is none, raises, or returns -1.
 
     The header `oo0sVVVV` holds the offset size minus one, the sorted flag and the version, 1. The number of
     keys follows, then one more offset than there are keys, then the bytes of the keys.
@@ -144,7 +144,7 @@ def _metadata_size(data: bytes, *, required: bool = True) -> int:
 
 
 def decode_variants(texts: pa.Array) -> pa.StructArray:
-    """Decode a column of statistics strings to a Variant column. Strings that are not Variants become null.
+    """Decodes a column of statistics strings to a Variant column. Strings that are not Variants become null.
 
     Strings in the usual form are decoded all at once. The value keeps its padding, because a Variant value
     encodes its own length.
@@ -229,7 +229,7 @@ def without_damaged(column: pa.StructArray) -> pa.StructArray:
 
 
 def encode_variants(column: pa.StructArray) -> pa.StringArray:
-    """Encode a column of unshredded Variants as statistics strings, like `encode_variant`.
+    """Encodes a column of unshredded Variants as statistics strings, like `encode_variant`.
 
     >>> column = pa.array([{"metadata": b"\\x01\\x00\\x00", "value": b"\\x0c\\x07"}, None], variant())
     >>> encode_variants(column).to_pylist() == [encode_variant(Variant.of(7)), None]
@@ -258,7 +258,7 @@ def encode_variants(column: pa.StructArray) -> pa.StringArray:
 def _pieces(
     values: pa.Array, valid: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the bytes of a binary column, and each row's start and length; invalid rows have length 0."""
+    """Returns the bytes of a binary column, and each row's start and length; invalid rows have length 0."""
     values = values.cast(pa.binary())
     _, raw, data = values.buffers()
     offsets = np.frombuffer(raw, dtype=np.int32, count=len(values) + 1, offset=values.offset * 4)
@@ -268,7 +268,7 @@ def _pieces(
 
 
 def _ranges(starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the positions in several ranges, concatenated."""
+    """Returns the positions in several ranges, concatenated."""
     shift = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     return np.repeat(starts - shift, lengths) + np.arange(int(lengths.sum()))
 
@@ -276,7 +276,7 @@ def _ranges(starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.n
 def _metadata_sizes(
     data: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return the size of the dictionary at each start, or -1 if there is none, like `_metadata_size`."""
+    """Returns the size of the dictionary at each start, or -1 if there is none, like `_metadata_size`."""
     header = data[starts]
     width = (header >> 6).astype(np.int64) + 1
     keys = _integers(data, starts + 1, width, ends)
@@ -292,7 +292,7 @@ def _integers(
     width: np.ndarray[Any, Any],
     ends: np.ndarray[Any, Any],
 ) -> np.ndarray[Any, Any]:
-    """Read little-endian integers of 1 to 4 bytes. Bytes past the end of a row count as zero."""
+    """Reads little-endian integers of 1 to 4 bytes. Bytes past the end of a row count as zero."""
     total = np.zeros(len(at), dtype=np.int64)
     for byte in range(4):
         inside = (byte < width) & (at + byte < ends) & (at >= 0)
@@ -304,7 +304,7 @@ def _integers(
 def _binary(
     data: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]
 ) -> pa.BinaryArray:
-    """Build a binary column from ranges of `data`."""
+    """Builds a binary column from ranges of `data`."""
     chosen = data[_ranges(starts, lengths)]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.BinaryArray.from_buffers(

@@ -63,7 +63,7 @@ class LocalFiles:
         return os.path.join(self.root, path)
 
     def entries(self, prefix: str, start_after: str | None) -> Iterator[Entry]:
-        """Yield the files below a directory, in any order. Links to directories are not followed."""
+        """Yields the files below a directory, in any order. Links to directories are not followed."""
         try:
             found = os.scandir(self._at(prefix))
         except (FileNotFoundError, NotADirectoryError):
@@ -78,7 +78,7 @@ class LocalFiles:
                         yield _entry(key, item.stat(follow_symlinks=not _is_dangling(item)))
 
     def residents(self, folder: str = "") -> Iterator[Entry]:
-        """Yield every file and symbolic link below a directory, sorted by name. Links are not followed."""
+        """Yields every file and symbolic link below a directory, sorted by name. Links are not followed."""
         try:
             with os.scandir(self._at(folder)) as found:
                 items = sorted(found, key=lambda item: item.name)
@@ -190,7 +190,7 @@ class _Draft:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Write a new file and sync it to disk."""
+    """Writes a new file and syncs it to disk."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()
@@ -198,7 +198,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _create_in_place(path: str, data: bytes) -> None:
-    """Create a file under its final name, for file systems without hard links. A crash may truncate it."""
+    """Creates a file under its final name, for file systems without hard links. A crash may truncate it."""
     try:
         _write(path, data)
     except FileExistsError:
@@ -210,7 +210,7 @@ def _create_in_place(path: str, data: bytes) -> None:
 
 
 def make_directories(path: str | Path) -> None:
-    """Create a directory and its missing parents, and sync each new entry to disk.
+    """Creates a directory and its missing parents, and syncs each new entry to disk.
 
     Another process may have created the directory and not synced it yet, so the entry of one that exists is
     synced too, once per process.
@@ -248,7 +248,7 @@ def sync_directory(path: str) -> None:
 
 
 def _opened(path: str) -> int:
-    """Open a regular file for reading. Pipes and devices are refused, because reading them may never end."""
+    """Opens a regular file for reading. Pipes and devices are refused, because reading them may never end."""
     handle = os.open(path, _READ)
     facts = os.fstat(handle)
     if stat.S_ISREG(facts.st_mode):

@@ -48,7 +48,7 @@ def without_secrets(text: str, options: Mapping[str, Any]) -> str:
 
 
 def shown_address(uri: str) -> str:
-    """Remove the password and the query, which may hold a signature, from an address.
+    """Removes the password and the query, which may hold a signature, from an address.
 
     >>> shown_address("https://me:pass@host/c/t?sig=abc")
     'https://***@host/c/t?***'

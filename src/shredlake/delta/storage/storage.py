@@ -78,7 +78,7 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
 
 
 def decode_path(path: str) -> str:
-    """Decode a path in the log to a key. A path that leads out of the table is refused.
+    """Decodes a path in the log to a key. A path that leads out of the table is refused.
 
     >>> decode_path("date=2017-12-10/./part%20one.parquet")
     'date=2017-12-10/part one.parquet'

@@ -48,7 +48,7 @@ class StoreFiles:
             return
 
     def residents(self) -> Iterator[Entry]:
-        """Yield every object below the prefix."""
+        """Yields every object below the prefix."""
         return self.entries("", None)
 
     def get(self, path: str) -> bytes:

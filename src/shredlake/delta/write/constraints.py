@@ -49,7 +49,7 @@ class Check:
 
 
 def checks_of(schema: Struct, properties: Mapping[str, str]) -> Iterator[Check]:
-    """Yield the CHECK constraints and invariants of a table."""
+    """Yields the CHECK constraints and invariants of a table."""
     for name, text in TableProperties(properties).checks.items():
         yield Check(name, text, "CHECK constraint")
     for name, item in walk(schema):
@@ -148,7 +148,7 @@ def _generated(item: Field, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def default_values(item: Field, count: int) -> pa.Array:
-    """Return a column of `count` rows that all hold the default value of a field."""
+    """Returns a column of `count` rows that all hold the default value of a field."""
     text, what = item.metadata[DEFAULT], f"default of column {item.name}"
     one = pa.table({"\0": pa.array([True])})
     value = _variant_default(text, what) if item.type == "variant" else _evaluated(text, one, what)
@@ -169,7 +169,7 @@ def _variant_default(text: str, what: str) -> pa.ChunkedArray:
 
 
 def parsed(text: str, what: str) -> exp.Expr:
-    """Parse an expression from the log into a syntax tree."""
+    """Parses an expression from the log into a syntax tree."""
     try:
         return sqlglot.parse_one(text, dialect="databricks")
     except SqlglotError as error:
@@ -200,7 +200,7 @@ def _check_generated(table: pa.Table, item: Field, expected: pa.ChunkedArray) ->
 
 
 def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
-    """Return the error for an expression that only Spark can evaluate."""
+    """Returns the error for an expression that only Spark can evaluate."""
     return UnsupportedExpression(
         f"{what}: the local evaluator does not know {text!r} ({error}). Nothing was written; write through "
         "Spark "
@@ -246,7 +246,7 @@ class Constraints:
         return Constraints(schema, tuple(found))
 
     def enforce(self, table: pa.Table, first_row: int | None = 0) -> None:
-        """Raise `ConstraintViolation` if a row of a conformed table violates a constraint.
+        """Raises `ConstraintViolation` if a row of a conformed table violates a constraint.
 
         Errors number the rows from `first_row`; pass None if row numbers would mean nothing to the caller.
 
@@ -283,7 +283,7 @@ Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 def _first_null(
     column: pa.Array, kind: DeltaType, nullable: bool, where: str, rows: Rows
 ) -> tuple[int, str] | None:
-    """Return the row and name of the first null in a NOT NULL field; `rows` maps each value to its row."""
+    """Returns the row and name of the first null in a NOT NULL field; `rows` maps each value to its row."""
     if not nullable and column.null_count:
         return int(rows[pc.index(pc.is_null(column), True).as_py()]), where
     if not _demands(kind):
@@ -297,7 +297,7 @@ def _first_null(
 
 
 def _children(column: pa.Array, kind: DeltaType) -> Iterator[tuple[Field, pa.Array, Any]]:
-    """Yield the children of a struct, list or map column, each with the row that every value belongs to."""
+    """Yields the children of a struct, list or map column, each with the row that every value belongs to."""
     match kind:
         case Struct():
             for child in kind.fields:

@@ -42,7 +42,7 @@ _OUR_OWN: Final = re.compile(rf"(?:.*/)?(?:part|cdc)-{_UUID}\.c\d+\.[^/]*parquet
 
 
 def kind_of(key: str) -> Kind:
-    """Return the kind of a file, given its key in the table's folder.
+    """Returns the kind of a file, given its key in the table's folder.
 
     >>> [kind_of(key).name for key in ("day=1/part-1.parquet", "raw/d1.ndjson", "_mine/keep.parquet")]
     ['DATA', 'FOREIGN', 'HIDDEN']
@@ -56,7 +56,7 @@ def kind_of(key: str) -> Kind:
 
 
 def checked_file(key: str) -> str:
-    """Return the file that a Hadoop checksum file (`.name.crc`) belongs to; return any other key unchanged.
+    """Returns the file that a Hadoop checksum file (`.name.crc`) belongs to; returns any other key unchanged.
 
     >>> checked_file("d/.x.parquet.crc"), checked_file("d/x.parquet")
     ('d/x.parquet', 'd/x.parquet')
@@ -68,7 +68,7 @@ def checked_file(key: str) -> str:
 
 
 def others_files(storage: Storage) -> Iterator[str]:
-    """Yield the keys of files that prevent the creation of a table in the folder.
+    """Yields the keys of files that prevent the creation of a table in the folder.
 
     These are all files except hidden files, the log, and files that our own crashed jobs left behind.
 

@@ -101,7 +101,7 @@ def orphans(snapshot: Snapshot) -> list[str]:
 
 
 def _added_since(snapshot: Snapshot) -> set[str]:
-    """Return the keys of files that commits after the snapshot add, e.g. a restore.
+    """Returns the keys of files that commits after the snapshot add, e.g. a restore.
 
     The commits are read by name, because a listing may lag behind.
     """
@@ -118,7 +118,7 @@ def _added_since(snapshot: Snapshot) -> set[str]:
 
 
 def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> int:
-    """Return the retention period in milliseconds."""
+    """Returns the retention period in milliseconds."""
     kept_for = snapshot.settings.file_retention_ms
     if asked_hours is None:
         return kept_for
@@ -148,7 +148,7 @@ def _without_other_names(
 
 
 def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
-    """Yield the keys of all files that the log names for readers, now or within the retention period."""
+    """Yields the keys of all files that the log names for readers, now or within the retention period."""
     live = snapshot.files.table(["path", "deletionVector"])
     tombstones = snapshot.tombstones()
     fresh = pc.greater_equal(pc.fill_null(tombstones.column("deletionTimestamp"), 0), horizon)
@@ -158,7 +158,7 @@ def _needed(snapshot: Snapshot, horizon: int) -> Iterator[str]:
 
 
 def _keys(storage: Storage, table: pa.Table) -> Iterator[str]:
-    """Yield the keys of data files and their deletion vectors."""
+    """Yields the keys of data files and their deletion vectors."""
     for path in table.column("path").to_pylist():
         yield table_key(storage, path)
         if "%" in path:
@@ -168,7 +168,7 @@ def _keys(storage: Storage, table: pa.Table) -> Iterator[str]:
 
 
 def _vectors(table: pa.Table) -> Iterator[str]:
-    """Yield the files of deletion vectors."""
+    """Yields the files of deletion vectors."""
     with_vector = table.filter(pc.is_valid(table.column("deletionVector")))
     padded = with_vector.select(["path", "deletionVector"])
     padded = padded.append_column("size", pa.array([0] * with_vector.num_rows, pa.int64()))

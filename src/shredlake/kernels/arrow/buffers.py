@@ -66,7 +66,7 @@ def column_of(
 
 
 def null_rows(rows: int, type_: pa.DataType) -> pa.Array:
-    """Return null rows of any type whose required fields are not null; pa.nulls makes those null too.
+    """Returns null rows of any type whose required fields are not null; pa.nulls makes those null too.
 
     >>> from shredlake.kernels.arrow.types import variant
     >>> null_rows(1, variant()).field("metadata").to_pylist()
@@ -85,7 +85,7 @@ def _null_fields(rows: int, type_: pa.StructType) -> list[pa.Array]:
 
 
 def _zero_rows(rows: int, type_: pa.DataType) -> pa.Array:
-    """Return rows of any value that takes no space, to fill the null rows of a struct."""
+    """Returns rows of any value that takes no space, to fill the null rows of a struct."""
     if pa.types.is_struct(type_):
         return pa.Array.from_buffers(type_, rows, [None], 0, children=_null_fields(rows, type_))
     nothing = pa.nulls(rows, type_)
@@ -148,7 +148,7 @@ def check_column(column: Any) -> Column:
 
 
 def check_schema(schema: Any) -> None:
-    """Raise an error unless the object is a ShreddingSchema (its text is not one)."""
+    """Raises an error unless the object is a ShreddingSchema (its text is not one)."""
     if not isinstance(schema, ShreddingSchema):
         raise InvalidSchema(
             f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}; "
@@ -157,10 +157,10 @@ def check_schema(schema: Any) -> None:
 
 
 def address(buffer: pa.Buffer | None) -> int:
-    """Return the address of a buffer; 0 for None."""
+    """Returns the address of a buffer; 0 for None."""
     return 0 if buffer is None else buffer.address
 
 
 def size_of(buffer: pa.Buffer | None) -> int:
-    """Return the size of a buffer; 0 for None."""
+    """Returns the size of a buffer; 0 for None."""
     return 0 if buffer is None else buffer.size

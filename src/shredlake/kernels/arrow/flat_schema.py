@@ -113,7 +113,7 @@ class Plan:
 
     @cached_property
     def depth(self) -> int:
-        """Return the depth of nested objects and arrays."""
+        """Returns the depth of nested objects and arrays."""
         depths = [0] * len(self.nodes)
         for index, node in enumerate(self.nodes):
             below = [node.element] if node.kind is Kind.ARRAY else [child for _, child in node.fields]

@@ -39,7 +39,7 @@ def patched(array: pa.Array, rows: pa.Array, patch: pa.Array) -> pa.Array:
 
 
 def scalars(raws: list[Any], target: Scalar) -> pa.Array:
-    """Convert raw content to an Arrow array of the target's type; strings may be unchecked bytes."""
+    """Converts raw content to an Arrow array of the target's type; strings may be unchecked bytes."""
     type_ = typed_value_type(target)
     if pa.types.is_string(type_):
         return nested(raws, target)
@@ -48,7 +48,7 @@ def scalars(raws: list[Any], target: Scalar) -> pa.Array:
 
 
 def nested(items: list[Any], target: Target) -> pa.Array:
-    """Convert the results of `plain` to an Arrow array; strings may be unchecked bytes."""
+    """Converts the results of `plain` to an Arrow array; strings may be unchecked bytes."""
     return pa.array(items, arrow_type(target, text=pa.binary())).cast(arrow_type(target), safe=False)
 
 

@@ -88,7 +88,7 @@ def _find_places(
 
 
 def bytes_part(array: pa.Array) -> Part:
-    """Return the addresses and sizes of a binary array."""
+    """Returns the addresses and sizes of a binary array."""
     validity, offsets, data = array.buffers()
     valid = address(validity) if array.null_count else 0
     return valid, array.offset, address(offsets), address(data), size_of(data)

@@ -160,7 +160,7 @@ _BINARY_LIKE: Final = {pa.binary(), pa.large_binary(), pa.binary_view()}
 
 
 def is_binary_like(type_: pa.DataType) -> bool:
-    """Return whether a type holds bytes of any length, in any of Arrow's layouts.
+    """Returns whether a type holds bytes of any length, in any of Arrow's layouts.
 
     >>> is_binary_like(pa.large_binary()), is_binary_like(pa.binary(4))
     (True, False)

@@ -51,7 +51,7 @@ def extract(
     target: Scalar | None,
     context: CastContext,
 ) -> pa.Array:
-    """Return the value at the steps in each `value`, cast to the target, or as bytes without a target.
+    """Returns the value at the steps in each `value`, cast to the target, or as bytes without a target.
 
     Rows are null if `value` is null, if they are not `valid` (None: all are), or if the path is missing.
     """

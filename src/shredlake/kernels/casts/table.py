@@ -155,7 +155,7 @@ class _Caster:
         return self.failure(variant, target, path) if cast is None else cast
 
     def failure(self, variant: Variant, target: Target, path: str) -> None:
-        """Return None for a value that does not cast, or raise a CastError."""
+        """Returns None for a value that does not cast, or raises a CastError."""
         if self.options.raises:
             found = f"{beginning(variant, 60)} ({variant.type.value})"
             raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")

@@ -131,7 +131,7 @@ cdef int hash_value(
 
 
 def checksum(metadata, value, validity):
-    """Return (sum over the rows, the first malformed row or the number of rows); NULL rows add 0."""
+    """Returns (sum over the rows, the first malformed row or the number of rows); NULL rows add 0."""
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t row = 0, rows = column.value.length, budget
     cdef uint64_t total = 0, one = 0

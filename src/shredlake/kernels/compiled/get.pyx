@@ -457,7 +457,7 @@ cdef object finish(Job* job, type_):
 
 
 def extract(metadata, value, validity, steps, target, options, *, int64_t first_row):
-    """Return the value at the steps in each row, cast to a scalar (None: the Variant's bytes), and the deferred rows.
+    """Returns the value at the steps in each row, cast to a scalar (None: the Variant's bytes), and the deferred rows.
 
     `validity` (booleans from bit 0, or None) marks the rows that exist. Deferred rows are those that only
     casts/table.py can cast and, if the options request it, those that do not cast.
@@ -520,7 +520,7 @@ def extract(metadata, value, validity, steps, target, options, *, int64_t first_
 
 
 cdef explain(metadata, value, steps, int64_t stopped, int64_t first_row):
-    """Raise the error of a row; the reference explains it."""
+    """Raises the error of a row; the reference explains it."""
     from shredlake.kernels.fallback.get import check_row
 
     check_row(metadata[stopped].as_py(), value[stopped].as_py(), steps, first_row + stopped)

@@ -215,7 +215,7 @@ cdef uint64_t SEED = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
 
 cdef from_bit_0(booleans):
-    """Return the same booleans in a bitmap that starts at bit 0."""
+    """Returns the same booleans in a bitmap that starts at bit 0."""
     return pa.array(booleans.to_pylist(), pa.bool_()) if booleans.offset else booleans
 
 

@@ -487,7 +487,7 @@ cdef Binaries binaries(array):
 
 
 def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
-    """Return the profile as bytes, or the number of the first malformed row.
+    """Returns the profile as bytes, or the number of the first malformed row.
 
     `metadata` and `value` are pa.BinaryArrays; `validity`, a pa.BooleanArray or None, marks the rows that are not
     null.

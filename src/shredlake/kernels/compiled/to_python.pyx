@@ -175,7 +175,7 @@ cdef object python_value(Walk* walk, Names names, Slice value):
 
 
 def to_python(metadata, value, validity):
-    """Return (objects, row): the rows before `row`, which is the first malformed row or the number of rows."""
+    """Returns (objects, row): the rows before `row`, which is the first malformed row or the number of rows."""
     cdef VariantColumn column = variant_column(metadata, value, validity)
     cdef int64_t row
     cdef Walk walk

@@ -26,7 +26,7 @@ def checksum(metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> 
 
 
 def _text(variant: Variant) -> str:
-    """Return a text that is equal for equal values: sorted names, numbers without trailing zeros."""
+    """Returns a text that is equal for equal values: sorted names, numbers without trailing zeros."""
     kind = variant.type.name
     if kind == "OBJECT":
         return "{" + ",".join(f"{key!r}:{_text(value)}" for key, value in sorted(variant.items())) + "}"

@@ -48,7 +48,7 @@ def value_at(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: i
 
 
 def check_row(metadata: bytes, value: bytes, steps: tuple[str | int, ...], row: int) -> Any:
-    """Raise the error of a row that the compiled kernel could not read."""
+    """Raises the error of a row that the compiled kernel could not read."""
     found = value_at(metadata, value, steps, row)
     try:
         if found is not None:

@@ -19,7 +19,7 @@ def summarize(
     max_paths: int,
     max_depth: int,
 ) -> bytes | int:
-    """Return the profile as bytes, or the number of the first malformed row."""
+    """Returns the profile as bytes, or the number of the first malformed row."""
     valid = [True] * len(metadata) if validity is None else validity.to_pylist()
     values: list[Variant | None] = []
     for row, there in enumerate(valid):

@@ -95,7 +95,7 @@ def worth(profile: Profile, path: PathProfile, node: Scalar | Untyped, hinted: b
 
 
 def _entropy(share: float) -> float:
-    """Return the entropy of a binary choice, in bits."""
+    """Returns the entropy of a binary choice, in bits."""
     if not 0 < share < 1:
         return 0.0
     return -share * math.log2(share) - (1 - share) * math.log2(1 - share)

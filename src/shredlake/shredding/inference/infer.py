@@ -261,7 +261,7 @@ def _fields_per_object(path: PathProfile) -> float:
 def _worth_a_change(
     profile: Profile, kept: ShreddingSchema, fresh: ShreddingSchema, hints: frozenset[Steps]
 ) -> bool:
-    """Return whether the new layout is enough of an improvement to differ from existing files."""
+    """Returns whether the new layout is enough of an improvement to differ from existing files."""
     before, after = _size(profile, kept), _size(profile, fresh)
     served, now_served = _typed_share(profile, kept), _typed_share(profile, fresh)
     old, new = dict(kept.nodes()), dict(fresh.nodes())
