@@ -6,7 +6,8 @@ One or two of its numbers, texts, lists, fields or wire types change, or one bit
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 
 from shredlake.parquet.format import thrift
@@ -28,14 +29,14 @@ def mutated_footer(raw: bytes, dice: random.Random) -> bytes:
         return _flip_bit(raw, start, length, dice)
     tree = thrift.read_struct(raw[start : start + length])
     for _ in range(dice.randrange(1, 3)):
-        dice.choice(list(_changes(tree)))(dice)
+        dice.choice(_changes(tree))(dice)
     footer = thrift.write_struct(tree)
     return raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
 def changed_struct(tree: Struct, dice: random.Random) -> Struct:
     """A Thrift struct with one change; the same object."""
-    dice.choice(list(_changes(tree)))(dice)
+    dice.choice(_changes(tree))(dice)
     return tree
 
 
@@ -45,22 +46,24 @@ def _flip_bit(raw: bytes, start: int, length: int, dice: random.Random) -> bytes
     return bytes(data)
 
 
-def _changes(tree: Struct) -> Iterator[Change]:
+def _changes(tree: Struct) -> list[Change]:
     """Every place at which something can change."""
-    yield partial(_drop_field, tree)
-    yield partial(_encrypt, tree)
-    for number, (kind, value) in tree.fields.items():
-        if isinstance(value, Struct):
-            yield from _changes(value)
-        elif isinstance(value, List):
-            yield partial(_change_list, value)
-            for item in value.items:
-                if isinstance(item, Struct):
-                    yield from _changes(item)
-        else:
-            yield partial(_change_field, tree, number, kind)
-            if kind in INTEGERS:
-                yield partial(_change_type, tree, number)
+    found: list[Change] = []
+    waiting = [tree]
+    while waiting:
+        struct = waiting.pop()
+        found += (partial(_drop_field, struct), partial(_encrypt, struct))
+        for number, (kind, value) in struct.fields.items():
+            if isinstance(value, Struct):
+                waiting.append(value)
+            elif isinstance(value, List):
+                found.append(partial(_change_list, value))
+                waiting += (item for item in value.items if isinstance(item, Struct))
+            else:
+                found.append(partial(_change_field, struct, number, kind))
+                if kind in INTEGERS:
+                    found.append(partial(_change_type, struct, number))
+    return found
 
 
 def _drop_field(tree: Struct, dice: random.Random) -> None:
@@ -69,7 +72,8 @@ def _drop_field(tree: Struct, dice: random.Random) -> None:
 
 
 def _encrypt(tree: Struct, dice: random.Random) -> None:
-    tree.fields |= dice.choice([CHUNK_ENCRYPTION, FOOTER_KEY_SIGNED])
+    # Copied: a later change may be inside it.
+    tree.fields |= deepcopy(dice.choice([CHUNK_ENCRYPTION, FOOTER_KEY_SIGNED]))
 
 
 def _change_field(tree: Struct, number: int, kind: int, dice: random.Random) -> None:
@@ -99,7 +103,7 @@ def _change_list(items: List, dice: random.Random) -> None:
     if what == 0:
         del items.items[place]
     elif what == 1:
-        items.items.append(items.items[place])
+        items.items.append(deepcopy(items.items[place]))
     elif what == 2:
         items.items.clear()
     elif isinstance(items.items[place], int) and not isinstance(items.items[place], bool):
