@@ -11,10 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
+from shredlake.delta.log.files import as_adds
+from shredlake.delta.protocol.layout_tag import layout_text
 from shredlake.delta.write.layout import newest_layout
 from shredlake.kernels.profile import merge_profiles
+from shredlake.parquet.format.seal import KEY
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+SEALED = "0.1.0-sealed"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if (path / "rows.json").is_file())
 
 
@@ -88,3 +92,40 @@ def test_a_profile_of_a_later_version_is_refused_by_name() -> None:
         sl.Profile.from_bytes(later)
     with pytest.raises(sl.InvalidValue, match="another version"):
         merge_profiles([later, later])
+
+
+def test_every_versioned_part_is_in_a_golden_table() -> None:
+    """Layout tags, seals and profiles, so that later versions must read them."""
+    adds = as_adds(sl.Table(GOLDEN / SEALED / "table").snapshot.files.table())
+    assert all(layout_text(add) is not None for add in adds)
+    for path in (GOLDEN / SEALED / "table").glob("day=*/*.parquet"):
+        assert pq.read_metadata(path).metadata[KEY.encode()].startswith(b"001 "), path
+    kept = sl.Profile.from_bytes((GOLDEN / SEALED / "profile.bin").read_bytes())
+    assert kept == sl.profile(sl.Table(GOLDEN / SEALED / "table").scan(["v"]).to_arrow()["v"])
+
+
+def test_a_seal_of_a_later_version_is_ignored(tmp_path: Path) -> None:
+    """A seal of this version that is wrong is an error; the same one of version 2 is not looked at."""
+    [source] = (GOLDEN / SEALED / "table").glob("day=mon/*.parquet")
+    data = source.read_bytes()
+    at = data.index(b"001 ", data.index(KEY.encode()))
+    footer = bytearray(data)
+    footer[at + 2] = ord("2")
+    later = tmp_path / "later.parquet"
+    later.write_bytes(footer)
+    assert sl.read_parquet(later).equals(sl.read_parquet(source))
+    assert list(sl.check(later)) == []
+
+
+def test_optimize_passes_over_a_tag_that_it_does_not_know(tmp_path: Path) -> None:
+    for number, text in enumerate(['{"version":2,"groups":["unknown"]}', "{", "[]", '{"v":1}']):
+        shutil.copytree(GOLDEN / VERSIONS[-1] / "table", tmp_path / str(number))
+        last = sorted((tmp_path / str(number) / "_delta_log").glob("*.json"))[-1]
+        actions = [json.loads(line) for line in last.read_text().splitlines()]
+        for action in actions:
+            if "add" in action:
+                action["add"]["tags"]["shredlake.layout"] = text
+        last.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        table = sl.Table(tmp_path / str(number))
+        table.optimize(threads=1, shredding={"v": "struct<a bigint>"} if number % 2 else "infer")
+        assert rows_of(table) == json.loads((GOLDEN / VERSIONS[-1] / "rows.json").read_text())

@@ -1,13 +1,15 @@
-"""Writes the golden table of this version: `python tests/golden/make_table.py`.
+"""Writes the golden table of this version: `python tests/golden/make_table.py [FOLDER]`.
 
 It lies in a folder named by its version and stays as it is: later versions must read it. It has
-partitions, shredded Variants, column mapping, a deletion vector, a checkpoint, and commits after it.
+partitions, shredded Variants, column mapping, a deletion vector, a checkpoint, and commits after it. A
+profile of its Variants lies beside it. `0.1.0` was written before files had seals; `0.1.0-sealed` has them.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,7 +66,7 @@ def delete_by_vector(root: Path, partition: str, row: int) -> None:
 
 
 def main() -> None:
-    folder = FOLDER / sl.__version__
+    folder = FOLDER / (sys.argv[1] if len(sys.argv) > 1 else sl.__version__)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     table = sl.Table.create(str(folder / "table"), SCHEMA, partition_by=["day"], properties=PROPERTIES)
@@ -75,6 +77,7 @@ def main() -> None:
     table.append(arrow(ROWS[4:]))
     left = [row for row in ROWS if row["id"] != DELETED]
     (folder / "rows.json").write_text(json.dumps(left, indent=1) + "\n")
+    (folder / "profile.bin").write_bytes(sl.profile(table.scan(["v"]).to_arrow()["v"]).to_bytes())
 
 
 if __name__ == "__main__":

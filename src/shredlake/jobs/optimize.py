@@ -16,7 +16,6 @@ Concurrent appends succeed; if another writer removes a rewritten file first, th
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -30,7 +29,7 @@ import pyarrow as pa
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot, latest_snapshot
 from shredlake.delta.protocol.actions import Action, Add
-from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
+from shredlake.delta.protocol.layout_tag import tagged_layout
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import DataFile, whole_rows
 from shredlake.delta.schema.names import resolve
@@ -247,10 +246,13 @@ def _is_well(add: Add, layout: Mapping[str, str], file_bytes: int) -> bool:
 
 def _fits(add: Add, layout: Mapping[str, str]) -> bool:
     """Whether a file already has the target layout and no deleted rows."""
-    described = json.loads((add.tags or {}).get(LAYOUT_TAG, "null"))
-    if described is None or add.deletion_vector is not None:
+    if add.deletion_vector is not None:
         return False
-    return {name: entry["shredding"] for name, entry in described.items()} == dict(layout)
+    try:
+        tagged = tagged_layout(add)
+    except InvalidSchema:  # a damaged tag: the new file gets a sound one
+        return False
+    return tagged is not None and {name: str(schema) for name, schema in tagged.items()} == dict(layout)
 
 
 def _layout(

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.log.listing import SIDECARS, Checkpoint
 from shredlake.delta.protocol.action_types import problem_of
+from shredlake.delta.protocol.actions import raw_lines
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.errors import CorruptLog, InvalidFile, ShredlakeError
 from shredlake.parquet.format.footer import read_footer
@@ -277,6 +278,23 @@ def open_checkpoint(
     return small, parts
 
 
+def sidecars_of(storage: Storage, path: str) -> frozenset[str]:
+    """The keys of the sidecars that the file of a checkpoint names."""
+    part = CheckpointPart(storage, path)
+    actions = raw_lines(storage.get(path), path) if path.endswith(".json") else part.small_actions()
+    named = [fields for name, fields in actions if name == "sidecar"]
+    for fields in named:
+        problem = problem_of("sidecar", fields)
+        if problem is not None:
+            raise CorruptLog(f"{storage.uri}: {path}: {problem}")
+    return frozenset(_sidecar_path(fields["path"]) for fields in named)
+
+
 def _sidecar_path(path: str) -> str:
-    decoded = decode_path(path)
-    return decoded if "/" in decoded else f"{SIDECARS}/{decoded}"
+    """The key of a sidecar. All lie in one folder of the log, even if a checkpoint names them by an address.
+
+    >>> _sidecar_path("file:///table/_delta_log/_sidecars/a%20b.parquet")
+    '_delta_log/_sidecars/a b.parquet'
+    """
+    name = decode_path(path.rpartition("/")[2])
+    return f"{SIDECARS}/{name.rpartition('/')[2]}"

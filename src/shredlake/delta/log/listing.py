@@ -122,6 +122,18 @@ def _preference(checkpoint: Checkpoint) -> tuple[bool, bool]:
     return not checkpoint.is_json, len(checkpoint.files) == 1
 
 
+def may_name_sidecars(path: str) -> bool:
+    """Whether a file of the log is a checkpoint of the second version, by its key.
+
+    >>> may_name_sidecars("_delta_log/00000000000000000010.checkpoint.parquet")
+    True
+    >>> may_name_sidecars("_delta_log/00000000000000000010.json")
+    False
+    """
+    name = path.removeprefix(f"{LOG}/")
+    return any(pattern.fullmatch(name) is not None for pattern in (_V2, _CLASSIC))
+
+
 def list_log(storage: Storage, start: int = 0) -> Listing:
     """The log from a version on."""
     after = None if start == 0 else f"{LOG}/{start - 1:020}.z"

@@ -17,6 +17,7 @@ class Kind(Enum):
     VECTOR = "deletion vector"
     CHANGES = "change data"
     TEMPORARY = "temporary file"
+    SIDECAR = "part of a checkpoint"
     LOG = "log"
     HIDDEN = "hidden file"
     FOREIGN = "file of others"
@@ -29,6 +30,7 @@ _RULES: Final = (
     (re.compile(r"(?:.*/)?[^/]+\.(?:parquet|json|crc|bin)#\d+"), Kind.TEMPORARY),
     (re.compile(rf"_staging/[^/]+/{_UUID}\.parquet"), Kind.TEMPORARY),
     (re.compile(r"_shredlake_convert/[0-9a-f]{32}/[^/]+\.(?:json|parquet)"), Kind.TEMPORARY),
+    (re.compile(r"_delta_log/_sidecars/[^/]+\.parquet"), Kind.SIDECAR),
     (re.compile(r"_delta_log(?:/.*)?"), Kind.LOG),
     (re.compile(r"_change_data/.*\.parquet"), Kind.CHANGES),
     # A partition column may start with an underscore or a dot: `_day=1/` is data.
@@ -78,7 +80,7 @@ def others_files(storage: Storage) -> Iterator[str]:
     >>> list(others_files(storage))
     ['raw/d1.ndjson']
     """
-    harmless = (Kind.HIDDEN, Kind.LOG, Kind.TEMPORARY)
+    harmless = (Kind.HIDDEN, Kind.LOG, Kind.SIDECAR, Kind.TEMPORARY)
     for entry in storage.residents():
         if entry.is_link or not (
             kind_of(entry.path) in harmless or _OUR_OWN.fullmatch(entry.path) is not None

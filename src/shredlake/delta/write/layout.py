@@ -202,7 +202,10 @@ def newest_layout(snapshot: Snapshot) -> dict[str, ShreddingSchema]:
         files = snapshot.files.table(["modificationTime", "tags"])
         newest_first = pc.sort_indices(files.column("modificationTime"), sort_keys=[("", "descending")])
         text = _first_tag(files.column("tags").take(newest_first))
-    return {} if text is None else parse_layout_tag(text)
+    try:
+        return {} if text is None else parse_layout_tag(text)
+    except InvalidSchema:  # a damaged tag only costs the layout that it describes
+        return {}
 
 
 def _first_tag(tags: pa.ChunkedArray) -> str | None:

@@ -1,8 +1,9 @@
 """Deletes files that no version within the retention period needs.
 
 Vacuum deletes only the kinds of file that Delta writers create: data files, deletion vectors, change data,
-and temporary files of crashed writers. It keeps and reports all other files. When in doubt it keeps a file:
-any path in the log that leads to the file protects it, even through a symbolic link or a second mount.
+sidecars without a checkpoint, and temporary files of crashed writers. It keeps and reports all other files.
+When in doubt it keeps a file: any path in the log that leads to the file protects it, even through a symbolic
+link or a second mount.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.log.checkpoint_read import sidecars_of
 from shredlake.delta.log.files import as_adds, file_rows
-from shredlake.delta.log.listing import commit_path
+from shredlake.delta.log.listing import commit_path, may_name_sidecars
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add, loads
 from shredlake.delta.protocol.features import require_writable
@@ -28,6 +30,8 @@ from shredlake.delta.write.folder import Kind, checked_file, kind_of
 from shredlake.errors import FileMissing, TableError
 
 HOUR_MS = 3_600_000
+SIDECARS_KEPT_MS = 24 * HOUR_MS
+"""Sidecars are kept for at least a day: a checkpoint whose sidecars are there may be being written."""
 
 WRITTEN_BY_DELTA = (Kind.DATA, Kind.VECTOR, Kind.CHANGES, Kind.TEMPORARY)
 
@@ -83,7 +87,7 @@ def _unneeded(snapshot: Snapshot, kept_for: int) -> Vacuumed:
         added = _added_since(snapshot)
         doomed = [key for key in doomed if checked_file(key) not in added]
     return Vacuumed(
-        files=doomed,
+        files=[*doomed, *_loose_sidecars(snapshot.storage, files, horizon)],
         foreign=[
             file.path
             for file in files
@@ -91,6 +95,24 @@ def _unneeded(snapshot: Snapshot, kept_for: int) -> Vacuumed:
         ],
         links=[file.path for file in found if file.is_link],
     )
+
+
+def _loose_sidecars(storage: Storage, files: list[Entry], horizon: int) -> list[str]:
+    """The sidecars that no checkpoint names. They remain if a writer dies, or an engine cleans up the log."""
+    horizon = min(horizon, int(time.time() * 1000) - SIDECARS_KEPT_MS)
+    old = [
+        file.path
+        for file in files
+        if kind_of(checked_file(file.path)) is Kind.SIDECAR and file.modified_ms < horizon
+    ]
+    if not old:
+        return []
+    try:
+        checkpoints = [file.path for file in files if may_name_sidecars(file.path)]
+        named = frozenset[str]().union(*(sidecars_of(storage, path) for path in checkpoints))
+    except TableError:
+        return []  # a checkpoint that can't be read may name any of them
+    return [path for path in sorted(old) if checked_file(path) not in named]
 
 
 def orphans(snapshot: Snapshot) -> list[str]:

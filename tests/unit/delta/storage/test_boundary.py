@@ -196,3 +196,17 @@ def test_the_option_reaches_the_command_line(table: Path) -> None:
     run, count = CliRunner().invoke, ["count", str(table), "--where", "id > 1"]
     assert run(app, count).exit_code == 1
     assert run(app, [*count, "--storage-option", f"allow_paths={other}"]).output.strip() == "2"
+
+
+def test_a_count_by_the_log_opens_nothing_outside(tmp_path: Path) -> None:
+    """Such a count believes the log and follows no path; the rows of the same table are refused."""
+    table = sl.Table.create(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1, 2]}))
+    log = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
+    [add] = [json.loads(line)["add"] for line in log.read_text().splitlines() if '"add"' in line]
+    log.write_text(log.read_text().replace(add["path"], "../elsewhere.parquet"))
+    opened = sl.Table(tmp_path / "t")
+    assert opened.scan().count() == 2
+    for read in (lambda: opened.scan().to_arrow(), lambda: opened.scan(where="id = 1").count()):
+        with pytest.raises(sl.PathRefused):
+            read()

@@ -247,3 +247,39 @@ def test_a_remove_means_the_file_however_it_is_spelled(tmp_path: Path) -> None:
 )
 def test_kinds(key: str, kind: Kind) -> None:
     assert kind_of(key) is kind
+
+
+def test_sidecars_without_a_checkpoint_are_deleted(tmp_path: Path) -> None:
+    """Those that a checkpoint names stay, whatever the file of the checkpoint is called; so do young ones."""
+    root = tmp_path / "t"
+    table = sl.Table.create(root, SCHEMA, properties={"delta.checkpointPolicy": "v2"})
+    table.append(pa.table({"id": [1]}))
+    table.checkpoint()
+    sidecars = root / "_delta_log" / "_sidecars"
+    [named] = sidecars.iterdir()
+    os.utime(named, (OLD, OLD))
+    loose = [old_file(sidecars / f"{uuid4()}.parquet") for _ in range(2)]
+    os.utime(loose[1])
+    foreign = old_file(sidecars / "notes.txt")
+    assert vacuumed(root) == [f"_delta_log/_sidecars/{loose[0].name}"]
+    assert all(path.exists() for path in (named, loose[1], foreign))
+    assert sl.Table(root).scan().count() == 1
+    [manifest] = (root / "_delta_log").glob("*.checkpoint.*.json")
+    actions = [json.loads(line) for line in manifest.read_text().splitlines()]
+    for action in actions:
+        if "sidecar" in action:
+            action["sidecar"]["path"] = named.as_uri()
+    manifest.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    assert vacuumed(root) == [], "an absolute path names it too"
+    os.utime(loose[1], (OLD, OLD))
+    manifest.write_text("{")
+    assert _sidecars_deleted(table) == [], "a checkpoint that can't be read may name any"
+    manifest.unlink()
+    assert sorted(_sidecars_deleted(table)) == sorted(
+        f"_delta_log/_sidecars/{path.name}" for path in (named, loose[1])
+    )
+
+
+def _sidecars_deleted(table: sl.Table) -> list[str]:
+    """The dry run of a vacuum on a snapshot that was read before its checkpoint was damaged."""
+    return vacuum(table.snapshot, retention_hours=0, enforce_retention=False).files
