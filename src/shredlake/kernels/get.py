@@ -13,7 +13,7 @@ $.user.tags   typed_value ─ user ─ value                               a fie
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -96,7 +96,10 @@ def _laid_out(result: Column, type_: pa.DataType) -> Column:
 
 @dataclass(frozen=True)
 class Group:
-    """One node of a shredded column; rows that are not `valid` do not have it (None: all rows have it)."""
+    """One node of a shredded column; rows that are not `valid` do not have it (None: all rows have it).
+
+    The parts are as the column has them: those that are read are converted and checked then.
+    """
 
     metadata: pa.Array
     value: pa.Array | None
@@ -142,7 +145,7 @@ def _both(a: pa.Array | None, b: pa.Array | None) -> pa.Array | None:
 
 def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
     """The array with nulls where it is not valid; the array itself if they are already null."""
-    if valid is None or not pc.any(pc.and_(pc.is_valid(array), pc.invert(valid)), min_count=0).as_py():
+    if valid is None or not pc.and_not(pc.is_valid(array), valid).true_count:
         return array
     return choose(valid, checked(array), pa.nulls(len(array), array.type))
 
@@ -150,10 +153,8 @@ def _under(array: pa.Array, valid: pa.Array | None) -> pa.Array:
 def _get_piece(
     steps: Steps, target: Target, context: CastContext, first_row: int, piece: pa.StructArray
 ) -> pa.Array:
-    metadata = as_binary(part(piece, "metadata"))
-    group = Group(
-        metadata, part(piece, "value"), part(piece, "typed_value"), validity_of(piece), required=True
-    )
+    metadata, value, typed = (part(piece, name) for name in ("metadata", "value", "typed_value"))
+    group = Group(metadata, value, typed, validity_of(piece), required=True)
     depth = 0
     for step in steps:
         child = group.child(step)
@@ -173,9 +174,14 @@ class _Reader:
     rest: Steps
     context: CastContext
 
+    @cached_property
+    def metadata(self) -> pa.Array:
+        """The metadata as plain binary; a typed column with the requested type does not need it."""
+        return as_binary(self.group.metadata)
+
     def extract(self, target: Scalar | None) -> pa.Array:
         group = self.group
-        return extract(group.metadata, group.value, group.valid, self.rest, target, self.context)
+        return extract(self.metadata, group.value, group.valid, self.rest, target, self.context)
 
     def variants(self) -> pa.StructArray:
         """Returns the values as Variants."""
@@ -183,14 +189,14 @@ class _Reader:
         if group.typed is None or self.rest:
             found = self.extract(None)
             if group.required and not self.rest:
-                return column_of(group.metadata, pc.fill_null(found, b"\x00"), None, group.valid)
-            return column_of(group.metadata, found, None, validity_of(found))
+                return column_of(self.metadata, pc.fill_null(found, b"\x00"), None, group.valid)
+            return column_of(self.metadata, found, None, validity_of(found))
         valid = group.valid
         if not group.required:  # a missing field is null
             there = pc.is_valid(group.typed)
             there = there if group.value is None else pc.or_(there, pc.is_valid(group.value))
             valid = _both(valid, there)
-        return unshred(column_of(group.metadata, group.value, group.typed, valid), threads=1)
+        return unshred(column_of(self.metadata, group.value, group.typed, valid), threads=1)
 
     def cast_to(self, target: Target) -> pa.Array:
         """Returns the values, cast to the target."""
