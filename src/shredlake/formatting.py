@@ -1,11 +1,13 @@
-"""Sizes, counts and shares as people write them, and text without control characters."""
+"""Sizes, counts and shares as people write them, text without control characters, facts for JSON."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 _UNITS: Final = ("kB", "MB", "GB", "TB")
 
@@ -89,3 +91,29 @@ def escaped(text: str, *, keep: str = "", form: str = "\\x{:02x}") -> str:
         return _NAMED.get(character) or (form if code < 256 else "\\u{:04x}").format(code)
 
     return _UNSAFE.sub(spelled, text)
+
+
+def plain_fields(facts: Any) -> dict[str, Any]:
+    """The fields of a dataclass as dicts, lists, numbers and strings, ready for JSON.
+
+    >>> from dataclasses import make_dataclass
+    >>> plain_fields(make_dataclass("Facts", ["day", "sizes"])(date(2024, 1, 2), (1, 2)))
+    {'day': '2024-01-02', 'sizes': [1, 2]}
+    """
+    return {one.name: _plain(getattr(facts, one.name)) for one in fields(facts)}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return plain_fields(value)
+        case Mapping():
+            return {str(name): _plain(item) for name, item in value.items()}
+        case tuple() | list():
+            return [_plain(item) for item in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime() | date():
+            return value.isoformat()
+        case _:
+            return str(value)

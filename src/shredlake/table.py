@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, Concatenate, ParamSpec, Unpack
 
 import pyarrow as pa
 
@@ -46,6 +46,8 @@ from shredlake.shredding.request import Shredding
 from shredlake.signatures import options_of
 
 _log = logging.getLogger(__name__)
+
+Given = ParamSpec("Given")
 
 
 class Table:
@@ -294,15 +296,13 @@ class Table:
         >>> t.schema.names
         ['id', 'v', 'day']
         """
-        return self._moved(
-            append(
-                self._writable(),
-                data,
-                shredding=shredding,
-                options=options,
-                transaction=transaction,
-                schema_mode=schema_mode,
-            )
+        return self._commit(
+            append,
+            data,
+            shredding=shredding,
+            options=options,
+            transaction=transaction,
+            schema_mode=schema_mode,
         )
 
     def overwrite(
@@ -325,15 +325,8 @@ class Table:
         >>> sorted(t.scan(["v:a::int AS a"]).to_arrow().column("a").to_pylist())
         [10, 21]
         """
-        return self._moved(
-            overwrite(
-                self._writable(),
-                data,
-                where=where,
-                by_partition=partitions,
-                shredding=shredding,
-                options=options,
-            )
+        return self._commit(
+            overwrite, data, where=where, by_partition=partitions, shredding=shredding, options=options
         )
 
     def delete(self, where: str | Expr | None = None) -> int:
@@ -344,7 +337,7 @@ class Table:
         >>> t.delete("v:a::bigint = 10"), t.scan().count()
         (2, 1)
         """
-        return self._moved(delete(self._writable(), where))
+        return self._commit(delete, where)
 
     def add_column(self, *fields: pa.Field) -> int:
         """Adds columns at the end; they are null in existing rows.
@@ -487,6 +480,12 @@ class Table:
                 "a version to write"
             )
         return latest_snapshot(self._storage, self.snapshot)
+
+    def _commit(
+        self, write: Callable[Concatenate[Snapshot, Given], int], *args: Given.args, **options: Given.kwargs
+    ) -> int:
+        """Runs a write on the latest version, and moves to the version that it commits."""
+        return self._moved(write(self._writable(), *args, **options))
 
     def _moved(self, version: int) -> int:
         """Moves to the version just committed. If it can't be read yet, the next access reads it."""

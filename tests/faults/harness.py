@@ -14,6 +14,7 @@ import json
 import shutil
 import signal
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ class Outcome:
     error: str | None = None
 
 
-class World:
+class World(ABC):
     """A place for tables that can be copied, with storage that can fail."""
 
     kinds: Mapping[str, set[str]]
@@ -76,21 +77,23 @@ class World:
         self._copy(self.template, place)
         return place
 
+    @abstractmethod
     def faulty(self, place: Place, plan: Plan) -> AbstractContextManager[Tap]:
-        raise NotImplementedError
+        """Storage that fails as planned, for the time of the block."""
 
+    @abstractmethod
     def keys(self, place: Place) -> dict[str, bytes | None]:
         """Every file at a place, with the content of commits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def drop(self, place: Place) -> None:
-        raise NotImplementedError
+        """Removes a place."""
 
-    def _uri(self, number: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _uri(self, number: int) -> str: ...
 
-    def _copy(self, source: Place, target: Place) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _copy(self, source: Place, target: Place) -> None: ...
 
 
 class LocalWorld(World):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -48,6 +48,10 @@ class Answer(NamedTuple):
         return Answer(result) if isinstance(result, str) else result
 
 
+Work: TypeAlias = Callable[[Task], str | Answer]
+"""Performs one task."""
+
+
 @dataclass(frozen=True)
 class SortJob(Generic[Task]):
     """How rows are read, sorted over all tasks, and written."""
@@ -79,12 +83,7 @@ class Engine(Protocol):
         """Whether tasks run in this process, and so share its memory and its open files."""
         ...
 
-    def run(
-        self,
-        tasks: Sequence[Task],
-        work: Callable[[Task], str | Answer],
-        watch: Watch = unwatched,
-    ) -> list[str]:
+    def run(self, tasks: Sequence[Task], work: Work[Task], watch: Watch = unwatched) -> list[str]:
         """Returns the result of every task, in the order of the tasks."""
         ...
 
@@ -119,12 +118,7 @@ class LocalEngine:
     def parallelism(self) -> int:
         return self._threads
 
-    def run(
-        self,
-        tasks: Sequence[Task],
-        work: Callable[[Task], str | Answer],
-        watch: Watch = unwatched,
-    ) -> list[str]:
+    def run(self, tasks: Sequence[Task], work: Work[Task], watch: Watch = unwatched) -> list[str]:
         rows = rejects = 0
         texts = [""] * len(tasks)
         with closing(as_done((partial(work, task) for task in tasks), self._threads)) as results:

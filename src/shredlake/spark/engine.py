@@ -16,7 +16,7 @@ import pyarrow as pa
 from shredlake import errors
 from shredlake.delta.read.conform import conform
 from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
-from shredlake.jobs.engine import Answer, SortJob, Task, Watch, unwatched
+from shredlake.jobs.engine import Answer, SortJob, Task, Watch, Work, unwatched
 from shredlake.spark.arrow import from_spark, spark_batch, spark_type
 from shredlake.spark.columns import at, spark_order
 from shredlake.spark.worker import prepare_worker
@@ -45,12 +45,7 @@ class SparkEngine:
             return int(self.spark.conf.get("spark.default.parallelism", "") or 8)
         return int(self.spark.sparkContext.defaultParallelism)
 
-    def run(
-        self,
-        tasks: Sequence[Task],
-        work: Callable[[Task], str | Answer],
-        watch: Watch = unwatched,
-    ) -> list[str]:
+    def run(self, tasks: Sequence[Task], work: Work[Task], watch: Watch = unwatched) -> list[str]:
         if not tasks:
             return []
         count = len(tasks)

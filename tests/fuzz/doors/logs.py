@@ -69,25 +69,26 @@ def enter_lines(data: bytes) -> None:
     assert len(again) == len(actions)
 
 
-def enter_commit(data: bytes) -> None:
-    """Commits 1 and 2 behind a good commit 0; the first part says whether commit 0 is replaced instead."""
+def _put_commits(data: bytes) -> int:
+    """Puts commits behind a good commit 0, or in its place. Returns a number made of the first part."""
     head, *commits = unpack(data) or [b""]
     choice = sum(head)
     files = dict(_good_commits()[:1] if choice % 3 else [])
     for number, commit in enumerate(commits[:3], start=len(files)):
         files[f"{_LOG}{number:020}.json"] = commit
     _put(files)
+    return choice
+
+
+def enter_commit(data: bytes) -> None:
+    """Commits 1 and 2 behind a good commit 0; the first part says whether commit 0 is replaced instead."""
+    choice = _put_commits(data)
     _use(choice)
 
 
 def enter_check(data: bytes) -> None:
     """The same log, and a check of the whole table, which reports damage in place of raising."""
-    head, *commits = unpack(data) or [b""]
-    choice = sum(head)
-    files = dict(_good_commits()[:1] if choice % 3 else [])
-    for number, commit in enumerate(commits[:3], start=len(files)):
-        files[f"{_LOG}{number:020}.json"] = commit
-    _put(files)
+    choice = _put_commits(data)
     report = check_table(_URI, quick=choice % 2 == 0, repair=True, dry_run=True, threads=1)
     str(report)
     json.dumps(report.to_dict())

@@ -140,12 +140,21 @@ class DeletionVector:
         )
 
 
-def _logical_key(path: str, vector: DeletionVector | None) -> tuple[str, str | None]:
-    return log_key(path), None if vector is None else vector.unique_id
+class LogicalFile:
+    """A data file with its deletion vector: what a version of the table adds or removes."""
+
+    path: str
+    deletion_vector: DeletionVector | None
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """The identity of a logical file: path and deletion vector."""
+        vector = self.deletion_vector
+        return log_key(self.path), None if vector is None else vector.unique_id
 
 
 @dataclass(frozen=True)
-class Add:
+class Add(LogicalFile):
     """A data file that joins the table. `path` is as the log spells it: percent-encoded."""
 
     path: str
@@ -157,11 +166,6 @@ class Add:
     tags: Mapping[str, str] | None = None
     deletion_vector: DeletionVector | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str, str | None]:
-        """The identity of a logical file: path and deletion vector."""
-        return _logical_key(self.path, self.deletion_vector)
 
     @staticmethod
     def from_json(raw: Json) -> Add:
@@ -221,7 +225,7 @@ _ROW_TRACKING = ("baseRowId", "defaultRowCommitVersion")
 
 
 @dataclass(frozen=True)
-class Remove:
+class Remove(LogicalFile):
     """A data file that leaves the table; the tombstone keeps vacuum from deleting it too early."""
 
     path: str
@@ -233,10 +237,6 @@ class Remove:
     stats: str | None = None
     deletion_vector: DeletionVector | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str, str | None]:
-        return _logical_key(self.path, self.deletion_vector)
 
     @staticmethod
     def from_json(raw: Json) -> Remove:

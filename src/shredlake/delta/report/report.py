@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from datetime import date, datetime
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,6 +22,7 @@ from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.delta.stats.skipping import FileStatistics
 from shredlake.expr import from_arrow
+from shredlake.formatting import plain_fields
 from shredlake.runner import in_order
 
 MOST_RANGES = 256
@@ -83,9 +83,7 @@ class TableReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain dicts, lists, numbers and strings, ready for JSON."""
-        plain = _plain(self)
-        assert isinstance(plain, dict)
-        return plain
+        return plain_fields(self)
 
     def html(self) -> str:
         """The report as a page: one HTML file that needs no network."""
@@ -154,21 +152,3 @@ def overlaps(found: list[Ranges]) -> tuple[Overlap, ...]:
         )
     items.sort(key=lambda one: (one.is_constant, -one.files, one.files_per_value, one.name))
     return tuple(items[:MOST_RANGES])
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case pa.Scalar():
-            return str(value)
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-        case Mapping():
-            return {str(name): _plain(item) for name, item in value.items()}
-        case tuple() | list():
-            return [_plain(item) for item in value]
-        case None | bool() | int() | float() | str():
-            return value
-        case datetime() | date():
-            return value.isoformat()
-        case _:
-            return str(value)

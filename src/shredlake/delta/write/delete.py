@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -33,33 +33,49 @@ from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
 
 
-def delete(snapshot: Snapshot, where: str | Expr | None) -> int:
-    """Deletes the rows for which `where` is true, or all rows, and returns the version."""
+def change_where(
+    snapshot: Snapshot,
+    where: str | Expr | None,
+    change: Callable[[Snapshot, Expr | None, list[Action]], int],
+) -> int:
+    """Runs `change`, which replaces rows for which `where` is true and returns the version that it committed.
+
+    It receives the table, the condition bound to the table, and an empty list for the actions of the files
+    that it writes. Files that no commit uses are removed. After a conflict it runs again, on the latest
+    version.
+    """
     read_condition(where)  # raises early if the condition does not parse
-    storage = snapshot.storage
 
     def plan(snapshot: Snapshot) -> int:
-        require_writable(snapshot.protocol, storage.uri)
-        predicate = condition(where, snapshot.schema)
+        require_writable(snapshot.protocol, snapshot.storage.uri)
         written: list[Action] = []
-        with removed_unless_committed(storage, written):
-            outcome = delete_rows(snapshot, predicate, written)
-            if not written:
-                return snapshot.version
-            operation = Operation(
-                "DELETE",
-                {"predicate": [] if where is None else [str(where)]},
-                {
-                    "numRemovedFiles": outcome.removed_files,
-                    "numAddedFiles": outcome.added_files,
-                    "numDeletedRows": outcome.deleted_rows,
-                    "numCopiedRows": outcome.copied_rows,
-                    "numAddedChangeFiles": sum(isinstance(action, ChangeFile) for action in written),
-                },
-            )
-            return commit(snapshot, written, operation, outcome.reads(snapshot, predicate))
+        with removed_unless_committed(snapshot.storage, written):
+            return change(snapshot, condition(where, snapshot.schema), written)
 
     return retry_on_conflict(snapshot, plan)
+
+
+def delete(snapshot: Snapshot, where: str | Expr | None) -> int:
+    """Deletes the rows for which `where` is true, or all rows, and returns the version."""
+
+    def change(snapshot: Snapshot, predicate: Expr | None, written: list[Action]) -> int:
+        outcome = delete_rows(snapshot, predicate, written)
+        if not written:
+            return snapshot.version
+        operation = Operation(
+            "DELETE",
+            {"predicate": [] if where is None else [str(where)]},
+            {
+                "numRemovedFiles": outcome.removed_files,
+                "numAddedFiles": outcome.added_files,
+                "numDeletedRows": outcome.deleted_rows,
+                "numCopiedRows": outcome.copied_rows,
+                "numAddedChangeFiles": sum(isinstance(action, ChangeFile) for action in written),
+            },
+        )
+        return commit(snapshot, written, operation, outcome.reads(snapshot, predicate))
+
+    return change_where(snapshot, where, change)
 
 
 @dataclass

@@ -13,14 +13,13 @@ import pyarrow.compute as pc
 from shredlake.delta.log.files import as_adds, file_rows
 from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Remove, TransactionId
-from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import read_rows
 from shredlake.delta.schema import partitions
 from shredlake.delta.write.append import tables_of, write_metrics, write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, retry_on_conflict, transaction_actions
-from shredlake.delta.write.delete import delete_rows, num_records, write_changes
+from shredlake.delta.write.delete import change_where, delete_rows, num_records, write_changes
 from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
@@ -42,21 +41,16 @@ def overwrite(
     """Replaces all rows, those for which `where` is true, or the partitions that occur in the new rows."""
     if where is not None and by_partition:
         raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
-    read_condition(where)  # raises early if the condition does not parse
-    tables = list(tables_of(data, snapshot.schema))  # a plan may run several times
-    storage = snapshot.storage
+    read_condition(where)  # raises before the rows are read
+    tables = list(tables_of(data, snapshot.schema))  # they may be written several times
 
-    def plan(snapshot: Snapshot) -> int:
-        require_writable(snapshot.protocol, storage.uri)
-        predicate = condition(where, snapshot.schema)
-        written: list[Action] = []
-        with removed_unless_committed(storage, written):
-            check = None if predicate is None else rows_match(predicate)
-            rows = write_rows(snapshot, tables, shredding, options, written, check)
-            new = [action for action in written if isinstance(action, Add)]
-            return _commit_replacement(snapshot, new, written, _Replaced(where, by_partition, rows))
+    def change(snapshot: Snapshot, predicate: Expr | None, written: list[Action]) -> int:
+        check = None if predicate is None else rows_match(predicate)
+        rows = write_rows(snapshot, tables, shredding, options, written, check)
+        new = [action for action in written if isinstance(action, Add)]
+        return _commit_replacement(snapshot, new, written, _Replaced(where, by_partition, rows))
 
-    return retry_on_conflict(snapshot, plan)
+    return change_where(snapshot, where, change)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from shredlake.formatting import bytes_text, counted, html_text
+from shredlake.formatting import bytes_text, counted, html_text, plain_fields
 from shredlake.parquet.format.footer import FILE_CREATED_BY
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import open_input
@@ -113,9 +113,7 @@ class FileReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Converts the report to dicts, lists, numbers and strings, ready for JSON."""
-        plain = _plain(self)
-        assert isinstance(plain, dict)
-        return plain
+        return plain_fields(self)
 
     def html(self) -> str:
         """The report as an HTML page: one file that needs no network."""
@@ -229,15 +227,3 @@ def type_name(level: Level) -> str:
             return "array"
         case scalar:
             return node_ddl(scalar)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, pa.Scalar):
-        return str(value)
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
