@@ -23,7 +23,7 @@ from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels.arrow.buffers import check_column, column_of, part, validity_of
 from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, normal, unencoded, unencoded_type
 from shredlake.kernels.arrow.raw_arrays import choose, nested, plain
-from shredlake.kernels.arrow.types import is_list_like, shredding_schema
+from shredlake.kernels.arrow.types import is_list_like
 from shredlake.kernels.cast_options import ARROW, DEFAULT, CastOptions, Dialect
 from shredlake.kernels.casts.columns import cast_typed
 from shredlake.kernels.casts.extract import CastContext, Steps, extract
@@ -77,7 +77,6 @@ def get_path(
     column = check_column(column)
     steps = (path if isinstance(path, Path) else Path.parse(path)).steps
     options.check()
-    shredding_schema(column.type)  # an invalid layout is an error on every path
     target = AnyVariant() if type is None else target_of(type)
     work = partial(_get_piece, steps, target, CastContext(options, Path(steps).normalized()))
     result: pa.Array | pa.ChunkedArray = map_pieces(work, column, threads=threads)

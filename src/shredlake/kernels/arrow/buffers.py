@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from shredlake.errors import InvalidSchema, InvalidValue, MalformedVariant
 from shredlake.kernels.arrow.flat_schema import Plan
 from shredlake.kernels.arrow.normalize import as_binary, unwrapped
-from shredlake.kernels.arrow.types import is_variant
+from shredlake.kernels.arrow.types import shredding_schema
 from shredlake.kernels.threads import Column
 from shredlake.shredding.schema import Array, Object, ShreddingSchema
 
@@ -131,15 +131,11 @@ def require_metadata(metadata: pa.Array, needed: pa.Array | None, first_row: int
 
 
 def check_column(column: Any) -> Column:
-    """Returns the column without its extension type; raises if it is not a Variant column."""
+    """Returns the column without its extension type; raises if it is not a valid Variant column."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found a {type(column).__name__}")
     column = unwrapped(column)
-    if not is_variant(column.type):
-        raise InvalidSchema(
-            f"not a Variant column: {column.type}; expected a struct of metadata (binary) and "
-            "value (binary), typed_value, or both"
-        )
+    shredding_schema(column.type)  # raises if it is not one
     try:
         column.validate()  # checks buffer sizes only; the parts that kernels read are fully `checked`
     except pa.ArrowException as error:

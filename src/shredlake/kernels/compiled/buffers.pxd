@@ -18,6 +18,7 @@ processes many batches thus reuses the same memory, from all of its threads.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
 cdef enum Status:
@@ -80,6 +81,22 @@ cdef inline int reserve_total(Bytes* buffer, int64_t wanted) noexcept nogil:
     if buffer.capacity >= wanted:
         return OK
     return resize(buffer, wanted if wanted > 2 * buffer.capacity else 2 * buffer.capacity)
+
+
+cdef inline int make_stack_room(void** items, int64_t* room, int64_t wanted, size_t width) noexcept nogil:
+    """Grows a stack of items of `width` bytes to room for `wanted` of them, at least to twice its room."""
+    cdef int64_t grown = 2 * room[0]
+    cdef void* moved
+    if room[0] >= wanted:
+        return OK
+    if grown < wanted:
+        grown = wanted
+    moved = realloc(items[0], <size_t> grown * width)
+    if moved == NULL:
+        return NO_MEMORY
+    items[0] = moved
+    room[0] = grown
+    return OK
 
 
 cdef inline int append(Bytes* buffer, const void* source, int64_t size) noexcept nogil:

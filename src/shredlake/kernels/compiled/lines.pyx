@@ -14,6 +14,13 @@ from libc.string cimport memchr
 
 from shredlake.kernels.compiled.buffers cimport OK, Bytes, append, append_int32, release, start, to_arrow
 
+# Documents that were copied out of a text: their bytes, Arrow's offsets, and where each began as an int64.
+cdef struct Rows:
+    Bytes data
+    Bytes offsets
+    Bytes starts
+    int64_t count
+
 
 def line_offsets(buffer, bint final):
     """(offsets as an Arrow buffer of int32, lines, bytes consumed): complete lines, or all if `final`."""
@@ -51,16 +58,12 @@ def array_elements(buffer, bint final):
     """
     cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size
-    cdef int64_t position = 0, begin = 0, taken = 0, depth = 0, elements = 0
+    cdef int64_t position = 0, begin = 0, taken = 0, depth = 0
     cdef bint in_string = False, closed = False
     cdef uint8_t byte
-    cdef int status = OK
-    cdef Bytes data, offsets, starts
-    start(&data)
-    start(&offsets)
-    start(&starts)
+    cdef Rows rows
+    cdef int status = _start_rows(&rows)
     with nogil:
-        status = append_int32(&offsets, 0)
         while status == OK and position < size and not closed:
             byte = text[position]
             if in_string:
@@ -76,20 +79,14 @@ def array_elements(buffer, bint final):
                 depth -= 1
             elif (byte == 44 and depth == 0) or byte == 93:
                 closed = byte == 93
-                status = _element(text, begin, position, closed and elements == 0 and begin == 0,
-                                  &data, &offsets, &starts, &elements)
+                status = _element(text, begin, position, closed and rows.count == 0 and begin == 0, &rows)
                 begin = position + 1
                 taken = begin
             position += 1
         if status == OK and final and not closed and begin < size:
-            status = _element(text, begin, size, True, &data, &offsets, &starts, &elements)
+            status = _element(text, begin, size, True, &rows)
             taken = size
-    if status != OK:
-        release(&data)
-        release(&offsets)
-        release(&starts)
-        raise MemoryError
-    return to_arrow(&data), to_arrow(&offsets), to_arrow(&starts), elements, taken, closed
+    return *_take_rows(&rows, status), taken, closed
 
 
 def json_documents(buffer, bint final):
@@ -100,16 +97,12 @@ def json_documents(buffer, bint final):
     """
     cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size
-    cdef int64_t position = 0, begin = -1, taken = 0, depth = 0, documents = 0
+    cdef int64_t position = 0, begin = -1, taken = 0, depth = 0
     cdef bint in_string = False, ended = False
     cdef uint8_t byte
-    cdef int status = OK
-    cdef Bytes data, offsets, starts
-    start(&data)
-    start(&offsets)
-    start(&starts)
+    cdef Rows rows
+    cdef int status = _start_rows(&rows)
     with nogil:
-        status = append_int32(&offsets, 0)
         while status == OK and position < size:
             byte = text[position]
             ended = False
@@ -121,12 +114,12 @@ def json_documents(buffer, bint final):
                     ended = depth == 0
             elif byte <= 32 and depth == 0:
                 if begin >= 0:
-                    status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                    status = _element(text, begin, position, False, &rows)
                     begin = -1
                 taken = position + 1
             else:
                 if depth == 0 and begin >= 0 and (byte == 34 or byte == 91 or byte == 123):
-                    status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                    status = _element(text, begin, position, False, &rows)
                     begin = -1
                     taken = position
                 if begin < 0:
@@ -140,23 +133,35 @@ def json_documents(buffer, bint final):
                     ended = depth == 0
             position += 1
             if ended and status == OK:
-                status = _element(text, begin, position, False, &data, &offsets, &starts, &documents)
+                status = _element(text, begin, position, False, &rows)
                 begin = -1
                 taken = position
         if status == OK and final:
             if begin >= 0:
-                status = _element(text, begin, size, False, &data, &offsets, &starts, &documents)
+                status = _element(text, begin, size, False, &rows)
             taken = size
+    return *_take_rows(&rows, status), taken
+
+
+cdef int _start_rows(Rows* rows) noexcept nogil:
+    start(&rows.data)
+    start(&rows.offsets)
+    start(&rows.starts)
+    rows.count = 0
+    return append_int32(&rows.offsets, 0)
+
+
+cdef tuple _take_rows(Rows* rows, int status):
+    """(data, offsets, starts, count), unless memory ran out."""
     if status != OK:
-        release(&data)
-        release(&offsets)
-        release(&starts)
+        release(&rows.data)
+        release(&rows.offsets)
+        release(&rows.starts)
         raise MemoryError
-    return to_arrow(&data), to_arrow(&offsets), to_arrow(&starts), documents, taken
+    return to_arrow(&rows.data), to_arrow(&rows.offsets), to_arrow(&rows.starts), rows.count
 
 
-cdef int _element(const uint8_t* text, int64_t begin, int64_t stop, bint may_be_blank, Bytes* data,
-                  Bytes* offsets, Bytes* starts, int64_t* elements) noexcept nogil:
+cdef int _element(const uint8_t* text, int64_t begin, int64_t stop, bint may_be_blank, Rows* rows) noexcept nogil:
     """Copies one element without surrounding white space; `[]` has no elements."""
     cdef int status
     while begin < stop and text[begin] <= 32:
@@ -165,10 +170,10 @@ cdef int _element(const uint8_t* text, int64_t begin, int64_t stop, bint may_be_
         stop -= 1
     if begin == stop and may_be_blank:
         return OK
-    status = append(data, text + begin, stop - begin)
+    status = append(&rows.data, text + begin, stop - begin)
     if status == OK:
-        status = append_int32(offsets, <int32_t> data.size)
+        status = append_int32(&rows.offsets, <int32_t> rows.data.size)
     if status == OK:
-        status = append(starts, &begin, 8)
-    elements[0] += 1
+        status = append(&rows.starts, &begin, 8)
+    rows.count += 1
     return status

@@ -496,36 +496,25 @@ def summarize(metadata, value, validity, int32_t max_paths, int32_t max_depth):
     cdef const uint8_t* valid = NULL
     cdef int64_t length = len(metadata), offset = 0, status, fault = 0
     cdef Sketch sketch
-    cdef Bytes out
     if validity is not None:
         valid = <const uint8_t*> address_of(validity.buffers()[1])
         offset = validity.offset
-    start(&out)
     with nogil:
         status = start_sketch(&sketch, max_paths, max_depth)
         if status == OK:
             status = observe_rows(&sketch, length, valid, offset, &metadata_column, &value_column, &fault)
-        if status == OK and sketch.size > max_paths:
-            status = prune(&sketch)
-        if status == OK:
-            status = put_sketch(&out, &sketch)
-        release_sketch(&sketch)
-    if status == OK:
-        return take(&out)
-    release(&out)
     if status == MALFORMED:
+        release_sketch(&sketch)
         return fault
-    raise MemoryError
+    return _finished(&sketch, max_paths, status)
 
 
 def merge(parts, int32_t max_paths):
     """Merges profiles of consecutive parts; all are bytes."""
     cdef Sketch sketch
-    cdef Bytes out
     cdef const uint8_t* data
     cdef int64_t size
     cdef int status
-    start(&out)
     status = start_sketch(&sketch, max_paths, 1)
     for part in parts:
         if status != OK:
@@ -534,14 +523,23 @@ def merge(parts, int32_t max_paths):
         size = len(part)
         with nogil:
             status = add_sketch(&sketch, data, size)
-    if status == OK and sketch.size > max_paths:
-        status = prune(&sketch)
-    if status == OK:
-        status = put_sketch(&out, &sketch)
-    release_sketch(&sketch)
-    if status == OK:
-        return take(&out)
-    release(&out)
     if status == MALFORMED:
+        release_sketch(&sketch)
         raise ValueError("these bytes are not a profile: they come from another version or are truncated")
-    raise MemoryError
+    return _finished(&sketch, max_paths, status)
+
+
+cdef bytes _finished(Sketch* sketch, int32_t max_paths, int status):
+    """The sketch as bytes; gives its memory back, also if memory ran out."""
+    cdef Bytes out
+    start(&out)
+    with nogil:
+        if status == OK and sketch.size > max_paths:
+            status = prune(sketch)
+        if status == OK:
+            status = put_sketch(&out, sketch)
+        release_sketch(sketch)
+    if status != OK:
+        release(&out)
+        raise MemoryError
+    return take(&out)

@@ -22,7 +22,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from shredlake.kernels.compiled.buffers cimport APART, NO_MEMORY, OK, bit_at, release, reserve
+from shredlake.kernels.compiled.buffers cimport APART, NO_MEMORY, OK, bit_at, make_stack_room, release, reserve
 
 from shredlake.kernels.compiled.names cimport (
     HASH_PRIME,
@@ -165,19 +165,6 @@ cdef int nodes_of_fields(Shredding* work, int index, const ObjectView* view, con
     return OK
 
 
-cdef int make_rest_room(Shredding* work, int64_t count) noexcept nogil:
-    cdef int64_t room = 2 * work.rest_room
-    cdef Rest* moved
-    if room < work.rest_used + count:
-        room = work.rest_used + count
-    moved = <Rest*> realloc(work.rest, <size_t> room * sizeof(Rest))
-    if moved == NULL:
-        return NO_MEMORY
-    work.rest = moved
-    work.rest_room = room
-    return OK
-
-
 cdef int put_rest(Shredding* work, Node* node, int64_t row, int64_t first) noexcept nogil:
     """Writes the object of the remaining fields: work.rest from `first` on, already sorted by name."""
     cdef int64_t count = work.rest_used - first, index, total = 0, largest_id = 0, head, offset = 0
@@ -222,7 +209,7 @@ cdef int shred_object(Shredding* work, int index, int64_t row, const uint8_t* p,
         return MALFORMED
     if reach(node, &node.typed, row, WIDTH_NONE) != OK:
         return NO_MEMORY
-    if work.rest_room - first < view.count and make_rest_room(work, view.count) != OK:
+    if make_stack_room(<void**> &work.rest, &work.rest_room, first + view.count, sizeof(Rest)) != OK:
         return NO_MEMORY
     code = nodes_of_fields(work, index, &view, &nodes)
     if code != OK:

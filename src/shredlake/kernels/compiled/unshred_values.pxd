@@ -14,7 +14,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove
 
-from shredlake.kernels.compiled.buffers cimport NO_MEMORY, OK, Bytes, append, append_byte, bit_at, reserve
+from shredlake.kernels.compiled.buffers cimport NO_MEMORY, OK, Bytes, append, append_byte, bit_at, make_stack_room, reserve
 from shredlake.kernels.compiled.decimals cimport digits_fit
 from shredlake.kernels.compiled.names cimport Shape, schema_name
 from shredlake.kernels.compiled.shredded cimport ELEMENTS, FIELDS, LARGEST, MICROS_PER_DAY, SCALAR, TOO_LARGE, extent
@@ -82,33 +82,11 @@ cdef enum Outcome:
 # ---------------------------------------------------------------- stacks
 
 cdef inline int make_entry_room(Unshredding* work, int64_t count) noexcept nogil:
-    cdef int64_t room = 2 * work.entry_room
-    cdef Entry* moved
-    if work.entry_room - work.entries_used >= count:
-        return OK
-    if room < work.entries_used + count:
-        room = work.entries_used + count
-    moved = <Entry*> realloc(work.entries, <size_t> room * sizeof(Entry))
-    if moved == NULL:
-        return NO_MEMORY
-    work.entries = moved
-    work.entry_room = room
-    return OK
+    return make_stack_room(<void**> &work.entries, &work.entry_room, work.entries_used + count, sizeof(Entry))
 
 
 cdef inline int make_rest_room(Unshredding* work, int64_t count) noexcept nogil:
-    cdef int64_t room = 2 * work.rest_room
-    cdef Rest* moved
-    if work.rest_room - work.rest_used >= count:
-        return OK
-    if room < work.rest_used + count:
-        room = work.rest_used + count
-    moved = <Rest*> realloc(work.rest, <size_t> room * sizeof(Rest))
-    if moved == NULL:
-        return NO_MEMORY
-    work.rest = moved
-    work.rest_room = room
-    return OK
+    return make_stack_room(<void**> &work.rest, &work.rest_room, work.rest_used + count, sizeof(Rest))
 
 # ---------------------------------------------------------------- scalars
 
