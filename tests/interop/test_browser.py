@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from shredlake.html.tree import Column, Row, tree
 from shredlake.html.treemap import Area, treemap
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+INSTALLED = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+CHROMIUM = os.environ.get("SHREDLAKE_CHROMIUM") or next(filter(None, INSTALLED), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt-get install chromium)")
 
 FLAGS = [

@@ -1,7 +1,12 @@
-"""The blocks of the documentation that need Spark run, page by page, from top to bottom."""
+"""The blocks of the documentation that need Spark run, page by page, from top to bottom.
+
+A `text` block behind such a block is what it prints.
+"""
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +26,17 @@ def test_spark_blocks_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__docs__"}
-    session, ran = False, 0
-    for line, source in blocks(ROOT / page, "python", "console"):
+    session, ran, printed = False, 0, ""
+    for line, source in blocks(ROOT / page, "python", "console", "text"):
         session |= source.startswith("$ cat ")
         if session and source.startswith("$ ") and programs(source) <= {"cat", "shredlake"}:
             run_session(source)
         elif source.startswith("# needs Spark\n"):
-            exec(compile("\n" * (line - 1) + source, page, "exec"), names)
+            with redirect_stdout(io.StringIO()) as out:
+                exec(compile("\n" * (line - 1) + source, page, "exec"), names)
+            printed = out.getvalue()
             ran += 1
+        elif printed and not source.startswith(("$ ", ">>>")):
+            assert printed.split() == source.split(), f"{page}, line {line}: {printed}"
+            printed = ""
     assert ran > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from html import escape
 from typing import Any, Final
 
 import pyarrow as pa
@@ -81,6 +82,9 @@ class SqlResult(ArrowStream):
         head = self.head(SHOWN_ROWS + 1)
         more = f"\nThe first {SHOWN_ROWS} rows are shown." if len(head) > SHOWN_ROWS else ""
         return str(library("duckdb").connect().from_arrow(head.slice(0, SHOWN_ROWS))).rstrip() + more
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
     def _clear_errors(self, log: RunLog) -> _ClearErrors:
         return _ClearErrors(self, log)

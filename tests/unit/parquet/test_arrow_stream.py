@@ -190,6 +190,7 @@ def test_html_is_escaped(tmp_path: Path) -> None:
         table,
         scan,
         scan.explain(),
+        sl.sql("select '<script>' AS name"),
         sl.scan_parquet(tmp_path / "f.parquet"),
         sl.scan_parquet(tmp_path / "f.parquet").explain(),
         sl.inspect(tmp_path / "f.parquet"),
