@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+import shredlake as sl
 import shredlake.spark as sls
 from long_runs import some
 from sql_cases import Case, Tables, cases, columns, documents, rows_of
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytest.importorskip("duckdb", reason="SQL needs DuckDB")
+PySparkException = pytest.importorskip("pyspark.errors", reason="needs PySpark").PySparkException
 pytestmark = pytest.mark.spark
 
 SHARED = [case for case in cases() if case.spark]
@@ -80,3 +84,57 @@ def test_the_same_answer_on_spark(parsed: SparkSession, tables: Tables, case: Ca
 )
 def test_the_same_words_through_our_planner(without_ansi: SparkSession, tables: Tables, case: Case) -> None:
     assert answer(sls.sql(without_ansi, case.ours, events=tables.events)) == tables.answer(case)
+
+
+# The table "Differences from Spark" of docs/sql.md: the same words in both, and the two answers.
+DOCUMENT = """{"text": "x", "big": 9223372036854775807, "at": "2024-01-01 00:00:00", "tags": ["p", "q"],
+"none": null}"""
+    '{"text": "x", "big": 9223372036854775807, "at": "2024-01-01 00:00:00", "tags": ["p", "q"], "none": null}'
+)
+FAILS = "an error"
+DIFFERENCES = [
+    ("select v:text::int as x from t", [None], FAILS),
+    ("select 5 / 2 as x from t", [2.5], [2.5]),
+    ("select sum(n) as x from (select v:big::bigint n from t union all select v:big::bigint from t)",
+     [2 * (2**63 - 1)], FAILS),
+    ("select \"key\" as x from t", [1], ["key"]),
+    ("select x from (select 1 as x from t union all select null from t) order by x", [1, None], [None, 1]),
+    ("select (v:tags::array<string>)[1] as x from t", ["p"], ["q"]),
+    ("select v:none is null as x from t", [False], [False]),
+    ("select v:none::int as x from t", [None], [None]),
+    ("select 7 // 2 as x from t", [3], FAILS),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one_document(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("differences") / "t"
+    table = sl.Table.create(place, pa.schema([("key", pa.int64()), ("v", sl.variant())]))
+    table.append(pa.table({"key": [1], "v": sl.from_json(pa.array([DOCUMENT]))}))
+    return str(place)
+
+
+@pytest.mark.parametrize(("query", "here", "there"), DIFFERENCES, ids=lambda value: str(value)[:60])
+def test_differences_from_spark(
+    spark: SparkSession, one_document: str, query: str, here: list[Any], there: Any
+) -> None:
+    assert sl.sql(query, t=one_document).to_arrow().column("x").to_pylist() == here
+    if there is FAILS:
+        with pytest.raises(PySparkException):
+            sls.sql(spark, query, t=one_document).collect()
+    else:
+        assert [row.x for row in sls.sql(spark, query, t=one_document).collect()] == there
+
+
+def test_a_timestamp_is_in_utc_here_and_in_the_zone_of_the_session_on_spark(
+    spark: SparkSession, one_document: str
+) -> None:
+    query = "select v:at::timestamp as x from t"
+    midnight = datetime(2024, 1, 1, tzinfo=UTC)
+    assert sl.sql(query, t=one_document).to_arrow().column("x").to_pylist() == [midnight]
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        found = sls.sql(spark, query, t=one_document).toArrow().column("x").cast(pa.timestamp("us", "UTC"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert found.to_pylist() == [midnight + timedelta(hours=5)]
