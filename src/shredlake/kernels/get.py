@@ -12,22 +12,24 @@ $.user.tags   typed_value ─ user ─ value                               a fie
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import CastError, MalformedVariant
 from shredlake.kernels.arrow.buffers import check_column, column_of, part, validity_of
 from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, normal, unencoded, unencoded_type
-from shredlake.kernels.arrow.raw_arrays import choose, nested, plain
+from shredlake.kernels.arrow.raw_arrays import arrow_type, choose, nested, plain
 from shredlake.kernels.arrow.types import is_list_like
 from shredlake.kernels.cast_options import ARROW, DEFAULT, CastOptions, Dialect
 from shredlake.kernels.casts.columns import cast_typed
 from shredlake.kernels.casts.extract import CastContext, Steps, extract
-from shredlake.kernels.casts.targets import AnyVariant, Target, scalar_of, target_of
+from shredlake.kernels.casts.targets import AnyVariant, ListOf, MapOf, StructOf, Target, scalar_of, target_of
 from shredlake.kernels.fallback.get import value_at
 from shredlake.kernels.threads import Column, map_pieces
 from shredlake.kernels.unshred import unshred
@@ -208,18 +210,105 @@ class _Reader:
                 return self.leaf(_under(typed, self.group.valid), source, target)
             if target.type is not VariantType.STRING and not self.context.options.raises:
                 return self.extract(target)  # objects and arrays do not cast to it, so only `value` matters
-        # Casts to strings and to nested types need whole objects and arrays.
+            # A cast to a string needs whole objects and arrays.
+            whole = self.variants()
+            metadata, value = whole.field("metadata"), whole.field("value")
+            return extract(metadata, value, validity_of(whole), (), target, self.context)
+        try:
+            return self.nested(target)
+        except (CastError, MalformedVariant):
+            return self.row_by_row(target)  # raises for the first such row
+
+    def nested(self, target: Target) -> pa.Array:
+        """Casts objects to structs and shredded arrays to lists, column by column; other rows one by one."""
+        group = self.group
+        if self.rest:
+            found = self.extract(None)
+            here = Group(group.metadata, found, None, validity_of(found))
+            return replace(self, group=here, rest=()).nested(target)
+        match target:
+            case StructOf(fields):
+                typed = group.typed if group.typed is not None and _is_object(group.typed) else None
+                made, wanted, rest_is_null = self.structs(dict(fields), typed), OBJECTS, typed is None
+            case ListOf(element) if group.typed is not None and is_list_like(group.typed.type):
+                made, wanted, rest_is_null = self.lists(element, group.typed), ARRAYS, False
+            case _:
+                return self.row_by_row(target)
+        raises = self.context.options.raises
+        if rest_is_null and not raises:
+            return made
+        left = (
+            pc.invert(pc.is_valid(made)) if group.valid is None else pc.and_not(group.valid, made.is_valid())
+        )
+        header = pa.nulls(len(made), pa.binary()) if group.value is None else _headers(group.value)
+        # Of the other rows, only some can cast, and a Variant null never fails to.
+        can = pc.not_equal(header, b"\x00") if raises else pc.is_in(header, value_set=wanted)
+        can = pc.fill_null(can, False)
+        if raises and group.typed is not None:
+            can = pc.or_(can, pc.is_valid(group.typed))
+        return self.row_by_row(target, made, pc.and_(left, can))
+
+    def structs(self, fields: Mapping[str, Target], typed: pa.Array | None) -> pa.Array:
+        """Objects as structs: of the typed column, or of `value` if objects have no typed column."""
+        group = self.group if typed is not None else replace(self.group, typed=None)
+        if typed is not None:
+            objects = validity_of(typed)
+        elif group.value is None:
+            objects = pa.repeat(False, len(group.metadata))
+        else:
+            objects = pc.fill_null(pc.is_in(_headers(group.value), value_set=OBJECTS), False)
+        kinds = [pa.field(name, arrow_type(field)) for name, field in fields.items()]
+        columns = [_as(self.field(group, kind.name, fields[kind.name]), kind.type) for kind in kinds]
+        valid = _both(group.valid, objects)
+        return pa.StructArray.from_arrays(
+            columns, fields=kinds, mask=None if valid is None else pc.invert(valid)
+        )
+
+    def field(self, group: Group, name: str, target: Target) -> pa.Array:
+        """One field of the objects, cast."""
+        child = group.child(name)
+        path = f"{self.context.path}[{name!r}]"
+        rest = (name,) if child is None else ()
+        below = _Reader(child or group, rest, replace(self.context, path=path))
+        return below.variants() if isinstance(target, AnyVariant) else below.cast_to(target)
+
+    def lists(self, element: Target, typed: pa.Array) -> pa.Array:
+        """Shredded arrays as lists."""
+        lists = as_list(normal(checked(_under(typed, self.group.valid))))
+        counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        elements = lists.flatten()
+        metadata = pa.nulls(len(elements), pa.binary())
+        if _holds_values(elements) or _holds_variants(element):
+            metadata = self.metadata.take(pa.array(np.repeat(np.arange(len(lists)), counts)))
+        group = Group(metadata, part(elements, "value"), part(elements, "typed_value"), None, required=True)
+        below = _Reader(group, (), replace(self.context, path=f"{self.context.path}[*]"))
+        found = below.variants() if isinstance(element, AnyVariant) else below.cast_to(element)
+        kind = arrow_type(ListOf(element))
+        found = _as(found, kind.value_type)
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), found, kind, mask=pc.is_null(lists))
+
+    def row_by_row(
+        self, target: Target, made: pa.Array | None = None, left: pa.Array | None = None
+    ) -> pa.Array:
+        """Casts rows with the reference: all of them, or those that are `left` of the rows already made."""
+        rows = np.arange(len(self.group.metadata)) if left is None else np.flatnonzero(left)
+        if made is not None and not len(rows):
+            return made
         whole = self.variants()
-        metadata, value, valid = whole.field("metadata"), whole.field("value"), validity_of(whole)
-        if isinstance(target, Scalar):
-            return extract(metadata, value, valid, (), target, self.context)
-        items: list[Any] = [None] * len(whole)
-        for row, item in enumerate(whole):
+        items: list[Any] = []
+        for row in rows.tolist():
+            item, one = whole[row], None
             if item.is_valid:
                 number = self.context.first_row + row
                 one = value_at(item["metadata"].as_py(), item["value"].as_py(), (), number)
-                items[row] = None if one is None else plain(self.context.cast(one, target, row), target)
-        return nested(items, target)
+            items.append(None if one is None else plain(self.context.cast(one, target, row), target))
+        found = nested(items, target)
+        if made is None:
+            return found
+        places = np.arange(len(made))
+        places[rows] = len(made) + np.arange(len(rows))
+        return pa.concat_arrays([made, found]).take(pa.array(places))
 
     def leaf(self, typed: pa.Array, source: Scalar, target: Scalar) -> pa.Array:
         """A shredded scalar: the typed column, and `value` for rows of another type."""
@@ -230,6 +319,47 @@ class _Reader:
         if value is None or value.null_count == len(value):
             return known
         return choose(pc.is_valid(typed), checked(known), self.extract(target))
+
+
+OBJECTS: Final = pa.array([bytes([header]) for header in range(256) if header & 3 == 2], pa.binary())
+ARRAYS: Final = pa.array([bytes([header]) for header in range(256) if header & 3 == 3], pa.binary())
+"""The first bytes that a value can have if it is an object or an array."""
+
+
+def _headers(value: pa.Array) -> pa.Array:
+    return pc.binary_slice(as_binary(value), 0, 1)
+
+
+def _is_object(typed: pa.Array) -> bool:
+    return bool(pa.types.is_struct(typed.type))
+
+
+def _holds_values(group: pa.Array) -> bool:
+    """Whether a shredded group holds any `value`, for which metadata are needed."""
+    value, typed = part(group, "value"), part(group, "typed_value")
+    if value is not None and value.null_count < len(value):
+        return True
+    if typed is None:
+        return False
+    if is_list_like(typed.type):
+        return _holds_values(as_list(normal(checked(typed))).values)
+    return _is_object(typed) and any(_holds_values(typed.field(field.name)) for field in typed.type)
+
+
+def _holds_variants(target: Target) -> bool:
+    match target:
+        case ListOf(inner) | MapOf(inner):
+            return _holds_variants(inner)
+        case StructOf(fields):
+            return any(_holds_variants(field) for _, field in fields)
+        case Scalar():
+            return target.type is VariantType.STRING  # an object becomes JSON, with names of the metadata
+        case _:
+            return True
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind, safe=False)
 
 
 def _check_times(times: pa.Array, context: CastContext) -> None:
