@@ -96,7 +96,13 @@ class _Reading:
         """
         served = self.served.values()
         mixed = any(one.service is Service.MIXED for one in served)
-        return self.worker, mixed, tuple((one.typed, one.typed_ddl, one.cast, one.may_fail) for one in served)
+        return (
+            self.worker,
+            mixed,
+            tuple(
+                (one.typed, one.typed_ddl, one.cast, one.may_fail, one.fields, one.element) for one in served
+            ),
+        )
 
     def merged(self, other: _Reading) -> _Reading:
         """The reading of files of either layout."""

@@ -14,11 +14,14 @@ to row groups and pages. Python workers read WORKER paths with pyarrow and shred
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import pyarrow as pa
+
 from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or, name_parts
+from shredlake.expr.types import from_arrow
 from shredlake.parquet.variant_columns import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
 from shredlake.spark.columns import Names
@@ -52,6 +55,20 @@ class Served:
     """The groups on the path to the column that are null only if their parent group is null."""
     reason: str = ""
     """Why the service is not TYPED, for `explain()`."""
+    fields: tuple[tuple[str, Served], ...] = ()
+    """For an object that is read as a struct: how each field is read. The object is there if `typed` is."""
+    element: Served | None = None
+    """For an array that is read as an array: how its elements are read, by names within an element."""
+
+    def columns(self) -> Iterator[tuple[Names, str]]:
+        """The columns with typed values that are read, and their types."""
+        if self.element is not None:
+            yield from (((*self.typed, 0, *names), ddl) for names, ddl in self.element.columns())
+        elif self.fields:
+            for _, field_ in self.fields:
+                yield from field_.columns()
+        elif self.typed:
+            yield self.typed, self.typed_ddl
 
 
 NATIVE: Final = frozenset(VariantType) - {
@@ -129,6 +146,9 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         steps = (*steps, ARRAY_ELEMENT if isinstance(step, int) else step)
     if not isinstance(node, Scalar):
         if isinstance(node, (Object, Array)):
+            whole = _whole(get, node, (*names, "typed_value"), steps, layout)
+            if whole is not None:
+                return replace(whole, never_null=frozenset(never_null))
             return Served(Service.WORKER, reason=f"{get.path} is an object or array here, cast as a whole")
         return _inside_value(get, steps, layout)
     if node.type not in NATIVE:
@@ -150,6 +170,64 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         never_null=frozenset(never_null),
         reason=f"{get.path} is mixed" if mixed else "",
     )
+
+
+def _whole(get: Get, node: Object | Array, typed: Names, steps: Steps, layout: ColumnLayout) -> Served | None:
+    """Reads an object as a struct or an array as an array, if its typed columns hold everything asked for.
+
+    A value of another type is null, so what `value` holds matters only to a cast that must not fail.
+    """
+    assert get.type is not None
+    kind = get.type.arrow
+    if get.strict and node_path(steps) in layout.residual:
+        return None
+    if isinstance(node, Object) and pa.types.is_struct(kind):
+        found = []
+        for item in kind:
+            child = dict(node.fields).get(item.name)
+            if child is None and node_path(steps) in layout.residual:
+                return None
+            served = Served(Service.ABSENT)
+            if child is not None:
+                inner = _part(
+                    get, item.type, child, (*typed, item.name, "typed_value"), (*steps, item.name), layout
+                )
+                if inner is None or _collides(node, item.name) or not item.name:
+                    return None
+                served = inner
+            found.append((item.name, served))
+        absent = all(one.service is Service.ABSENT for _, one in found)
+        return (
+            None
+            if absent
+            else Served(Service.TYPED, typed=typed, typed_ddl=get.type.name, fields=tuple(found))
+        )
+    if isinstance(node, Array) and pa.types.is_list(kind):
+        below = (*steps, ARRAY_ELEMENT)
+        element = _part(get, kind.value_type, node.element, ("typed_value",), below, layout)
+        return element and Served(Service.TYPED, typed=typed, typed_ddl=get.type.name, element=element)
+    return None
+
+
+def _part(
+    get: Get, kind: pa.DataType, node: Node, typed: Names, steps: Steps, layout: ColumnLayout
+) -> Served | None:
+    """How a part of a whole is read; None if its typed column does not hold all of it."""
+    wanted = from_arrow(kind)
+    if node_path(steps) in layout.residual:
+        return None
+    if isinstance(node, (Object, Array)):
+        return _whole(replace(get, type=wanted), node, typed, steps, layout)
+    if not isinstance(node, Scalar) or node.type not in NATIVE:
+        return None
+    have, want = node_ddl(node), wanted.name
+    if have != want and family(want) not in SAME_CAST[family(have)]:
+        return None
+    sure = always_casts(have, want)
+    if get.strict and not sure:
+        return None
+    cast = "" if have == want else "cast" if sure else "try_cast"
+    return Served(Service.TYPED, typed=typed, typed_ddl=have, cast=cast)
 
 
 def _inside_value(get: Get, steps: Steps, layout: ColumnLayout) -> Served:

@@ -56,6 +56,7 @@ from shredlake.spark.query.explain import SparkExplain, explain
 from shredlake.spark.query.file_groups import FileGroup, Grouper, column_name, must_cast, physical_names
 from shredlake.spark.query.frames import table_rows
 from shredlake.spark.query.path_columns import (
+    Served,
     Service,
     is_false_of_null,
     is_narrowed,
@@ -231,8 +232,8 @@ class SparkScan:
         for ref in self.references:
             if isinstance(ref, Get):
                 served = group.served[ref]
-                if served.typed:
-                    columns[served.typed] = SCHEMA_NAMES.get(served.typed_ddl, served.typed_ddl)
+                for typed, ddl in served.columns():
+                    columns[typed] = SCHEMA_NAMES.get(ddl, ddl)
                 if served.residual:
                     columns[served.residual] = "binary"
             elif not self.is_partition(ref):
@@ -301,7 +302,7 @@ class SparkScan:
                 found[name] = F.lit(None).cast(kind)
                 continue
             leaf = at(served.typed)
-            found[name] = getattr(leaf, served.cast)(kind.simpleString()) if served.cast else leaf
+            found[name] = typed_column(leaf, served, kind)
             if ref in self.strict_paths and served.may_fail:
                 found[self.strict_paths[ref]] = leaf.isNotNull() & found[name].isNull()
         return found
@@ -406,6 +407,26 @@ class SparkScan:
 
     def _names(self, ref: Column) -> Names:
         return physical_names(self.snapshot, ref.name)
+
+
+def typed_column(leaf: SparkColumn, served: Served, kind: DataType) -> SparkColumn:
+    """A typed column, or a struct or an array of several, as the type that is asked for."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, StructType
+
+    if served.element is not None:
+        assert isinstance(kind, ArrayType)
+        element, inner = served.element, kind.elementType
+        return F.transform(leaf, lambda item: typed_column(item.getField("typed_value"), element, inner))
+    if served.fields:
+        assert isinstance(kind, StructType)
+        values = []
+        for (name, field), item in zip(served.fields, kind.fields, strict=True):
+            below = leaf.getField(name).getField("typed_value") if field.typed else F.lit(None)
+            value = typed_column(below, field, item.dataType) if field.typed else below.cast(item.dataType)
+            values.append(value.alias(name))
+        return F.when(leaf.isNotNull(), F.struct(*values))
+    return getattr(leaf, served.cast)(kind.simpleString()) if served.cast else leaf
 
 
 def does_not_cast(column: pa.Array, path: Path, cast: pa.Array) -> pa.Array:

@@ -28,6 +28,7 @@ from shredlake.spark.arrow import spark_type
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
+from shredlake.spark.query.path_columns import Service
 from shredlake.spark.query.scan import SparkScan
 from shredlake.spark.query.sql_paths import Rewritten, depends_on_generated_names, may_take_whole, rewrite
 from shredlake.spark.query.views import AnalysisFailure, Parameters, analysed, analysed_or_failure
@@ -217,7 +218,10 @@ class PlainColumns:
             reason = self._reason_against(rewritten, names, question.facts)
             if reason:
                 return NotApplicable(reason)
-            views = {table: _paths_view(question, table, rewritten) for table in question.snapshots}
+            scans = {table: _paths_scan(question, table, rewritten) for table in question.snapshots}
+            if whole := next((one for scan, _ in scans.values() for one in _cast_by_workers(scan)), ""):
+                return NotApplicable(whole)
+            views = {table: (_paths_frame(question, *found), found[0]) for table, found in scans.items()}
             frames = {table: frame for table, (frame, _) in views.items()}
             found = analysed_or_failure(question.spark, rewritten.sql, frames, question.args)
             if isinstance(found, AnalysisFailure):
@@ -251,10 +255,20 @@ def _holds_variant(kind: DataType) -> bool:
             return isinstance(kind, VariantType)
 
 
-def _paths_view(question: Question, table: str, rewritten: Rewritten) -> tuple[DataFrame, SparkScan]:
-    """A table with a struct of paths in place of each Variant. The query's filters prune its files."""
-    from pyspark.sql import functions as F
+Paths = Mapping[str, Mapping[str, Get]]
+"""By Variant column, the path of each field of the struct that replaces it."""
 
+
+def _cast_by_workers(scan: SparkScan) -> Iterator[str]:
+    """Why workers would cast objects and arrays as a whole, which Spark does faster."""
+    for group in scan.groups:
+        for ref, served in group.served.items():
+            if served.service is Service.WORKER and ref.type is not None and "<" in ref.type.name:
+                yield served.reason
+
+
+def _paths_scan(question: Question, table: str, rewritten: Rewritten) -> tuple[SparkScan, Paths]:
+    """A scan of the paths that the query takes from a table. The query's filters prune its files."""
     spark, snapshot = question.spark, question.snapshots[table]
     found = question.facts.relations_of(table)
     paths = {
@@ -279,6 +293,14 @@ def _paths_view(question: Question, table: str, rewritten: Rewritten) -> tuple[D
             where,
             lambda ref: same.get((ref.column, ref.path, ref.type), ref) if isinstance(ref, Get) else ref,
         )
+    return SparkScan(spark, snapshot, used, where, prune_only=True), paths
+
+
+def _paths_frame(question: Question, scan: SparkScan, paths: Paths) -> DataFrame:
+    """The table of a scan with a struct of paths in place of each Variant."""
+    from pyspark.sql import functions as F
+
+    used = scan.local.query.projections
 
     def columns(values: Sequence[SparkColumn]) -> list[SparkColumn]:
         by_name = {projection.name: value for projection, value in zip(used, values, strict=True)}
@@ -292,11 +314,10 @@ def _paths_view(question: Question, table: str, rewritten: Rewritten) -> tuple[D
             fields = (known(f"{name}.{field}", get.type).alias(field) for field, get in paths[name].items())
             return F.struct(*fields)
 
-        return [column(item.name, item.type).alias(item.name) for item in snapshot.schema.fields]
+        return [column(item.name, item.type).alias(item.name) for item in scan.snapshot.schema.fields]
 
-    scan = SparkScan(spark, snapshot, used, where, prune_only=True)
     key = ("paths", tuple(used), *scan.frame_identity)
-    return cached_frame(spark, key, lambda: scan.frame(columns)), scan
+    return cached_frame(question.spark, key, lambda: scan.frame(columns))
 
 
 # ── Spark's reading ─────────────────────────────────────────────────────────────────────────────────────
