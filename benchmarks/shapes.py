@@ -1,4 +1,4 @@
-"""Shapes of queries that need more than typed paths, beside Spark's own reading of the same files, in one run.
+"""Queries that need more than typed paths, beside Spark's own reading of the same files, in one run.
 
     python benchmarks/shapes.py [--rows 200000] [--runs 5]
 
