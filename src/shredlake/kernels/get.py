@@ -321,9 +321,15 @@ class _Reader:
         return choose(pc.is_valid(typed), checked(known), self.extract(target))
 
 
-OBJECTS: Final = pa.array([bytes([header]) for header in range(256) if header & 3 == 2], pa.binary())
-ARRAYS: Final = pa.array([bytes([header]) for header in range(256) if header & 3 == 3], pa.binary())
-"""The first bytes that a value can have if it is an object or an array."""
+def _first_bytes(kind: int) -> pa.Array:
+    """The first bytes of all values of one basic type. Made of buffers, because `pa.array` imports pandas."""
+    found = bytes(range(kind, 256, 4))
+    offsets = pa.py_buffer(np.arange(len(found) + 1, dtype=np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(found), [None, offsets, pa.py_buffer(found)])
+
+
+OBJECTS: Final = _first_bytes(2)
+ARRAYS: Final = _first_bytes(3)
 
 
 def _headers(value: pa.Array) -> pa.Array:
