@@ -7,15 +7,16 @@ Requests below a prefix of keys can fail, counted from 0:
     POST /-/plan   {"prefix": "lake/t", "faults": {"3": "503"}}
     GET /-/calls   [["PUT", "lake/t/_delta_log/00000000000000000000.json"], ...]
 
-| fault    | the server                                                    |
-|----------|---------------------------------------------------------------|
-| `503`    | does nothing and answers 503                                  |
-| `lost`   | does what it is asked, and closes the connection              |
-| `500`    | does what it is asked, and answers 500                        |
-| `412`    | does nothing and answers 412                                  |
-| `torn`   | answers with half of the body                                 |
-| `slow`   | answers after the client's timeout                            |
-| `lag`    | lists without the newest commit                               |
+| fault     | the server                                                    |
+|-----------|---------------------------------------------------------------|
+| `503`     | does nothing and answers 503                                  |
+| `403`     | does nothing and answers 403                                  |
+| `lost`    | does what it is asked, and closes the connection              |
+| `500`     | does what it is asked, and answers 500                        |
+| `412`     | does nothing and answers 412                                  |
+| `torn`    | answers with half of the body                                 |
+| `timeout` | does what it is asked, and answers after the client's timeout |
+| `lag`     | lists without the newest commit                               |
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Faulty:
         where = f"{path}/{unquote(listed[1])}" if listed else path
         with self._lock:
             fault = self._fault(environ["REQUEST_METHOD"], where)
-            if fault in ("503", "412"):
+            if fault in ("503", "403", "412"):
                 start(f"{fault} injected", [("Content-Length", "0")])
                 return [b""]
             answer: list[Any] = []
@@ -70,7 +71,7 @@ class Faulty:
         if fault == "500":
             start("500 injected", [("Content-Length", "0")])
             return [b""]
-        if fault == "slow":
+        if fault == "timeout":
             wait_until(lambda: False, seconds=1.5 * TIMEOUT)
         if fault == "lag":
             body = _stale(body)

@@ -28,8 +28,19 @@ import obstore
 import pytest
 
 import shredlake as sl
-from faults.injection import IN_STORES, ON_DISK, Plan, Tap, local_calls, store_calls
+from faults.injection import (
+    BY_A_SERVER,
+    IN_STORES,
+    ON_DISK,
+    Plan,
+    Requests,
+    Tap,
+    local_calls,
+    server_calls,
+    store_calls,
+)
 from faults.operations import OPERATIONS, Operation, Place, fill, other_writer, write_sources
+from s3_server import BUCKET, Server
 from shredlake.delta.storage.store_files import StoreFiles
 from shredlake.delta.write import transaction
 
@@ -78,8 +89,8 @@ class World(ABC):
         return place
 
     @abstractmethod
-    def faulty(self, place: Place, plan: Plan) -> AbstractContextManager[Tap]:
-        """Storage that fails as planned, for the time of the block."""
+    def faulty(self, place: Place, plan: Plan) -> AbstractContextManager[Tap | Requests]:
+        """Faults in the storage of a place, while the block runs."""
 
     @abstractmethod
     def keys(self, place: Place) -> dict[str, bytes | None]:
@@ -90,10 +101,12 @@ class World(ABC):
         """Removes a place."""
 
     @abstractmethod
-    def _uri(self, number: int) -> str: ...
+    def _uri(self, number: int) -> str:
+        """The address of a place."""
 
     @abstractmethod
-    def _copy(self, source: Place, target: Place) -> None: ...
+    def _copy(self, source: Place, target: Place) -> None:
+        """Copies all files."""
 
 
 class LocalWorld(World):
@@ -152,7 +165,7 @@ class StoreWorld(World):
         for path in list(self._objects(source)):
             obstore.copy(self.store, path, path.replace(self._prefix(source), self._prefix(target), 1))
 
-    def faulty(self, place: Place, plan: Plan) -> AbstractContextManager[Tap]:
+    def faulty(self, place: Place, plan: Plan) -> AbstractContextManager[Tap | Requests]:
         return store_calls(self._prefix(place).rstrip("/"), plan)
 
     def keys(self, place: Place) -> dict[str, bytes | None]:
@@ -167,6 +180,19 @@ class StoreWorld(World):
     def drop(self, place: Place) -> None:
         for path in list(self._objects(place)):
             obstore.delete(self.store, path)
+
+
+class ServerWorld(StoreWorld):
+    """An S3 server on loopback whose answers fail. The client of obstore repeats `retries` times."""
+
+    kinds = BY_A_SERVER
+
+    def __init__(self, folder: Path, server: Server, retries: int = 0) -> None:
+        self.server = server
+        super().__init__(folder, f"s3://{BUCKET}", **server.options(retries))
+
+    def faulty(self, place: Place, plan: Plan) -> AbstractContextManager[Requests]:
+        return server_calls(self.server, f"{BUCKET}/{self._prefix(place)}", plan)
 
 
 def state(place: Place, name: str, *, exact: bool = True) -> State:

@@ -39,6 +39,8 @@ import pyarrow as pa
 import pytest
 from obstore import exceptions as store_errors
 
+from s3_server import Server
+
 READS: Final = {"list", "open", "read", "stat", "get", "head", "map"}
 WRITES: Final = {"write", "draft", "link", "rename", "mkdir", "put", "create"}
 CHANGES: Final = WRITES | {"delete", "sync"}
@@ -72,6 +74,17 @@ IN_STORES: Final[Mapping[str, set[str]]] = {
     "lag": {"list"},
 }
 """The calls that each fault can happen to."""
+BY_A_SERVER: Final[Mapping[str, set[str]]] = {
+    "503": {"list", "get", "head", "put", "delete"},
+    "403": {"list", "get", "put", "delete"},
+    "500": {"put", "delete"},
+    "lost": {"list", "get", "put", "delete"},
+    "torn": {"list", "get"},
+    "412": {"put"},
+    "timeout": {"put"},
+    "lag": {"list"},
+}
+"""The faults of an S3 server, which `s3_server` describes, by request."""
 
 _COMMIT: Final = re.compile(r"(\d{20})\.json$")
 _TARGETS: Final = (
@@ -362,3 +375,33 @@ def store_calls(prefix: str, plan: Plan) -> Iterator[Tap]:
             patch.setattr(obstore, function, faulty(name, getattr(obstore, function)))
         _tap_drafts(patch, tap)
         yield tap
+
+
+# ── An S3 server ────────────────────────────────────────────────────────────────────────────────────────
+
+_REQUESTS: Final = {"GET": "get", "HEAD": "head", "PUT": "put", "DELETE": "delete", "POST": "delete"}
+
+
+@dataclass
+class Requests:
+    """The requests that a server saw, and the faults that it answered with."""
+
+    calls: list[Call] = field(default_factory=list)
+    hits: list[tuple[Call, str]] = field(default_factory=list)
+
+
+@contextmanager
+def server_calls(server: Server, prefix: str, plan: Plan) -> Iterator[Requests]:
+    """Faults of an S3 server in the requests below a prefix, while the block runs."""
+    seen = Requests()
+    server.plan(prefix, plan.faults)
+    try:
+        yield seen
+    finally:
+        seen.calls = [Call(_request(method, path), path) for method, path in server.calls()]
+        server.plan(None, {})
+        seen.hits = [(seen.calls[n], kind) for n, kind in plan.faults.items() if n < len(seen.calls)]
+
+
+def _request(method: str, path: str) -> str:
+    return "list" if method == "GET" and path.endswith(("/", "_delta_log")) else _REQUESTS[method]

@@ -18,18 +18,30 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from faults.harness import Broken, LocalWorld, Outcome, StoreWorld, Trial, World, impatient, singles, triples  # noqa: E402
-from faults.injection import IN_STORES, ON_DISK  # noqa: E402
+import s3_server  # noqa: E402
+from faults.harness import (  # noqa: E402
+    Broken,
+    LocalWorld,
+    Outcome,
+    ServerWorld,
+    StoreWorld,
+    Trial,
+    World,
+    impatient,
+    singles,
+    triples,
+)
+from faults.injection import BY_A_SERVER, IN_STORES, ON_DISK  # noqa: E402
 from faults.operations import OPERATIONS  # noqa: E402
 
-WORLDS: dict[str, type[World]] = {"local": LocalWorld, "memory": StoreWorld}
-KINDS = {"local": ON_DISK, "memory": IN_STORES}
+KINDS = {"local": ON_DISK, "memory": IN_STORES, "s3": BY_A_SERVER, "s3-retried": BY_A_SERVER}
 LETTERS = {"done": "D", "not done": "N", "uncertain": "U"}
 
 
@@ -46,14 +58,30 @@ class Ledger:
     seconds: float = 0.0
 
 
+@contextmanager
+def world_of(name: str, folder: Path) -> Iterator[World]:
+    """The storage of a run. With `s3-retried`, obstore repeats requests that fail."""
+    if name == "local":
+        yield LocalWorld(folder)
+    elif name == "memory":
+        yield StoreWorld(folder)
+    else:
+        with s3_server.running() as server:
+            yield ServerWorld(folder, server, retries=2 if name == "s3-retried" else 0)
+
+
 def attempt(world: str, operation: str, step: int, count: int, seed: int) -> Ledger:
     """Runs one operation under all faults, and under random triples of them."""
     logging.disable(logging.CRITICAL)
     began = time.monotonic()
     ledger = Ledger(world, operation)
     fast = "/dev/shm" if os.path.isdir("/dev/shm") else None  # fsync is not what is tested here
-    with tempfile.TemporaryDirectory(prefix="shredlake-faults-", dir=fast) as folder, impatient():
-        trial = Trial(WORLDS[world](Path(folder)), operation)
+    with (
+        tempfile.TemporaryDirectory(prefix="shredlake-faults-", dir=fast) as folder,
+        impatient(),
+        world_of(world, Path(folder)) as place,
+    ):
+        trial = Trial(place, operation)
         ledger.calls = len(trial.calls)
         dice = random.Random(f"{seed} {world} {operation}")
         plans = list(singles(trial))
@@ -116,7 +144,7 @@ def totals(world: str, ledgers: Iterable[Ledger]) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("worlds", nargs="*", default=list(WORLDS), help="local, memory")
+    parser.add_argument("worlds", nargs="*", default=list(KINDS), help=", ".join(KINDS))
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS))
     parser.add_argument("--step", type=int, default=1, help="only every n-th single fault")
     parser.add_argument("--triples", type=int, default=40, help="random triples of faults per operation")

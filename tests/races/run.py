@@ -41,7 +41,7 @@ def race(
         given |= {"options": dict(options), "done": str(done), "seed": seed * 100 + number, **more}
         return subprocess.Popen([sys.executable, str(HERE / "worker.py"), json.dumps(given)])
 
-    others = [start("reader", 50), start("vacuum", 60, hours=hours)]
+    others = [start("reader", 50, hours=hours), start("vacuum", 60, hours=hours)]
     writing = [start("writer", number, commits=commits) for number in range(1, writers + 1)]
     try:
         deadline = time.monotonic() + SECONDS
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("storage", nargs="*", default=["local", "s3"])
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--commits", type=int, default=25)
-    parser.add_argument("--hours", type=float, default=0.03, help="what vacuum keeps; longer than any write")
+    parser.add_argument("--hours", type=float, default=0.008, help="what vacuum keeps; longer than any write")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     for storage in given.storage:

@@ -120,6 +120,8 @@ class Worker:
             began = time.monotonic()
             table = self.table()
             rows: dict[int, int] = {}
+            if self.dice.random() < 0.3:  # a long reader: its files are removed meanwhile, but kept
+                wait_until(lambda: False, seconds=self.hours * 3600 / 4)
             for batch in table.scan(["id", "g"], threads=1).to_batches():
                 rows.update(zip(batch["id"].to_pylist(), batch["g"].to_pylist(), strict=True))
                 wait_until(lambda: False, seconds=0.01)  # a slow reader
