@@ -140,3 +140,24 @@ def test_strict_is_an_error(table: str) -> None:
     result = CliRunner().invoke(app, ["query", *arguments])
     assert isinstance(result.exception, PySparkException | sl.ShredlakeError)
     assert "does not cast to int" in str(result.exception)
+
+
+@pytest.mark.parametrize("engine", ["spark", "local"])
+@pytest.mark.parametrize("by", ["name", "path"])
+def test_sql_means_the_same_on_both_engines(table: str, engine: str, by: str) -> None:
+    source, given = ("events", ["-t", f"events={table}"]) if by == "name" else (f"'{table}'", [])
+    query = f"select v:ts::bigint % 3 as k, count(*) as n from {source} where v:ts::bigint > 5 group by 1"
+    shown = CliRunner().invoke(app, ["sql", query, *given, "-f", "json", "--engine", engine])
+    assert shown.exit_code == 0, shown.output
+    wanted: dict[int, int] = {}
+    for number in (n for n in range(6, 2 * ROWS) if n % 11):
+        wanted[number % 3] = wanted.get(number % 3, 0) + 1
+    found = [json.loads(line) for line in shown.output.splitlines()]
+    assert {row["k"]: row["n"] for row in found} == wanted
+
+
+def test_sql_on_spark_explains(table: str) -> None:
+    query = "select count(*) as n from events where v:ts::bigint > 40"
+    shown = CliRunner().invoke(app, ["sql", query, "-t", f"events={table}", "--engine", "spark", "--explain"])
+    assert shown.exit_code == 0, shown.output
+    assert "1 of 2 files" in shown.output
