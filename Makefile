@@ -14,7 +14,7 @@ ASAN_SEED  ?= 1
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory faults races kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -170,6 +170,9 @@ faults: build ## every fault at every storage call of every operation, as a tabl
 
 races: build ## 8 processes, 25 commits each, mixed operations, on local files and on S3, checked as one history: minutes
 	@$(BIN)/python tests/races/run.py $(ARGS)
+
+pipelines: build ## 1,000 random DataFrame pipelines over read and the data source, beside Spark's own: an hour
+	@SHREDLAKE_PIPELINES=$${SHREDLAKE_PIPELINES:-1000} $(BIN)/python -m pytest -q tests/interop/test_spark_pipelines.py
 
 kill: build ## processes killed at their commit; workers, executors and drivers at random moments: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_COMMIT_KILLS:-20} $(BIN)/python -m pytest -q -s tests/faults/test_commit_kills.py

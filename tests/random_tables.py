@@ -242,8 +242,9 @@ def delete_by_vectors(table: sl.Table, gone: set[int]) -> None:
             {"remove": removed | {"dataChange": True, "deletionTimestamp": 1}},
             {"add": added | {"deletionVector": vector}},
         ]
-    write_commit(place, table.version + 1, actions)
-    table.refresh()
+    if actions:
+        write_commit(place, table.version + 1, actions)
+        table.refresh()
 
 
 def forget_layouts(place: Path) -> None:
