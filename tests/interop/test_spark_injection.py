@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.expr.sql import string_sql
 from shredlake.spark import optimize
 from shredlake.spark.query.api import read, register, sql
 
@@ -71,8 +72,6 @@ def test_values_come_back_as_they_are(spark: Any, values: str) -> None:
 
 @pytest.mark.parametrize("column", ["p", "s", "v:k::string"])
 def test_filters_compare_with_what_is_written(spark: Any, values: str, column: str) -> None:
-    from shredlake.expr.sql import string_sql
-
     for text in TEXTS:
         [row] = read(spark, values, ["s"], where=f"{column} = {string_sql(text)}").collect()
         assert row["s"] == text
@@ -165,3 +164,46 @@ def test_addresses_of_tables(spark: Any, tmp_path: Path, name: str) -> None:
     table.delete("v:k::bigint = 2")
     assert [tuple(row) for row in read(spark, str(place), ["v:k::bigint AS k"]).collect()] == [(1,)]
     assert [tuple(row) for row in sql(spark, "select v:k::bigint from t", t=place).collect()] == [(1,)]
+
+
+# ── The data source ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_data_source_reads_and_writes_values_as_they_are(spark: Any, values: str, tmp_path: Path) -> None:
+    """As partition values, plain values and values in a Variant; filtered by Spark and by `where`."""
+    frame = spark.read.format("shredlake").option("columns", "p, s, v:k::string AS k").load(values)
+    expected = sorted((text, text, text) for text in TEXTS)
+    assert sorted(map(tuple, frame.collect())) == expected
+    listed = ", ".join(map(string_sql, TEXTS))
+    for where in (f"p in ({listed})", f"v:k::string in ({listed})"):
+        found = spark.read.format("shredlake").option("where", where).option("columns", "s").load(values)
+        assert sorted(row["s"] for row in found.collect()) == sorted(TEXTS)
+    pushed = spark.read.format("shredlake").option("pushFilters", "true").load(values)
+    assert sorted(row["s"] for row in pushed.where(pushed["p"].isin(*TEXTS)).select("s").collect()) == sorted(
+        TEXTS
+    )
+    target = str(tmp_path / "t")
+    sl.Table.create(target, sl.Table(values).schema, partition_by=["p"])
+    spark.read.format("shredlake").load(values).write.format("shredlake").mode("append").save(target)
+    found = sl.Table(target).scan(["p", "s", "v:k::string AS k"]).to_arrow().to_pylist()
+    assert sorted((row["p"], row["s"], row["k"]) for row in found) == expected
+
+
+def test_the_data_source_keeps_names_and_addresses(spark: Any, tmp_path: Path) -> None:
+    """Columns of every name, in tables whose folder has such a name too."""
+    places = [str(tmp_path / "${env:HOME} {a} [b]*? 'x'" / name) for name in ("one", "two")]
+    Path(places[0]).parent.mkdir()
+    schema = pa.schema([(name, pa.int64()) for name in NAMES])
+    for place in places:
+        sl.Table.create(place, schema, properties={"delta.columnMapping.mode": "name"})
+    numbers = {name: number for number, name in enumerate(NAMES)}
+    sl.Table(places[0]).append(pa.table({name: [number] for name, number in numbers.items()}, schema))
+    frame = spark.read.format("shredlake").load(places[0])
+    assert frame.collect()[0].asDict() == numbers
+    frame.write.format("shredlake").mode("append").save(places[1])
+    assert sl.Table(places[1]).scan().to_arrow().to_pylist() == [numbers]
+    register(spark, "named", places[1])
+    try:
+        assert spark.sql("select * from named").collect()[0].asDict() == numbers
+    finally:
+        spark.catalog.dropTempView("named")
