@@ -105,9 +105,11 @@ def always_matches(predicate: Expr, stats: StatsSource, options: CastOptions = D
     pruner = _Pruner(stats, options)
     if not all(pruner.compares_as_is(part) for part in conjuncts(predicate)):
         return pruner.everywhere(False)
-    doubtful = pruner.may_be(predicate, False)
+    doubtful = pruner.everywhere(False)
     for reference in references(predicate):
         doubtful = pc.or_(doubtful, pruner.null(reference, True))
+    if doubtful.false_count:  # nulls are counted, which is quicker than comparing bounds
+        doubtful = pc.or_(doubtful, pruner.may_be(predicate, False))
     return pc.invert(doubtful)
 
 
