@@ -164,7 +164,7 @@ interop-oldest: build $(VENV)-oldest/.installed ## the Spark tests on Spark 4.1,
 	@$(VENV)-oldest/bin/python -m pytest -q tests/interop/test_parquet_spark.py tests/interop/test_spark_*.py
 
 kill-convert: build ## a conversion of ten million rows of JSON text, killed at ten moments and resumed: minutes
-	@SHREDLAKE_CONVERT_ROWS=$${SHREDLAKE_CONVERT_ROWS:-10000000} SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-10} $(BIN)/python -m pytest -q -s tests/unit/jobs/convert/test_kills.py
+	@SHREDLAKE_CONVERT_ROWS=$${SHREDLAKE_CONVERT_ROWS:-10000000} SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-10} $(BIN)/python -m pytest -q -s tests/unit/jobs/test_convert.py
 faults: build ## every fault at every storage call of every operation, as a table in build/faults.md: many minutes
 	@$(BIN)/python tests/faults/run.py $(ARGS)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,8 @@ from shredlake.delta.protocol.actions import dumps
 
 ID_AND_VARIANT = pa.schema([("id", pa.int64()), ("v", sl.variant())])
 SHREDDED = {"delta.enableVariantShredding": "true", "shredlake.shredding.v": "struct<a bigint, s string>"}
+
+FEED = {"delta.enableChangeDataFeed": "true"}
 
 PROTOCOL = {
     "protocol": {
@@ -104,3 +108,16 @@ def write_commit(root: Path, version: int, actions: Iterable[dict[str, Any]]) ->
 def paths(table: sl.Table) -> list[str]:
     """The paths of the live files, sorted."""
     return sorted(table.files().column("path").to_pylist())
+
+
+def ids(table: sl.Table) -> list[int]:
+    """The ids of a table's rows, sorted."""
+    return sorted(table.scan(["id"]).to_arrow().column("id").to_pylist())
+
+
+def age(root: Path, days: float) -> None:
+    """Makes every data file look old."""
+    moment = time.time() - days * 86_400
+    for file in root.rglob("*"):
+        if file.is_file() and "_delta_log" not in file.parts:
+            os.utime(file, (moment, moment))

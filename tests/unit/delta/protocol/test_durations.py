@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import shredlake as sl
 from shredlake.delta.protocol.durations import milliseconds
 from shredlake.errors import InvalidSchema
 
@@ -38,3 +39,11 @@ def test_intervals(text: str, expected: int) -> None:
 def test_what_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(InvalidSchema, match="is not a duration"):
         milliseconds(text)
+
+
+def test_durations() -> None:
+    assert milliseconds("interval 30 days") == 30 * 86_400_000
+    assert milliseconds("interval 1 week 1 hour 30 minutes") == 604_800_000 + 5_400_000
+    for text in ("", "interval", "interval 1 month", "soon"):
+        with pytest.raises(sl.InvalidSchema, match="is not a duration"):
+            milliseconds(text)

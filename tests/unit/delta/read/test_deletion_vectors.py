@@ -12,6 +12,14 @@ import pytest
 from pyroaring import BitMap, BitMap64
 
 import shredlake as sl
+from deletion_vectors import inline_vector, stored, with_vector
+from delta_tables import (
+    ID_AND_VARIANT,
+    SHREDDED,
+    ids,
+    numbered,
+    write_commit,
+)
 from shredlake.delta.protocol.actions import DeletionVector
 from shredlake.delta.read.deletion_vectors import NATIVE, PORTABLE, read_vector
 from shredlake.delta.stats import z85
@@ -141,3 +149,75 @@ def test_a_checkpoint_whose_footer_contradicts_itself_is_refused(tmp_path: Path)
     checkpoint.write_bytes(raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     with pytest.raises(CorruptLog, match="histogram"):
         sl.Table(str(tmp_path / "t")).scan().to_arrow()
+
+
+@pytest.mark.parametrize("where", ["file", "inline"])
+def test_deleted_rows_are_not_read(tmp_path: Path, where: str) -> None:
+    gone = [0, 3, 4, 9]
+    table = with_vector(tmp_path, stored(tmp_path, gone) if where == "file" else inline_vector(gone))
+    assert ids(table) == [1, 2, 5, 6, 7, 8]
+    assert table.scan().count() == 6
+    assert table.scan(where="v:a::bigint >= 3").count() == 4
+    found = table.scan(["id", "v:a::bigint AS a"], where="v:a::bigint between 3 and 6").to_arrow().to_pylist()
+    assert found == [{"id": 5, "a": 5}, {"id": 6, "a": 6}]
+    assert sorted((r["id"], r["_change_type"]) for r in table.changes(2).to_pylist()) == [
+        (n, "delete") for n in gone
+    ]
+    table.checkpoint()
+    assert ids(sl.Table(tmp_path)) == [1, 2, 5, 6, 7, 8]
+
+
+def test_deleting_more_rows_rewrites_the_file(tmp_path: Path) -> None:
+    table = with_vector(tmp_path, inline_vector([0, 3]))
+    table.delete("id = 5")
+    assert ids(table) == [1, 2, 4, 6, 7, 8, 9]
+    assert table.files().column("deletionVector").null_count == 1
+    assert table.history(1)[0]["metrics"]["numDeletedRows"] == "1"
+    assert sorted((r["id"], r["_change_type"]) for r in table.changes(3).to_pylist()) == [(5, "delete")]
+
+
+def test_vectors_spare_the_pages_that_a_condition_rules_out(tmp_path: Path) -> None:
+    properties = SHREDDED | {"delta.enableDeletionVectors": "true"}
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=properties)
+    table.append(numbered(0, 5000), options=sl.WriteOptions(page_rows=500))
+    [row] = table.files().to_pylist()
+    raw = {"path": row["path"], "partitionValues": {}, "size": row["size"], "dataChange": True}
+    added = raw | {"modificationTime": 1, "stats": row["stats"], "deletionVector": inline_vector([7, 4001])}
+    write_commit(tmp_path, 2, [{"remove": raw}, {"add": added}])
+    scan = sl.Table(tmp_path).scan(["id"], where="v:a::bigint between 4000 and 4002")
+    assert scan.to_arrow().column("id").to_pylist() == [4000, 4002]
+    assert (scan.count(), scan.explain().rows) == (2, 2)
+    assert scan.explain().pages_read < scan.explain().pages_total / 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cardinality": 5}, "deletes 4 rows, but the log says 5"),
+        ({"sizeInBytes": 3}, "has another size than the log says"),
+        ({"storageType": "x"}, "unknown storage type 'x'; expected u, i or p"),
+        ({"pathOrInlineDv": "!"}, "is not an encoded UUID"),
+        ({"pathOrInlineDv": "ab" + z85.encode(bytes(16))}, "is missing"),
+    ],
+)
+def test_broken_vectors(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    table = with_vector(tmp_path, stored(tmp_path, [0, 3, 4, 9]) | change)
+    with pytest.raises(sl.CorruptLog, match=message):
+        table.scan().to_arrow()
+
+
+def test_damaged_vectors(tmp_path: Path) -> None:
+    table = with_vector(tmp_path, stored(tmp_path, [0, 3, 4, 9]))
+    [file] = (tmp_path / "ab").glob("*.bin")
+    raw = bytearray(file.read_bytes())
+    raw[20] ^= 1
+    file.write_bytes(bytes(raw))
+    with pytest.raises(sl.CorruptLog, match="is damaged, its checksum differs"):
+        table.scan().to_arrow()
+
+
+def test_vectors_of_many_rows() -> None:
+    rows = [*range(0, 200_000, 3), 2**33, 2**33 + 1]
+    raw = inline_vector(rows)
+    found = read_vector(Storage("memory://x"), DeletionVector.from_json(raw))
+    assert list(found) == rows

@@ -14,8 +14,18 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from deletion_vectors import stored, with_vector
+from delta_tables import (
+    FEED,
+    ID_AND_VARIANT,
+    age,
+    ids,
+    numbered,
+    paths,
+    write_commit,
+)
 from shredlake.delta.storage.addresses import log_key, log_keys, table_key
-from shredlake.delta.storage.storage import Storage
+from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.delta.write.folder import Kind, kind_of
 from shredlake.delta.write.vacuum import vacuum
 
@@ -283,3 +293,104 @@ def test_sidecars_without_a_checkpoint_are_deleted(tmp_path: Path) -> None:
 def _sidecars_deleted(table: sl.Table) -> list[str]:
     """The dry run of a vacuum on a snapshot that was read before its checkpoint was damaged."""
     return vacuum(table.snapshot, retention_hours=0, enforce_retention=False).files
+
+
+def data_files(root: Path) -> set[str]:
+    return {str(file.relative_to(root)) for file in root.rglob("*.parquet") if "_delta_log" not in file.parts}
+
+
+def test_vacuum_deletes_what_no_one_needs(tmp_path: Path) -> None:
+    schema = pa.schema([("p", pa.string()), *ID_AND_VARIANT])
+    table = sl.Table.create(tmp_path, schema, ["p"], properties=FEED)
+    table.append(numbered(0, 4).append_column("p", pa.array(["x y", "a%b", None, "x y"])))
+    table.delete("id = 0")
+    orphan = tmp_path / "orphan.parquet"
+    orphan.write_bytes(b"x")
+    (tmp_path / "_mine").mkdir()
+    (tmp_path / "_mine" / "keep.me").write_bytes(b"x")
+    (tmp_path / ".hidden").write_bytes(b"x")
+    live = {decode_path(path) for path in paths(table)}
+    assert table.vacuum() == [], "everything is younger than a week"
+    age(tmp_path, days=8)
+    doomed = table.vacuum()
+    assert set(doomed) == {
+        "orphan.parquet",
+        *(f for f in data_files(tmp_path) if f.startswith("_change_data")),
+    }
+    assert orphan.exists(), "a dry run, by default"
+    assert table.vacuum(dry_run=False) == doomed
+    assert not orphan.exists()
+    assert data_files(tmp_path) - live, "the removed file is still within its retention"
+    assert table.vacuum(dry_run=False, retention_hours=0, enforce_retention=False) != []
+    assert data_files(tmp_path) == live
+    assert (tmp_path / "_mine" / "keep.me").exists()
+    assert (tmp_path / ".hidden").exists()
+    assert ids(sl.Table(tmp_path)) == [1, 2, 3]
+
+
+def test_vacuum_respects_the_retention(tmp_path: Path) -> None:
+    table = sl.Table.create(
+        tmp_path, ID_AND_VARIANT, properties={"delta.deletedFileRetentionDuration": "interval 2 days"}
+    )
+    with pytest.raises(sl.TableError) as caught:
+        table.vacuum(retention_hours=1)
+    assert str(caught.value) == (
+        "vacuum with a retention of 1 hours would delete files that readers and writers may still need: the "
+        "table "
+        "keeps them 48 hours (delta.deletedFileRetentionDuration). Pass enforce_retention=False if no one "
+        "else "
+        "uses the table"
+    )
+    assert table.vacuum(retention_hours=48) == []
+    (tmp_path / "orphan.parquet").write_bytes(b"x")
+    age(tmp_path, days=1)
+    assert table.vacuum() == []
+    age(tmp_path, days=3)
+    assert table.vacuum() == ["orphan.parquet"]
+
+
+def test_vacuum_keeps_files_in_partitions_with_odd_names(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, pa.schema([("_p", pa.string()), ("id", pa.int64())]), ["_p"])
+    table.append(pa.table({"_p": ["a", "b"], "id": [1, 2]}))
+    table.delete("_p = 'a'")
+    age(tmp_path, days=8)
+    assert len(table.vacuum(retention_hours=0, enforce_retention=False)) == 1
+    table.vacuum(retention_hours=0, enforce_retention=False, dry_run=False)
+    assert ids(table) == [2]
+
+
+@pytest.mark.parametrize("spelling", ["{uri}", "file:{path}", "{path}"])
+def test_vacuum_knows_its_own_files_by_absolute_paths(tmp_path: Path, spelling: str) -> None:
+    root = tmp_path / "my table"
+    table = sl.Table.create(root, ID_AND_VARIANT)
+    table.append(numbered(0, 3))
+    [row] = table.files().to_pylist()
+    file = root / row["path"]
+    path = spelling.format(uri=file.as_uri(), path=str(file).replace(" ", "%20"))
+    entry = {
+        "path": path,
+        "partitionValues": {},
+        "size": row["size"],
+        "modificationTime": 1,
+        "dataChange": True,
+    }
+    write_commit(root, 2, [{"remove": {"path": row["path"], "dataChange": True}}, {"add": entry}])
+    table = sl.Table(root)
+    assert ids(table) == [0, 1, 2]
+    age(root, days=8)
+    assert table.vacuum(retention_hours=0, enforce_retention=False) == []
+
+
+def test_vacuum_keeps_vectors(tmp_path: Path) -> None:
+    table = with_vector(tmp_path, stored(tmp_path, [1]))
+    age(tmp_path, days=8)
+    assert table.vacuum(retention_hours=0, enforce_retention=False) == []
+
+
+def test_vacuum_keeps_vectors_at_absolute_paths(tmp_path: Path) -> None:
+    vector = stored(tmp_path, [1])
+    file = next(tmp_path.rglob("deletion_vector_*.bin"))
+    table = with_vector(tmp_path, vector | {"storageType": "p", "pathOrInlineDv": file.as_uri()})
+    assert ids(table) == [0, *range(2, 10)]
+    age(tmp_path, days=8)
+    assert table.vacuum(retention_hours=0, enforce_retention=False) == []

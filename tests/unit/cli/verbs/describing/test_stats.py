@@ -1,46 +1,17 @@
-"""`shredlake history`, `stats` and `vacuum` on a table."""
+"""`shredlake stats`: which files overlap."""
 
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import shredlake as sl
-from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, rows_of
-from shredlake.cli.app import app, main
+from command_line import run
+from delta_tables import ID_AND_VARIANT, rows_of
+from shredlake.cli.app import main
 from shredlake.delta.stats.ranges import ranges
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> sl.Table:
-    made = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
-    for start in (0, 10, 20, 5):
-        made.append(numbered(start, start + 10))
-    return made
-
-
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def test_history(table: sl.Table, tmp_path: Path) -> None:
-    table.delete("v:a::bigint = 3")
-    text = run("history", str(tmp_path))
-    lines = text.splitlines()
-    assert lines[0].split() == ["version", "time", "operation", "what", "engine"]
-    assert lines[1].split()[0] == "5"
-    assert 'predicate=["v:a::bigint = 3"]' in text, "as it stands, no emoji"
-    assert len(run("history", str(tmp_path), "-n", "2").splitlines()) == 3
-    entries = [json.loads(line) for line in run("history", str(tmp_path), "--json").splitlines()]
-    assert [entry["version"] for entry in entries] == [5, 4, 3, 2, 1, 0]
-    assert entries[0]["operation"] == "DELETE"
 
 
 def test_stats_draw_which_files_overlap(table: sl.Table, tmp_path: Path) -> None:
@@ -92,22 +63,3 @@ def test_stats_of_nothing(
         main()
     assert caught.value.code == 1
     assert capsys.readouterr().err == "shredlake: 'nope' has no statistics; statistics exist for: none\n"
-
-
-def test_vacuum_lists_and_deletes(table: sl.Table, tmp_path: Path) -> None:
-    orphan = tmp_path / "orphan.parquet"
-    orphan.write_bytes(b"x")
-    old = time.time() - 30 * 86_400
-    os.utime(orphan, (old, old))
-    assert run("vacuum", str(tmp_path)).splitlines() == ["orphan.parquet"]
-    assert orphan.exists()
-    found = json.loads(run("vacuum", str(tmp_path), "--delete", "--json"))
-    assert found == {
-        "deleted": True,
-        "files": ["orphan.parquet"],
-        "left": {"foreign": [], "links": []},
-    }
-    assert not orphan.exists()
-    with pytest.raises(sl.TableError, match="Pass enforce_retention=False"):
-        run("vacuum", str(tmp_path), "--retention-hours", "0")
-    assert run("vacuum", str(tmp_path), "--retention-hours", "0", "--force") == ""

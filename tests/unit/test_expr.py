@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def test_the_examples_run() -> None:
-    page = Path(__file__).parents[3] / "docs" / "expressions.md"
+    page = Path(__file__).parents[2] / "docs" / "expressions.md"
     examples = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
     test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

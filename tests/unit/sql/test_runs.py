@@ -12,20 +12,20 @@ import pytest
 import shredlake as sl
 from random_tables import delete_by_vectors
 from shredlake import caches
-from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Column
 from shredlake.parquet.format.thrift import FALSE
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.skipping import extreme_values
 from shredlake.parquet.read.statistics import IS_EXACT
 from shredlake.sql.runs import MOST_CODES, merge_rows
-from shredlake.sql.time_parts import INFINITE, time_part
 from sql_cases import Case, rows_of
 
 duckdb = pytest.importorskip("duckdb", reason="SQL needs DuckDB")
 
+
 ROWS = 6_000
-HOUR = 3_600_000_000
+
+
 PROPERTIES = {"delta.enableVariantShredding": "true", "delta.enableDeletionVectors": "true"}
 
 
@@ -52,6 +52,8 @@ def document(row: int) -> dict[str, Any]:
 
 
 DOCUMENTS = [document(row) for row in range(ROWS)]
+
+
 DELETED = (2650, 3999, 5990)
 
 
@@ -201,36 +203,3 @@ def test_values_that_have_no_small_numbers_stay_what_they_are(values: pa.Array) 
     again = [text for one, weight in zip(merged.pick(values).to_pylist(), weights, strict=True)
              for text in [repr(one)] * weight]  # fmt: skip
     assert sorted(again) == sorted(map(repr, values.to_pylist()))
-
-
-@pytest.mark.parametrize("part", ["hour", "minute", "second"])
-def test_parts_of_moments_are_those_of_duckdb(part: Any) -> None:
-    moments = [
-        0,
-        -1,
-        1,
-        HOUR,
-        -HOUR,
-        23 * HOUR + 1,
-        -(2**63),
-        2**63 - 2,
-        1_732_000_000_123_456,
-        -(2**62),
-        None,
-    ]
-    for some in (moments, [one for one in moments if one is None or one >= 0]):
-        column = pa.array(some, pa.int64())
-        connection = duckdb.connect()
-        connection.register("t", pa.table({"m": column}))
-        expected = [
-            row[0] for row in connection.execute(f"select {part}(make_timestamp(m)) from t").fetchall()
-        ]
-        assert time_part(part, column).to_pylist() == expected
-
-
-@pytest.mark.parametrize("moment", [INFINITE, -INFINITE])
-def test_a_moment_that_duckdb_refuses_is_refused(moment: int) -> None:
-    with pytest.raises(duckdb.ConversionException, match="out of range"):
-        duckdb.sql(f"select make_timestamp({moment})").fetchall()
-    with pytest.raises(InvalidExpression, match="out of range"):
-        time_part("hour", pa.array([0, moment]))
