@@ -15,6 +15,7 @@ LAYERS = [
     "errors",
     "caches",
     "formatting",
+    "garbage",
     "signatures",
     "runner",
     "html",

@@ -37,6 +37,8 @@ from shredlake.shredding.schema import Scalar, node_ddl, node_path
 
 Kind = Literal["appeared", "changed", "vanished"]
 Evidence = Literal["log", "data"]
+Reading = Literal["all", "untyped", "none"]
+"""Which files are opened: all, those for which the log names no typed paths, or none."""
 
 FAMILIES: Final[Mapping[str, str]] = {
     "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",
@@ -82,7 +84,7 @@ class Drift:
     files_by_log: int
     files_read: int
     files_unknown: int
-    """Files that can no longer be read, because `vacuum` removed them or their schema was another."""
+    """Files that were not read, or that can no longer be read (removed by `vacuum`, or of another schema)."""
 
     def __str__(self) -> str:
         known = (
@@ -122,11 +124,16 @@ def drift(
     [('changed', 'v:a', ('integer',), ('string',)), ('appeared', 'v:b', (), ('integer',))]
     """
     storage = Storage(normalized_uri(table), dict(storage_options or {}))
-    return _Drift(load_snapshot(storage), read).found(since)
+    return _Drift(load_snapshot(storage), "all" if read else "untyped").found(since)
+
+
+def logged_drift(snapshot: Snapshot, since: int | None = None) -> Drift:
+    """What the log alone says of drift: no file is opened, and files without typed paths are unknown."""
+    return _Drift(snapshot, "none").found(since)
 
 
 class _Drift:
-    def __init__(self, snapshot: Snapshot, read: bool) -> None:
+    def __init__(self, snapshot: Snapshot, read: Reading) -> None:
         self.snapshot, self.read = snapshot, read
         self.places = list(variant_places(snapshot.schema))
         self.counts: Counter[str] = Counter()
@@ -229,10 +236,12 @@ class _Drift:
         return found
 
     def _paths_of(self, add: Add) -> tuple[Any, dict[str, set[str]]]:
-        text = None if self.read else layout_text(add)
+        text = None if self.read == "all" else layout_text(add)
         paths = {} if text is None else self._tagged(text)
         if paths:
             return "log", paths
+        if self.read == "none":
+            return "unknown", {}
         try:
             return "data", self._profiled(add)
         except (ShredlakeError, pa.ArrowException, OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shredlake.delta.report.drift import Change, Drift, types_text
 from shredlake.delta.report.versions import LayoutFacts, Versions
 from shredlake.formatting import bytes_text, counted, share_text
 from shredlake.html.markup import Markup, element, joined
@@ -48,7 +49,7 @@ def table_page(report: TableReport) -> str:
         *path_sections(measured.columns, measured.others),
         _skipping(report),
         _growth(report.history),
-        _drift(report.history),
+        _drift(report.drift),
         _rejects(report),
     ]
     return Page(
@@ -170,22 +171,27 @@ def _layout_name(layout: LayoutFacts) -> str:
     return f"{counted(layout.typed_paths, 'typed path')}, since version {layout.since}"
 
 
-def _drift(history: Versions) -> Section:
+def _drift(drift: Drift) -> Section:
+    by_version: dict[int, list[Change]] = {}
+    for one in drift.changes:
+        by_version.setdefault(one.version, []).append(one)
     rows = [
         (
-            one.version,
-            f"{one.timestamp:%Y-%m-%d %H:%M}",
-            one.operation,
-            _named(one.added),
-            _named(one.gone),
-            _named(one.retyped),
+            version,
+            f"{changes[0].timestamp:%Y-%m-%d %H:%M}",
+            changes[0].operation,
+            *(
+                _named([f"{one.path}: {types_text(one)}" for one in changes if one.kind == kind])
+                for kind in ("appeared", "changed", "vanished")
+            ),
         )
-        for one in reversed(history.changes)
+        for version, changes in sorted(by_version.items(), reverse=True)
     ]
-    lead = "Versions whose new files have other typed paths than the files before them."
     if not rows:
-        return Section("drift", "Drift", "", nothing("All files were written with the same typed paths."))
-    titles = ["Version", "Time (UTC)", "Operation", "New paths", "Gone", "Other type"]
+        quiet = "No path appeared, vanished or changed type."
+        return Section("drift", "Drift", "", nothing(quiet))
+    lead = "Versions in which paths appeared, changed type, or were seen for the last time, as the log tells."
+    titles = ["Version", "Time (UTC)", "Operation", "New paths", "Other type", "Last seen"]
     return Section("drift", "Drift", lead, table(titles, rows, numbers=(0,)))
 
 

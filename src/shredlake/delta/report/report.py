@@ -13,16 +13,18 @@ import pyarrow.compute as pc
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.read.layouts import FileLayouts
+from shredlake.delta.report.drift import Drift, logged_drift
 from shredlake.delta.report.measure import MEASURED_FILES, Measured, measure
 from shredlake.delta.report.paths import PathFacts, path_facts
 from shredlake.delta.report.rejects import RejectedFor, rejects_beside
 from shredlake.delta.report.suggest import Suggestion, suggestions
-from shredlake.delta.report.versions import Versions, versions_of
+from shredlake.delta.report.versions import MOST_VERSIONS, Versions, versions_of
 from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.delta.stats.skipping import FileStatistics
 from shredlake.expr import from_arrow
 from shredlake.formatting import plain_fields
+from shredlake.garbage import CollectorPaused
 from shredlake.runner import in_order
 
 MOST_RANGES = 256
@@ -77,6 +79,8 @@ class TableReport:
     overlaps: tuple[Overlap, ...]
     measured: Measured
     history: Versions
+    drift: Drift
+    """What the log says of it; `shredlake.drift` can also read the files."""
     rejects_table: str | None
     rejects: tuple[RejectedFor, ...]
     suggestions: tuple[Suggestion, ...] = ()
@@ -92,6 +96,7 @@ class TableReport:
         return table_page(self)
 
 
+@CollectorPaused()
 def table_report(snapshot: Snapshot, *, files: int = MEASURED_FILES) -> TableReport:
     """Collects the report of a table. Bytes and fill are measured in at most `files` files."""
     adds = as_adds(snapshot.files.table())
@@ -108,6 +113,8 @@ def table_report(snapshot: Snapshot, *, files: int = MEASURED_FILES) -> TableRep
     counts = FileStatistics.of(snapshot).row_counts
     if snapshot.files.live is not None:
         counts = counts.filter(snapshot.files.live)
+    history = versions_of(snapshot)
+    oldest = history.versions[0].version if len(history.versions) == MOST_VERSIONS else None
     deleted = sum(add.deletion_vector.cardinality for add in adds if add.deletion_vector)
     beside = rejects_beside(snapshot.storage)
     report = TableReport(
@@ -125,7 +132,8 @@ def table_report(snapshot: Snapshot, *, files: int = MEASURED_FILES) -> TableRep
         },
         overlaps=overlaps(found),
         measured=measure(snapshot, files),
-        history=versions_of(snapshot),
+        history=history,
+        drift=logged_drift(snapshot, oldest),
         rejects_table=None if beside is None else beside[0],
         rejects=() if beside is None else beside[1],
     )

@@ -1,4 +1,4 @@
-"""Growth, layouts and drift of a table over its versions, from the log."""
+"""Growth and layouts of a table over its versions, from the log."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from shredlake.delta.log.listing import commit_timestamps, list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, raw_lines
 from shredlake.delta.protocol.layout_tag import layout_text
-from shredlake.delta.report.paths import short_path
-from shredlake.delta.schema.variants import variant_places
 from shredlake.parquet.variant_columns import parse_layout_json
-from shredlake.shredding.schema import Scalar, node_ddl
+from shredlake.shredding.schema import Scalar
 
 MOST_VERSIONS = 1000
 """Number of versions that are read, the newest ones."""
@@ -55,25 +53,11 @@ class LayoutFacts:
 
 
 @dataclass(frozen=True)
-class LayoutChange:
-    """A version whose new files are shredded in another way than the files before them."""
-
-    version: int
-    timestamp: datetime
-    operation: str
-    added: tuple[str, ...]
-    gone: tuple[str, ...]
-    retyped: tuple[str, ...]
-    """Paths with the type before and after: `v:a: bigint, now string`."""
-
-
-@dataclass(frozen=True)
 class Versions:
-    """The versions that the log still has, oldest first, and what changed in them."""
+    """The versions that the log still has, oldest first, and the layouts of their files."""
 
     versions: tuple[VersionFacts, ...]
     layouts: tuple[LayoutFacts, ...]
-    changes: tuple[LayoutChange, ...]
 
 
 @dataclass(frozen=True)
@@ -86,28 +70,23 @@ class _File:
 class _Replay:
     """Follows the files of a table from commit to commit."""
 
-    def __init__(self, columns: Mapping[str, str]) -> None:
-        self.columns = columns
-        """Names of the Variant columns, by their physical names."""
+    def __init__(self) -> None:
         self.files: dict[str, _File] = {}
         # Running totals, so that a version costs what its commit changes, not what the table holds.
         self.size = self.rows = self.without_rows = 0
         self.by_layout: Counter[int] = Counter()
         self.layouts: dict[str, LayoutFacts] = {}
-        self.types: dict[str, str] | None = None
-        """The typed paths of the newest files."""
 
-    def add(self, add: Add, version: int) -> str:
+    def add(self, add: Add, version: int) -> None:
         text = layout_text(add) or UNKNOWN
         if text not in self.layouts:
             known = text is not UNKNOWN
-            paths = len(self.typed(text)) if known else 0
+            paths = _typed_paths(text) if known else 0
             self.layouts[text] = LayoutFacts(len(self.layouts), version, paths, known)
         key = key_of(add.path, add.deletion_vector)
         self._count(self.files.pop(key, None), -1)
         self.files[key] = _File(add.size, _rows(add), self.layouts[text].number)
         self._count(self.files[key], 1)
-        return text
 
     def _count(self, file: _File | None, sign: int) -> None:
         if file is not None:
@@ -120,16 +99,6 @@ class _Replay:
         add = Add.from_json({"size": 0, "modificationTime": 0, "partitionValues": {}, **fields})
         self._count(self.files.pop(key_of(add.path, add.deletion_vector), None), -1)
 
-    def typed(self, text: str) -> dict[str, str]:
-        found = {}
-        for physical, layout in parse_layout_json(text).items() if text else ():
-            for steps, node in layout.schema.leaves():
-                if isinstance(node, Scalar):
-                    path = short_path(steps)
-                    name = self.columns.get(physical, physical)
-                    found[f"{name}:{path}" if path else name] = node_ddl(node)
-        return found
-
     def facts(self, version: int, timestamp: datetime, operation: str) -> VersionFacts:
         return VersionFacts(
             version=version,
@@ -139,31 +108,6 @@ class _Replay:
             rows=None if self.without_rows else self.rows,
             size=self.size,
             layouts={layout: count for layout, count in sorted(self.by_layout.items()) if count},
-        )
-
-    def change(
-        self, texts: set[str], version: int, timestamp: datetime, operation: str
-    ) -> LayoutChange | None:
-        """Compares the typed paths of new files with those of the files before them."""
-        now: dict[str, str] = {}
-        for text in sorted(texts - {UNKNOWN}):
-            now.update(self.typed(text))
-        if not texts - {UNKNOWN}:
-            return None
-        before, self.types = self.types, now
-        if before is None or before == now:
-            return None
-        return LayoutChange(
-            version=version,
-            timestamp=timestamp,
-            operation=operation,
-            added=tuple(sorted(now.keys() - before.keys())),
-            gone=tuple(sorted(before.keys() - now.keys())),
-            retyped=tuple(
-                f"{path}: {before[path]}, now {now[path]}"
-                for path in sorted(now.keys() & before.keys())
-                if now[path] != before[path]
-            ),
         )
 
 
@@ -178,9 +122,8 @@ def versions_of(snapshot: Snapshot, most: int = MOST_VERSIONS) -> Versions:
     listing = list_log(snapshot.storage)
     numbers = [number for number in sorted(listing.commits) if number <= snapshot.version][-most:]
     times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))
-    replay = _Replay({place.physical: place.name for place in variant_places(snapshot.schema)})
+    replay = _Replay()
     found: list[VersionFacts] = []
-    changes: list[LayoutChange] = []
     for number in numbers:
         path = listing.commits[number].path
         actions = list(raw_lines(snapshot.storage.get(path), path))
@@ -191,15 +134,19 @@ def versions_of(snapshot: Snapshot, most: int = MOST_VERSIONS) -> Versions:
             for fields in (fields for name, fields in actions if name == "remove"):
                 replay.remove(fields)
             adds = [Add.from_json(fields) for name, fields in actions if name == "add"]
-        texts = {replay.add(add, number) for add in adds}
+        for add in adds:
+            replay.add(add, number)
         moment = datetime.fromtimestamp(times[number] / 1000, UTC)
         info = next((fields for name, fields in actions if name == "commitInfo"), {})
         operation = str(info.get("operation") or "")
         found.append(replay.facts(number, moment, operation))
-        change = replay.change(texts, number, moment, operation)
-        if change is not None:
-            changes.append(change)
-    return Versions(tuple(found), tuple(replay.layouts.values()), tuple(changes))
+    return Versions(tuple(found), tuple(replay.layouts.values()))
+
+
+def _typed_paths(text: str) -> int:
+    """Number of typed paths of a layout, in all Variant columns."""
+    layouts = parse_layout_json(text).values()
+    return sum(isinstance(node, Scalar) for layout in layouts for _, node in layout.schema.leaves())
 
 
 def _rows(add: Add) -> int | None:

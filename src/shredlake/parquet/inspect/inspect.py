@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from shredlake.formatting import bytes_text, counted, html_text, plain_fields
+from shredlake.garbage import CollectorPaused
 from shredlake.parquet.format.footer import FILE_CREATED_BY
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import open_input
@@ -122,6 +123,7 @@ class FileReport:
         return file_page(self)
 
 
+@CollectorPaused()
 def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -> FileReport:
     """Describes the Variants of a file: layout, fill and bytes per path.
 

@@ -66,9 +66,14 @@ def test_versions_after_the_log_was_cut(table: sl.Table, tmp_path: Path) -> None
 
 
 def test_drift(table: sl.Table) -> None:
-    first = table.report().history.changes[0]
-    assert (first.version, first.added, first.gone) == (4, ("v:c",), ())
-    assert first.retyped == ("v:a: bigint, now double",)
+    found = table.report().drift
+    at_four = [one for one in found.changes if one.version == 4]
+    assert [(one.kind, one.path, one.before, one.after) for one in at_four] == [
+        ("changed", "v:a", ("integer",), ("double", "other")),
+        ("appeared", "v:c", (), ("string",)),
+    ]
+    assert at_four == [one for one in sl.drift(table.uri).changes if one.version == 4]
+    assert (found.files_read, found.files_unknown) == (0, 1)  # a file without typed paths is not opened
 
 
 def test_rejects_by_reason(table: sl.Table, tmp_path: Path) -> None:
