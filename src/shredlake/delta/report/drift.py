@@ -38,7 +38,7 @@ from shredlake.shredding.schema import Scalar, node_ddl, node_path
 Kind = Literal["appeared", "changed", "vanished"]
 Evidence = Literal["log", "data"]
 Reading = Literal["all", "untyped", "none"]
-"""Which files are opened: all, those for which the log names no typed paths, or none."""
+"""The files that are opened: all, those for which the log names no typed paths, or none."""
 
 FAMILIES: Final[Mapping[str, str]] = {
     "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",
@@ -128,7 +128,7 @@ def drift(
 
 
 def logged_drift(snapshot: Snapshot, since: int | None = None) -> Drift:
-    """What the log alone says of drift: no file is opened, and files without typed paths are unknown."""
+    """Finds drift in the log alone. No file is opened, so files without typed paths are unknown."""
     return _Drift(snapshot, "none").found(since)
 
 

@@ -80,7 +80,7 @@ class TableReport:
     measured: Measured
     history: Versions
     drift: Drift
-    """What the log says of it; `shredlake.drift` can also read the files."""
+    """Drift as far as the log tells; `shredlake.drift` can also read the files."""
     rejects_table: str | None
     rejects: tuple[RejectedFor, ...]
     suggestions: tuple[Suggestion, ...] = ()
