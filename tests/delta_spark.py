@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import shutil
+import site
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -97,6 +98,12 @@ class DeltaSpark:
     def sql(self, text: str) -> list[dict[str, Any]]:
         """The rows of a query or the outcome of a statement, values as Python has them."""
         return [{name: plain(value) for name, value in row.items()} for row in self.ask(sql=text)]
+
+    def ours(self, text: str, **tables: str) -> list[dict[str, Any]]:
+        """The rows of `shredlake.spark.sql` in delta-spark's own session."""
+        folders = [str(ROOT / "src"), *site.getsitepackages()]
+        found = self.ask(ours=text, tables=tables, path=folders)
+        return [{name: plain(value) for name, value in row.items()} for row in found]
 
     def rows(self, table: Path, columns: str = "*", rest: str = "") -> list[dict[str, Any]]:
         """Rows of a table."""

@@ -6,6 +6,7 @@
 | {"set": {name: value}}           | nothing; settings of the session, removed where the value is null     |
 | {"checkpoint": path}             | nothing; Delta writes a checkpoint of the table's latest version       |
 | {"decode": text}                 | the Variant that Delta's own engine finds in a z85 text                |
+| {"ours": text, "tables", "path"} | the rows that `shredlake.spark.sql` finds, in the same session          |
 """
 
 from __future__ import annotations
@@ -88,6 +89,12 @@ def answer(spark: SparkSession, request: dict[str, Any]) -> Any:
             json_of = spark._jvm.org.apache.spark.sql.delta.util.DeltaStatsJsonUtils
             found = json_of.decodeVariantFromZ85(text)
             return tagged(VariantVal(bytes(found.getValue()), bytes(found.getMetadata())))
+        case {"ours": text, "tables": tables, "path": folders}:
+            # Behind the folders of this environment, whose PySpark counts.
+            sys.path += [folder for folder in folders if folder not in sys.path]
+            from shredlake import spark as sls
+
+            return [tagged(row)["row"] for row in sls.sql(spark, text, **tables).collect()]
     return None
 
 
