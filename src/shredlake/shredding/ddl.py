@@ -14,12 +14,11 @@ from typing import Final
 
 from shredlake.errors import InvalidSchema
 from shredlake.variant.identifiers import quote_if_needed
-from shredlake.variant.types import VariantType
+from shredlake.variant.types import DECIMAL_PRECISION, VariantType
 
 from .schema import (
     ARRAY_ELEMENT,
     DDL_NAMES,
-    DECIMAL_PRECISION,
     MAX_DEPTH,
     Array,
     Node,

@@ -18,12 +18,20 @@ from shredlake.shredding.null_table import (
     Group,
     Meaning,
 )
-from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar, Untyped
+from shredlake.shredding.schema import Array, Node, Object, Scalar, Untyped
 from shredlake.variant import Path, Variant, VariantBuilder, VariantType
 from shredlake.variant.decode import EXACT
 from shredlake.variant.layout import basic_type, container_at, scalar_at, value_end
 from shredlake.variant.metadata import Dictionary, byte_width
-from shredlake.variant.types import ARRAY, INTEGER_WIDTHS, MICROS_PER_DAY, OBJECT, PRIMITIVE, PRIMITIVES
+from shredlake.variant.types import (
+    ARRAY,
+    DECIMAL_PRECISION,
+    INTEGER_WIDTHS,
+    MICROS_PER_DAY,
+    OBJECT,
+    PRIMITIVE,
+    PRIMITIVES,
+)
 
 
 @dataclass(frozen=True, slots=True)

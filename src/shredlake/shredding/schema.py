@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 
 from shredlake.errors import InvalidSchema
 from shredlake.variant.identifiers import quote_if_needed
-from shredlake.variant.types import VariantType
+from shredlake.variant.types import DECIMAL_PRECISION, VariantType
 
 MAX_DEPTH: Final = 200
 """The maximum depth of a schema, since Parquet and every engine recurse over it."""
@@ -49,13 +49,6 @@ DDL_NAMES: Final[dict[VariantType, str]] = {
     VariantType.UUID: "uuid",
 }
 """The scalar types that can be shredded, and their names in DDL: the specification's table."""
-
-DECIMAL_PRECISION: Final[dict[VariantType, int]] = {
-    VariantType.DECIMAL4: 9,
-    VariantType.DECIMAL8: 18,
-    VariantType.DECIMAL16: 38,
-}
-"""Maximum digits of each decimal type, narrowest first."""
 
 
 class ArrayElement(enum.Enum):

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from shredlake.delta.schema.types import DeltaType, Field, Struct, schema_json
+from shredlake.delta.schema.types import SCHEMA_NAMES, DeltaType, Field, Struct, schema_json
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
 from shredlake.errors import InvalidExpression
 from shredlake.expr.types import DataType
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NOT_IN_SPARK: Final = ("uuid", "timestamp_nanos", "timestamp_ntz_nanos", "time")
 """Shredlake types that some supported Spark version cannot store in a column."""
 
-SCHEMA_NAMES: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-"""The names of types in Spark's schemas, where they differ from SQL."""
+DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""The number of digits in the largest value of each integer type."""
 
 HADOOP_SCHEMES: Final = {"s3": "s3a", "gs": "gs", "az": "abfss", "abfs": "abfss"}
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shredlake.errors import InvalidSchema
+from shredlake.spark.arrow import DIGITS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -58,13 +59,10 @@ def widens(source: Any, target: Any) -> bool:
     if have == want:
         return True
     if isinstance(target, DecimalType):
-        digits = (source.precision - source.scale, source.scale) if isinstance(source, DecimalType) else None
-        digits = digits or {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (19, 0)}.get(
-            have
-        )
-        return digits is not None and (
-            digits[0] <= target.precision - target.scale and digits[1] <= target.scale
-        )
+        digits, scale = DIGITS.get(have), 0
+        if isinstance(source, DecimalType):
+            digits, scale = source.precision - source.scale, source.scale
+        return digits is not None and digits <= target.precision - target.scale and scale <= target.scale
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         return widens(source.elementType, target.elementType)
     if isinstance(source, MapType) and isinstance(target, MapType):

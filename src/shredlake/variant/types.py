@@ -135,7 +135,7 @@ DECIMAL_PRECISION: Final[dict[VariantType, int]] = {
     VariantType.DECIMAL8: 18,
     VariantType.DECIMAL16: 38,
 }
-"""The maximum number of digits of each decimal type."""
+"""The maximum number of digits of each decimal type, narrowest first."""
 
 MAX_DECIMAL_DIGITS: Final = 38
 MICROS_PER_DAY: Final = 86_400_000_000

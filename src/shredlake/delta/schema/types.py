@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -118,6 +118,11 @@ _ARROW_OF: dict[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
     "void": pa.null(),
 }
+
+SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+"""The names in SQL of types that have other names in schemas, as Delta and Spark write them."""
+
+SCHEMA_NAMES: Final = {sql: name for name, sql in SQL_NAMES.items()}
 
 # Further Arrow types of the same meaning; all others are looked up in the table above, reversed.
 _SAME_AS: list[tuple[Callable[[pa.DataType], bool], str]] = [

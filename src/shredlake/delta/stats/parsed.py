@@ -29,11 +29,10 @@ from shredlake.delta.stats.collect import Leaf, StatsPolicy, indexed_leaves
 from shredlake.delta.stats.columns import ParsedPiece, Piece, Side
 from shredlake.delta.stats.skipping import bytes_at, class_of
 from shredlake.kernels import get
-from shredlake.kernels.arrow.types import variant
-from shredlake.shredding.schema import DDL_NAMES, Node, Object, Scalar, ShreddingSchema, decimal
+from shredlake.kernels.arrow.types import SCALARS_OF_ARROW, variant
+from shredlake.shredding.schema import Node, Object, Scalar, ShreddingSchema, decimal
 from shredlake.variant.metadata import Dictionary
 from shredlake.variant.path import Path
-from shredlake.variant.types import VariantType
 
 SIDES: tuple[Side, Side] = ("minValues", "maxValues")
 
@@ -169,19 +168,6 @@ def _keys(bounds: pa.StructArray) -> list[str]:
     return sorted({key for raw in metadata.to_pylist() for key in Dictionary(raw).names()})
 
 
-_SCALAR_OF: dict[pa.DataType, VariantType] = {
-    pa.bool_(): VariantType.BOOLEAN,
-    pa.int64(): VariantType.INT64,
-    pa.float64(): VariantType.DOUBLE,
-    pa.float32(): VariantType.FLOAT,
-    pa.date32(): VariantType.DATE,
-    pa.timestamp("us", tz="UTC"): VariantType.TIMESTAMP,
-    pa.timestamp("us"): VariantType.TIMESTAMP_NTZ,
-    pa.string(): VariantType.STRING,
-}
-assert set(_SCALAR_OF.values()) <= set(DDL_NAMES)
-
-
 def _scalars(values: pa.StructArray) -> Counter[Scalar]:
     """How often each type occurs in a column of primitive Variants."""
     counted: Counter[Scalar] = Counter()
@@ -194,7 +180,7 @@ def _scalars(values: pa.StructArray) -> Counter[Scalar]:
         if pa.types.is_decimal(kind):
             counted[decimal(38, int(scales[headers == header].max()))] += int(count)
         else:
-            counted[Scalar(_SCALAR_OF[kind])] += int(count)
+            counted[Scalar(SCALARS_OF_ARROW[kind])] += int(count)
     return counted
 
 

@@ -23,8 +23,15 @@ import pyarrow as pa
 
 from shredlake.caches import IdentityCache, cached
 from shredlake.kernels.arrow.types import group_type, typed_value_type
-from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar
-from shredlake.variant.types import INTEGER_WIDTHS, PRIMITIVE_IDS, PRIMITIVES, TRUE_ID, VariantType
+from shredlake.shredding.schema import Array, Node, Object, Scalar
+from shredlake.variant.types import (
+    DECIMAL_PRECISION,
+    INTEGER_WIDTHS,
+    PRIMITIVE_IDS,
+    PRIMITIVES,
+    TRUE_ID,
+    VariantType,
+)
 
 
 class Kind(IntEnum):

@@ -14,10 +14,10 @@ from shredlake.kernels.arrow.buffers import group_of, part
 from shredlake.kernels.arrow.normalize import as_list, unencoded
 from shredlake.kernels.arrow.types import typed_value_type
 from shredlake.shredding.reference import MISSING, Shredded
-from shredlake.shredding.schema import DECIMAL_PRECISION, Array, Node, Object, Scalar, Untyped
+from shredlake.shredding.schema import Array, Node, Object, Scalar, Untyped
 from shredlake.variant.decode import python_decimal
 from shredlake.variant.scalars import unscaled_and_scale
-from shredlake.variant.types import VariantType
+from shredlake.variant.types import DECIMAL_PRECISION, VariantType
 
 _COUNTS: Final[dict[VariantType, pa.DataType]] = {
     VariantType.DATE: pa.int32(),

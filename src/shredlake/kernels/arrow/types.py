@@ -15,7 +15,6 @@ shredded_type("array<date>") struct<metadata: binary not null, value: binary,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -25,7 +24,6 @@ from shredlake.errors import InvalidSchema
 from shredlake.kernels.arrow.normalize import unencoded_type
 from shredlake.shredding.schema import (
     ARRAY_ELEMENT,
-    DECIMAL_PRECISION,
     MAX_DEPTH,
     Array,
     Node,
@@ -37,7 +35,7 @@ from shredlake.shredding.schema import (
     decimal,
     node_path,
 )
-from shredlake.variant.types import VariantType
+from shredlake.variant.types import DECIMAL_PRECISION, VariantType
 
 SCALAR_TYPES: Final[dict[VariantType, pa.DataType]] = {
     VariantType.BOOLEAN: pa.bool_(),
@@ -59,14 +57,14 @@ SCALAR_TYPES: Final[dict[VariantType, pa.DataType]] = {
 }
 """The Arrow type of each shredded scalar; decimals, which have precision and scale, are decimal128."""
 
-_SCALARS_BY_TYPE: Final = {arrow: kind for kind, arrow in SCALAR_TYPES.items()}
-
-_OTHER_SPELLINGS: Final[tuple[tuple[Callable[[pa.DataType], bool], VariantType], ...]] = (
-    (pa.types.is_large_string, VariantType.STRING),
-    (pa.types.is_string_view, VariantType.STRING),
-    (pa.types.is_large_binary, VariantType.BINARY),
-    (pa.types.is_binary_view, VariantType.BINARY),
-)
+SCALARS_OF_ARROW: Final[dict[pa.DataType, VariantType]] = {
+    **{arrow: kind for kind, arrow in SCALAR_TYPES.items()},
+    pa.large_string(): VariantType.STRING,
+    pa.string_view(): VariantType.STRING,
+    pa.large_binary(): VariantType.BINARY,
+    pa.binary_view(): VariantType.BINARY,
+}
+"""The same the other way round, with further layouts of strings and binaries."""
 
 
 def variant() -> pa.StructType:
@@ -232,8 +230,8 @@ def _node_of_group(type_: pa.DataType, steps: Steps) -> Node:
 
 def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
     type_ = unencoded_type(type_)
-    if type_ in _SCALARS_BY_TYPE:
-        return Scalar(_SCALARS_BY_TYPE[type_])
+    if type_ in SCALARS_OF_ARROW:
+        return Scalar(SCALARS_OF_ARROW[type_])
     if pa.types.is_decimal(type_) and type_.precision <= DECIMAL_PRECISION[VariantType.DECIMAL16]:
         try:
             return decimal(type_.precision, type_.scale)
@@ -242,9 +240,6 @@ def _scalar_of(type_: pa.DataType, steps: Steps) -> Scalar:
     if pa.types.is_timestamp(type_) and type_.tz and type_.unit in ("us", "ns"):
         # Arrow stores instants in UTC, in whichever zone they are shown.
         return Scalar(VariantType.TIMESTAMP if type_.unit == "us" else VariantType.TIMESTAMP_NANOS)
-    for spelling, kind in _OTHER_SPELLINGS:
-        if spelling(type_):
-            return Scalar(kind)
     raise InvalidSchema(
         f"{type_} is not a type that a Variant can be shredded as; expected one of "
         f"{', '.join(str(known) for known in SCALAR_TYPES.values())}, decimal128",

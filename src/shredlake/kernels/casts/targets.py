@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from shredlake.errors import CastError, WrongType
-from shredlake.kernels.arrow.types import SCALAR_TYPES, is_list_like, is_variant
+from shredlake.kernels.arrow.types import SCALARS_OF_ARROW, is_list_like, is_variant
 from shredlake.shredding.schema import Scalar, decimal, node_ddl
 from shredlake.variant.types import MAX_DECIMAL_DIGITS, VariantType
 
@@ -41,14 +41,6 @@ class StructOf:
 
 Target: TypeAlias = Scalar | AnyVariant | ListOf | MapOf | StructOf
 
-_SCALARS: Final[dict[pa.DataType, VariantType]] = {
-    **{arrow: kind for kind, arrow in SCALAR_TYPES.items()},
-    pa.large_string(): VariantType.STRING,
-    pa.string_view(): VariantType.STRING,
-    pa.large_binary(): VariantType.BINARY,
-    pa.binary_view(): VariantType.BINARY,
-}
-
 
 def target_name(target: Target) -> str:
     """The target's Spark SQL name, for messages.
@@ -80,7 +72,7 @@ def scalar_of(arrow: pa.DataType) -> Scalar | None:
         return decimal(arrow.precision, arrow.scale) if fits else None
     if pa.types.is_timestamp(arrow) and arrow.tz is not None and arrow.unit in ("us", "ns"):
         return Scalar(VariantType.TIMESTAMP if arrow.unit == "us" else VariantType.TIMESTAMP_NANOS)
-    kind = _SCALARS.get(arrow)
+    kind = SCALARS_OF_ARROW.get(arrow)
     return None if kind is None else Scalar(kind)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from shredlake.delta.schema.types import SQL_NAMES
 from shredlake.errors import ShredlakeError
 from shredlake.expr import Get
 from shredlake.expr.types import DataType, parse_type
@@ -35,9 +36,6 @@ CLOCK: Final = (
 
 LEAF: Final = "LogicalRDD"
 """The class of the stubs that stand in for tables."""
-
-SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-"""The SQL names of types that have other names in Spark's JSON."""
 
 COUNTED: Final = ("date", "timestamp", "timestamp_ntz")
 """Types whose constants are counts of days or microseconds.

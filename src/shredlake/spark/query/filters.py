@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from shredlake.delta.schema.types import SQL_NAMES
 from shredlake.errors import ShredlakeError
 from shredlake.expr import (
     And,
@@ -29,7 +30,7 @@ from shredlake.expr import (
     join_name,
 )
 from shredlake.expr.types import parse_type
-from shredlake.spark.query.catalyst import SQL_NAMES, Node, Relation, identity, is_variant_column, path_of
+from shredlake.spark.query.catalyst import Node, Relation, identity, is_variant_column, path_of
 
 
 class NotUnderstood(Exception):

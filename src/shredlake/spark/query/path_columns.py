@@ -24,6 +24,7 @@ from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or,
 from shredlake.expr.types import from_arrow
 from shredlake.parquet.variant_columns import ColumnLayout
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
+from shredlake.spark.arrow import DIGITS
 from shredlake.spark.columns import Names
 from shredlake.variant.types import VariantType
 
@@ -252,10 +253,6 @@ def _collides(node: Object, name: str) -> bool:
 def family(ddl: str) -> str:
     """The name of a type without its parameters."""
     return ddl.partition("(")[0]
-
-
-DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-"""The number of digits in the largest value of each type."""
 
 
 def always_casts(have: str, want: str) -> bool:

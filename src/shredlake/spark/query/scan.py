@@ -30,6 +30,7 @@ from shredlake.delta.read.bind import rewrite
 from shredlake.delta.read.data_file import DataFile, Query
 from shredlake.delta.read.scan import TableScan
 from shredlake.delta.schema.names import resolve
+from shredlake.delta.schema.types import SCHEMA_NAMES
 from shredlake.expr import (
     And,
     Column,
@@ -48,7 +49,7 @@ from shredlake.expr import (
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.types import BOOLEAN
 from shredlake.kernels.get import get_path
-from shredlake.spark.arrow import SCHEMA_NAMES, spark_batch, spark_type
+from shredlake.spark.arrow import spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined
 from shredlake.spark.engine import from_tasks
 from shredlake.spark.query.data_files import DataFiles, value_name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any
 
 from rich.table import Table as Grid
 
@@ -11,7 +11,7 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
 from shredlake.cli.terminal import cells, screen, shown
-from shredlake.delta.schema.types import Array, DeltaType, Map, Struct
+from shredlake.delta.schema.types import SQL_NAMES, Array, DeltaType, Map, Struct
 from shredlake.delta.write.layout import newest_layout
 from shredlake.formatting import counted
 from shredlake.table import Table
@@ -44,10 +44,6 @@ def schema(
             console.print()
             console.print(shown(f"{column['name']}, in the newest file:", "bold"))
             say(column["shredding"])
-
-
-SQL_NAMES: Final = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
-"""Types whose names in SQL differ from those in the log."""
 
 
 def ddl_type(kind: DeltaType) -> str:
