@@ -354,3 +354,51 @@ def test_what_is_not_a_table(small: Path) -> None:
             sl.Table(address)
     with pytest.raises(sl.TableError, match="File name too long"):
         sl.Table.create(small.parent / ("x" * 300), pa.schema([("id", pa.int64())]))
+
+
+def _table_with(root: Path, **actions: dict[str, Any]) -> str:
+    """A table of one row whose log says something else."""
+    schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", sl.variant())])
+    table = sl.Table.create(root, schema, partition_by=["p"])
+    table.append(pa.table({"id": [1], "p": ["a"], "v": sl.from_json(['{"a":1}'])}, schema))
+    for path in sorted((root / "_delta_log").glob("*.json")):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            for name, fields in actions.items():
+                if name in line:
+                    line[name] |= fields
+        if path.name == f"{1:020}.json" and "domainMetadata" in actions:
+            lines.append({"domainMetadata": actions["domainMetadata"]})
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(root)
+
+
+CLUSTERING = {"domain": "delta.clustering", "configuration": '{"clusteringColumns":[[1]]}', "removed": False}
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ({"metaData": {"partitionColumns": ["v"]}}, "is not a plain column"),
+        ({"metaData": {"partitionColumns": ["p", "p"]}}, "is not a plain column"),
+        ({"domainMetadata": CLUSTERING}, "delta.clustering can't be read"),
+    ],
+)
+def test_writers_refuse_what_a_log_can_not_mean(tmp_path: Path, actions: Any, message: str) -> None:
+    place = _table_with(tmp_path / "t", **actions)
+    rows = pa.table({"id": [2], "p": ["b"], "v": sl.from_json(["{}"])})
+    for act in (lambda: sl.Table(place).append(rows), lambda: sl.Table(place).optimize(threads=1)):
+        with pytest.raises(sl.CorruptLog, match=message):
+            act()
+
+
+def test_a_report_survives_statistics_without_an_end(tmp_path: Path) -> None:
+    place = _table_with(tmp_path / "t", add={"stats": "[" * 5000})
+    assert "t" in str(sl.Table(place).report())
+
+
+def test_a_retention_is_a_number(tmp_path: Path) -> None:
+    table = sl.Table(_table_with(tmp_path / "t"))
+    for odd in ("x", float("nan"), -1, [1]):
+        with pytest.raises(sl.TableError, match="a retention is a number of hours"):
+            table.vacuum(retention_hours=odd)  # type: ignore[arg-type]

@@ -85,9 +85,11 @@ class Snapshot:
         except (CorruptLog, InvalidSchema) as error:
             raise type(error)(f"{self.storage.uri}: {error}") from None
         check_type_changes(schema, self.storage.uri)
-        for name in self.metadata.partition_columns:
+        names = self.metadata.partition_columns
+        for name in names:
             column = schema.get(name)
-            if column is None or not isinstance(column.type, str):
+            plain = column is not None and isinstance(column.type, str) and column.type != "variant"
+            if not plain or names.count(name) > 1:
                 raise CorruptLog(
                     f"{self.storage.uri}: the partition column {name!r} is not a plain column of the table"
                 )
@@ -114,9 +116,12 @@ class Snapshot:
             return ()
         try:
             columns = json.loads(domain.configuration)["clusteringColumns"]
-        except (ValueError, KeyError, TypeError):
-            raise CorruptLog(f"the domain delta.clustering can't be read: {domain.configuration!r}") from None
-        physical = [".".join(column) if isinstance(column, list) else column for column in columns]
+            physical = [".".join(column) if isinstance(column, list) else str(column) for column in columns]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            found = repr(domain.configuration[:200])
+            raise CorruptLog(
+                f"{self.storage.uri}: the domain delta.clustering can't be read: {found}"
+            ) from None
         logical = {item.physical_name: item.name for item in self.schema.fields}
         return tuple(logical.get(name, name) for name in physical)
 

@@ -153,7 +153,7 @@ def _rows(add: Add) -> int | None:
     """The number of live rows of a file, None if the log does not tell."""
     try:
         count = json.loads(add.stats)["numRecords"] if add.stats else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if not isinstance(count, int):
         return None

@@ -144,8 +144,8 @@ def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> i
     kept_for = snapshot.settings.file_retention_ms
     if asked_hours is None:
         return kept_for
-    if not (math.isfinite(asked_hours) and asked_hours >= 0):
-        raise TableError(f"a retention is a number of hours, 0 or more, not {asked_hours}")
+    if not (isinstance(asked_hours, int | float) and math.isfinite(asked_hours) and asked_hours >= 0):
+        raise TableError(f"a retention is a number of hours, 0 or more, not {asked_hours!r}")
     asked = int(asked_hours * HOUR_MS)
     if asked < kept_for and enforce:
         raise TableError(

@@ -176,8 +176,11 @@ def spooled(files: Sequence[SourceFile], *, here: bool = True) -> Iterator[list[
 def _spool(file: SourceFile, stack: ExitStack) -> SourceFile:
     kept = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shredlake-"))  # noqa: SIM115 - by the stack
     if file.stream is None:
-        with open(file.uri, "rb") as source:
-            shutil.copyfileobj(source, kept, READ_SIZE)
+        try:
+            with open(file.uri, "rb") as source:
+                shutil.copyfileobj(source, kept, READ_SIZE)
+        except OSError as error:
+            raise PipelineError(f"{file.uri} can't be read: {error}. Nothing was committed") from error
     else:
         while piece := file.stream.read(READ_SIZE):
             kept.write(piece.encode() if isinstance(piece, str) else piece)
