@@ -168,7 +168,9 @@ class _Parser:
         name = self._string()
         if not self._last_wins:
             if name in self._keys[-1]:
-                self._fail(f"the key {name!r} occurs twice (see duplicate_keys)", start)
+                self._fail(
+                    f"the key {name!r} occurs twice; duplicate_keys='last_wins' keeps its last value", start
+                )
             self._keys[-1].add(name)
         self._builder.key(name)
         self._check_size(self._builder.metadata_size)

@@ -44,7 +44,7 @@ _WORDING: Final = {
     NOT_UTF8: "the text is not UTF-8",
     NO_DIGITS: "found a number without digits",
     BAD_NUMBER: "found a malformed number",
-    DUPLICATE_KEY: "the key {key!r} occurs twice (see duplicate_keys)",
+    DUPLICATE_KEY: "the key {key!r} occurs twice; duplicate_keys='last_wins' keeps its last value",
     TOO_DEEP: "the document is nested deeper than {max_depth} levels (see max_depth)",
     TOO_LARGE: "the Variant exceeds {max_size} bytes (see max_size)",
 }

@@ -56,7 +56,7 @@ def check(
 def _check_table(
     uri: str, *, quick: bool, repair: bool, dry_run: bool, as_json: bool, limit: int, storage: list[str]
 ) -> None:
-    with rows_progress("checking", unit="files", quiet=as_json) as progress:
+    with rows_progress("checking", unit="file", quiet=as_json) as progress:
         report = check_table(
             uri,
             quick=quick,
