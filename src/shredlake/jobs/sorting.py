@@ -28,6 +28,7 @@ import pyarrow.ipc
 from shredlake.expr.sort_key import SortKey, key_columns, parse_sort_keys
 from shredlake.jobs.packing import pack
 from shredlake.kernels.arrow.extension import without_marks
+from shredlake.variant.identifiers import quote
 
 RUN_BYTES: Final = 128 << 20
 """Arrow bytes that are sorted in memory at once."""
@@ -92,7 +93,7 @@ class ExternalSort:
 
     def __init__(self, folder: str, partition_by: Sequence[str], sort_by: Sequence[str]) -> None:
         self._folder = Path(folder)
-        self._keys = [*(SortKey(_quoted(name)) for name in partition_by), *parse_sort_keys(sort_by)]
+        self._keys = [*(SortKey(quote(name)) for name in partition_by), *parse_sort_keys(sort_by)]
         self._orders: list[tuple[str, str]] = []
         self._runs: list[Run] = []
         self._lock = threading.Lock()
@@ -190,8 +191,3 @@ class ExternalSort:
         wanted = pc.is_in(order, value_set=pa.array(cuts, order.type))
         at = pc.indices_nonzero(wanted).to_pylist()
         return [place - number for number, place in enumerate(at)]
-
-
-def _quoted(name: str) -> str:
-    """A column reference as an expression, quoted for any name."""
-    return "`" + name.replace("`", "``") + "`"

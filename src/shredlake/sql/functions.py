@@ -27,12 +27,14 @@ def duckdb_type(kind: DataType) -> str:
     ['VARCHAR', 'INTEGER[]', 'STRUCT("a" TIMESTAMPTZ)']
     """
     from shredlake.expr.types import from_arrow
-    from shredlake.sql.references import quoted
+    from shredlake.variant.identifiers import double_quote
 
     if pa.types.is_list(kind.arrow):
         return f"{duckdb_type(from_arrow(kind.arrow.value_type))}[]"
     if pa.types.is_struct(kind.arrow):
-        fields = ", ".join(f"{quoted(one.name)} {duckdb_type(from_arrow(one.type))}" for one in kind.arrow)
+        fields = ", ".join(
+            f"{double_quote(one.name)} {duckdb_type(from_arrow(one.type))}" for one in kind.arrow
+        )
         return f"STRUCT({fields})"
     return NAMES.get(kind.name, kind.name.upper())
 

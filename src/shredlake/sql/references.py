@@ -22,6 +22,7 @@ from sqlglot.optimizer.scope import Scope, ScopeType, traverse_scope
 from shredlake.expr.ast import Get
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.text import MARK, TimePart
+from shredlake.variant.identifiers import double_quote
 
 HIDDEN = "__sl_"
 """The prefix of columns that exist only in the rewritten query."""
@@ -180,7 +181,7 @@ class References:
         hidden = self.exposed.setdefault(id(scope.expression), {}).setdefault(alias, [])
         if name not in hidden:
             hidden.append(name)
-        return f"{quoted(alias)}.{name}"
+        return f"{double_quote(alias)}.{name}"
 
     def _export(self, source: Scope, key: str, get: Get) -> str | None:
         """The name of the column with which a subquery passes a path on."""
@@ -272,15 +273,6 @@ def own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
         node = pending.pop()
         yield node
         pending += [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
-
-
-def quoted(name: str) -> str:
-    """A name in DuckDB's SQL.
-
-    >>> quoted('a "b"')
-    '"a ""b\"""'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

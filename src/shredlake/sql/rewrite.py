@@ -22,9 +22,10 @@ from shredlake.expr.types import BIGINT
 from shredlake.parquet.read.skipping import has_exact_extremes
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.path_tokens import DUCKDB
-from shredlake.sql.references import HIDDEN, Reference, References, TableColumns, literal, quoted, real_tables
+from shredlake.sql.references import HIDDEN, Reference, References, TableColumns, literal, real_tables
 from shredlake.sql.text import MARK, TIME_PARTS, Mark, MarkedQuery, TimePart, mark_query
 from shredlake.sql.weights import EngineFunctions, mark_number, merging_reference
+from shredlake.variant.identifiers import double_quote
 
 _numbers = count()
 """Functions of all queries live in one database, so each has a number of its own."""
@@ -170,7 +171,7 @@ class _Rewriter:
             return
         for projection, span in zip(projections, mark.items, strict=True):
             if not isinstance(projection, exp.Alias | exp.Aliases):
-                self._edit((span[1], span[1]), f" AS {quoted(self._item_name(mark, span))}", order=1)
+                self._edit((span[1], span[1]), f" AS {double_quote(self._item_name(mark, span))}", order=1)
 
     def _item_name(self, mark: Mark, span: tuple[int, int]) -> str:
         if mark.span == span and mark.path is not None and mark.path.name:
@@ -187,7 +188,7 @@ class _Rewriter:
             identifier = reference.node.this
             start = self.query.place(identifier.meta["start"])
             end = self.query.place(identifier.meta["end"]) + 1
-            alias = "" if reference.node.alias else f" AS {quoted(reference.alias)}"
+            alias = "" if reference.node.alias else f" AS {double_quote(reference.alias)}"
             self._edit((start, end), f"{reference.name}{alias}")
         for select, columns in self.references.exports.values():
             place = self._place_in(select)
@@ -250,7 +251,7 @@ class _Rewriter:
         """Replaces one aggregate. Returns the marks inside of it."""
         mark = self.query.marks[number]
         argument = next(iter(node.expressions), None)
-        alias = quoted(reference.alias)
+        alias = double_quote(reference.alias)
         weight = f"{alias}.{reference.weight}"
         if argument is None or isinstance(argument, exp.Star):
             self._edit(mark.span, f"CAST(coalesce(sum({weight}), 0) AS BIGINT)")
@@ -294,7 +295,7 @@ class _Rewriter:
         key = cast(TimePart, mark.kind), what
         if key not in reference.time_parts:
             reference.time_parts[key] = self.references.new_name()  # type: ignore[union-attr]
-        self._edit(mark.span, f"{quoted(reference.alias)}.{reference.time_parts[key]}")
+        self._edit(mark.span, f"{double_quote(reference.alias)}.{reference.time_parts[key]}")
         self._name_items(number)
         return {inner}
 

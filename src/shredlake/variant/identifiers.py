@@ -1,4 +1,4 @@
-"""SQL identifiers: the names of columns and fields, in backticks if needed."""
+"""SQL identifiers: the names of columns and fields, in backticks if needed, or in double quotes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ def quote(name: str) -> str:
     ('`id`', '`it``s`')
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def double_quote(name: str) -> str:
+    """A name in double quotes, as in DuckDB's SQL. A double quote in the name is doubled.
+
+    >>> double_quote('a "b"')
+    '"a ""b\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quote_if_needed(name: str) -> str:

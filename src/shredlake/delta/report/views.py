@@ -17,6 +17,7 @@ from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import InvalidSchema, WrongType
 from shredlake.expr.sql import column_sql, spark_path, string_sql
+from shredlake.variant.identifiers import double_quote
 from shredlake.variant.path import Path
 
 Dialect = Literal["spark", "duckdb", "dbt"]
@@ -161,15 +162,11 @@ def _spark_item(column: ViewColumn) -> str:
 
 def _duckdb_item(column: ViewColumn) -> str:
     if column.steps is None:
-        return f"{_quoted(column.column)} AS {_quoted(column.name)}"
+        return f"{double_quote(column.column)} AS {double_quote(column.name)}"
     assert column.type is not None
     kind = DUCKDB_TYPES.get(column.type, column.type.upper()) + ("[]" if column.is_array else "")
-    value = ".".join(_quoted(step) for step in (column.column, *column.steps))
-    return f"TRY_CAST({value} AS {kind}) AS {_quoted(column.name)}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    value = ".".join(double_quote(step) for step in (column.column, *column.steps))
+    return f"TRY_CAST({value} AS {kind}) AS {double_quote(column.name)}"
 
 
 def _lines(items: Sequence[str], columns: Sequence[ViewColumn]) -> str:
@@ -205,8 +202,10 @@ def _duckdb(
     view: str, folder: str, source: str | None, columns: Sequence[ViewColumn], snapshot: Snapshot
 ) -> dict[str, str]:
     body = _lines([_duckdb_item(column) for column in columns], columns)
-    relation = source or _quoted(folder)
-    return {f"{view}.sql": f"CREATE OR REPLACE VIEW {_quoted(view)} AS\nSELECT\n{body}\nFROM {relation};"}
+    relation = source or double_quote(folder)
+    return {
+        f"{view}.sql": f"CREATE OR REPLACE VIEW {double_quote(view)} AS\nSELECT\n{body}\nFROM {relation};"
+    }
 
 
 def _dbt(
