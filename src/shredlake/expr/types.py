@@ -16,6 +16,7 @@ is microseconds since midnight (Spark's `time(6)`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -81,6 +82,22 @@ _BY_SQLGLOT = {
     exp.DType.VARIANT: VARIANT,
 }
 _OURS = {kind.name: kind for kind in (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)}
+
+
+_IN_DUCKDB: Final = {
+    "string": "VARCHAR", "binary": "BLOB", "int": "INTEGER", "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP", "timestamp_ntz_nanos": "TIMESTAMP_NS", "timestamp_nanos": "TIMESTAMPTZ",
+}  # fmt: skip
+"""Types that have another name in DuckDB."""
+
+
+def duckdb_name(name: str) -> str:
+    """The name of a type without parts, as DuckDB spells it.
+
+    >>> duckdb_name("int"), duckdb_name("decimal(9,2)")
+    ('INTEGER', 'DECIMAL(9,2)')
+    """
+    return _IN_DUCKDB.get(name, name.upper())
 
 
 def decimal(precision: int, scale: int = 0) -> DataType:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
 from shredlake.expr.ast import Get
-from shredlake.expr.types import DataType
+from shredlake.expr.types import DataType, duckdb_name
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.get import get_path
-
-NAMES: Final = {
-    "string": "VARCHAR", "binary": "BLOB", "int": "INTEGER", "timestamp": "TIMESTAMPTZ",
-    "timestamp_ntz": "TIMESTAMP", "timestamp_ntz_nanos": "TIMESTAMP_NS", "timestamp_nanos": "TIMESTAMPTZ",
-}  # fmt: skip
-"""Types that have another name in DuckDB."""
 
 
 def duckdb_type(kind: DataType) -> str:
@@ -36,7 +30,7 @@ def duckdb_type(kind: DataType) -> str:
             f"{double_quote(one.name)} {duckdb_type(from_arrow(one.type))}" for one in kind.arrow
         )
         return f"STRUCT({fields})"
-    return NAMES.get(kind.name, kind.name.upper())
+    return duckdb_name(kind.name)
 
 
 def register_getter(connection: Any, name: str, get: Get, options: CastOptions) -> None:

@@ -17,20 +17,13 @@ from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import InvalidSchema, WrongType
 from shredlake.expr.sql import column_sql, spark_path, string_sql
+from shredlake.expr.types import duckdb_name
 from shredlake.variant.identifiers import double_quote
 from shredlake.variant.path import Path
 
 Dialect = Literal["spark", "duckdb", "dbt"]
 
 ELEMENTS: Final = "[*]"
-
-DUCKDB_TYPES: Final[Mapping[str, str]] = {
-    "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
-    "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR", "binary": "BLOB", "date": "DATE",
-    "timestamp": "TIMESTAMPTZ", "timestamp_ntz": "TIMESTAMP", "timestamp_nanos": "TIMESTAMPTZ",
-    "timestamp_ntz_nanos": "TIMESTAMP_NS", "time": "TIME", "uuid": "UUID",
-}  # fmt: skip
-"""The types of shredded paths, as DuckDB names them; decimals are the same."""
 
 SPARK_TYPES: Final[Mapping[str, str]] = {
     "time": "string",
@@ -164,7 +157,7 @@ def _duckdb_item(column: ViewColumn) -> str:
     if column.steps is None:
         return f"{double_quote(column.column)} AS {double_quote(column.name)}"
     assert column.type is not None
-    kind = DUCKDB_TYPES.get(column.type, column.type.upper()) + ("[]" if column.is_array else "")
+    kind = duckdb_name(column.type) + ("[]" if column.is_array else "")
     value = ".".join(double_quote(step) for step in (column.column, *column.steps))
     return f"TRY_CAST({value} AS {kind}) AS {double_quote(column.name)}"
 
