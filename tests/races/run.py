@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("storage", nargs="*", default=["local", "s3"])
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--commits", type=int, default=25)
-    parser.add_argument("--hours", type=float, default=0.008, help="what vacuum keeps; longer than any write")
+    parser.add_argument("--hours", type=float, default=0.004, help="what vacuum keeps; longer than any write")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     for storage in given.storage:
