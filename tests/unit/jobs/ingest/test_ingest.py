@@ -94,6 +94,15 @@ def test_a_folder_a_glob_and_a_list(tmp_path: Path, ingest: Ingest) -> None:
         ingest(tmp_path / "nowhere")
 
 
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/mem"), reason="needs Linux, where this file fails when it is read"
+)
+def test_a_source_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"/proc/self/mem can't be read: .*Nothing was committed"):
+        sl.ingest("/proc/self/mem", tmp_path / "t")
+    assert not (tmp_path / "t" / "_delta_log").exists()
+
+
 def test_small_files_are_written_together(tmp_path: Path, ingest: Ingest) -> None:
     (tmp_path / "in").mkdir()
     for number in range(50):
