@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -81,7 +82,15 @@ def assert_same(array: pa.Array | pa.ChunkedArray, want: list[Any], type_: pa.Da
         return
     wanted = pa.array([plain(item, target) for item in want], arrow_type(target))
     same = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    assert str(same.cast(wanted.type)) == str(wanted)  # as text, so that NaN equals NaN and -0.0 is no 0.0
+    assert shown(same.cast(wanted.type)) == shown(wanted)
+
+
+def shown(array: pa.Array) -> str:
+    """A text in which NaN equals NaN and -0.0 differs from 0.0; the fields of a null struct do not matter."""
+    if pa.types.is_struct(array.type):
+        fields = [pc.if_else(array.is_valid(), child, None) for child in array.flatten()]
+        array = pa.StructArray.from_arrays(fields, fields=list(array.type), mask=array.is_null())
+    return str(array)
 
 
 @pytest.mark.slow
@@ -125,7 +134,7 @@ def test_the_dialects_of_spark(
     for column in (column_of(rows), shred(column_of(rows), schema)):
         same = get(column, path, type_, strict=strict, dialect=dialect)
         assert same.type == type_
-        assert str(same.cast(wanted.type)) == str(wanted)
+        assert shown(same.cast(wanted.type)) == shown(wanted)
 
 
 @pytest.mark.slow

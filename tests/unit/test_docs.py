@@ -124,14 +124,6 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).resolve().is_relative_to(ROOT / "docs"), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_files_of_the_project_exist(page: Path) -> None:
-    for name in re.findall(
-        r"\b(?:tests|benchmarks|tools|src)/[\w/.-]+\.(?:py|pyx|pxd|sql)\b", page.read_text()
-    ):
-        assert (ROOT / name).exists(), name
-
-
 def test_navigation_lists_every_page() -> None:
     navigation = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
     listed = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -27,6 +29,14 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
     return done
 
 
+def installer() -> list[str]:
+    """The command that installs: pip, or uv where the environment has no pip."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "install"]
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    return [uv, "pip", "install", "--python", sys.executable]
+
+
 @pytest.mark.slow
 def test_installs_without_a_compiler(tmp_path: Path) -> None:
     pytest.importorskip("Cython")
@@ -41,8 +51,8 @@ def test_installs_without_a_compiler(tmp_path: Path) -> None:
     assert {".pyx", ".pxd", ".py", ".css"} <= kinds
     assert not kinds & {".c", ".so", ".o"}
     where = tmp_path / "installed"
-    install = ["-m", "pip", "install", "--verbose", "--no-build-isolation", "--no-deps", "--no-index"]
-    said = run(sys.executable, *install, "--target", where, archive, cwd=tmp_path, CC="/bin/false")
+    options = ["--verbose", "--no-build-isolation", "--no-deps", "--no-index"]
+    said = run(*installer(), *options, "--target", where, archive, cwd=tmp_path, CC="/bin/false")
     assert "no C compiler works here" in said.stdout + said.stderr
     assert not list(where.glob("shredlake/kernels/**/*.so"))
     code = "import shredlake as sl; print(sl.__file__); print(sl.Variant.from_json('[1]').to_json())"
