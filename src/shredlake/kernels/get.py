@@ -277,7 +277,7 @@ class _Reader:
         lists = as_list(normal(checked(_under(typed, self.group.valid))))
         counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        elements = lists.flatten()
+        elements = _elements(lists, counts, offsets)
         metadata = pa.nulls(len(elements), pa.binary())
         if _holds_values(elements) or _holds_variants(element):
             metadata = self.metadata.take(pa.array(np.repeat(np.arange(len(lists)), counts)))
@@ -319,6 +319,16 @@ class _Reader:
         if value is None or value.null_count == len(value):
             return known
         return choose(pc.is_valid(typed), checked(known), self.extract(target))
+
+
+def _elements(lists: pa.ListArray, counts: np.ndarray, offsets: np.ndarray) -> pa.Array:
+    """The elements of the lists that are not null. pyarrow 26 does not flatten every extension type."""
+    places = np.arange(offsets[-1])
+    if len(places):
+        places = places + np.repeat(lists.offsets.to_numpy()[:-1] - offsets[:-1], counts)
+        if places[-1] - places[0] >= len(places):  # null lists with elements lie between
+            return lists.values.take(pa.array(places))
+    return lists.values.slice(places[0] if len(places) else 0, len(places))
 
 
 def _first_bytes(kind: int) -> pa.Array:

@@ -96,6 +96,16 @@ KINDS = st.recursive(
 )
 
 
+def test_arrays_of_objects_with_a_uuid() -> None:
+    """pyarrow does not flatten null lists of this type."""
+    texts = ["null", '[{"u": 1}]', None, "[]", '[{"u": 2}, 3]', "7"]
+    column = sl.shred(sl.from_json(pa.array(texts)), ShreddingSchema.parse("array<struct<u uuid>>"))
+    wanted = [None, [None], None, [], [None, 3], None]
+    assert sl.get(column, "$", pa.list_(pa.int64())).to_pylist() == wanted
+    for row, one in enumerate(wanted):
+        assert sl.get(column.slice(row, 1), "$", pa.list_(pa.int64())).to_pylist() == [one]
+
+
 @given(shreddable_columns(), KINDS)
 def test_any_column_casts_as_the_reference_does(found: Any, kind: pa.DataType) -> None:
     rows, schema = found
