@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import struct
 from collections.abc import Callable
@@ -11,15 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from mutations import SCALARS, SEEDS, mutated
+from mutations import ODD_NUMBERS, SCALARS, SEEDS, mutated
 from shredlake import (
-    Date,
     Float32,
     InvalidSchema,
     MalformedVariant,
     ShreddingSchema,
-    Timestamp,
-    TimestampNanos,
     Variant,
     shred,
     to_json,
@@ -29,14 +25,6 @@ from shredlake.kernels import variant
 from variant_columns import column
 
 pytestmark = pytest.mark.usefixtures("kernels")
-
-
-ODD_NUMBERS: list[object] = [
-    0.0, -0.0, 1e7, 9999999.0, 1e-3, 9.99e-4, 123456789.0, 1e21, 1e22, 1.5e300, 5e-324, 1e-323, 2e-323,
-    1e-322, 2.2250738585072014e-308, 1.7976931348623157e308, math.nan, math.inf, -math.inf, 0.1, 1 / 3,
-    Float32(0.1), Float32(1e-45), Float32(3e-45), Float32(3.4028235e38), Float32(16777216.0), Float32(-1e-3),
-    Date(-(2**31)), Date(0), Date(2**31 - 1), Timestamp(-(2**63)), Timestamp(2**63 - 1), TimestampNanos(-1),
-]  # fmt: skip
 
 
 def test_every_scalar_and_container_has_the_text_of_the_reference() -> None:
