@@ -20,7 +20,7 @@ from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import CHECK_PREFIX
 from shredlake.delta.read.changes import changes
 from shredlake.delta.read.scan import TableScan, check_rows
-from shredlake.delta.report.measure import MEASURED_FILES
+from shredlake.delta.report import MEASURED_FILES
 from shredlake.delta.report.report import TableReport, table_report
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write import alter

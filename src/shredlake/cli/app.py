@@ -159,6 +159,10 @@ def _root(
 
 def main() -> None:
     """Runs the command line. The exit codes are documented in docs/command-line.md."""
+    verb, *rest = [*sys.argv[1:], ""]
+    if verb in VERBS and rest[:-1] in ([name] for name in HELP["help_option_names"]):
+        # The options of `app` are left out: to read them, Typer imports pydantic, which takes 0.3 s.
+        failures.run(partial(load(verb), ["--help"], prog_name=f"shredlake {verb}"))
     failures.run(partial(app, prog_name="shredlake"))
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from shredlake.jobs.engine import LocalEngine
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from shredlake.jobs.engine import LocalEngine
     from shredlake.spark.engine import SparkEngine
 
 EngineName = Literal["auto", "spark", "local"]
@@ -36,6 +35,8 @@ def running(
     """Yields the engine for an input of this size. A Spark session started for it is stopped at the end."""
     asked = master is not None or remote is not None or "PYSPARK_GATEWAY_PORT" in os.environ
     if name == "local" or (name == "auto" and not asked and size < LARGE_INPUT):
+        from shredlake.jobs.engine import LocalEngine
+
         yield LocalEngine()
         return
     from shredlake.spark.engine import SparkEngine  # not needed by threads

@@ -10,14 +10,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
 from shredlake.cli.options import storage_options
-from shredlake.delta.storage.storage import locate
 from shredlake.errors import InvalidFile, NotATable
-from shredlake.table import Table
+
+if TYPE_CHECKING:
+    from shredlake.table import Table
 
 _SUFFIXES = ((b"\x1f\x8b", ".ndjson.gz"), (b"\x28\xb5\x2f\xfd", ".ndjson.zst"), (b"PAR1", ".parquet"))
 """The suffix that a copy of standard input gets, by its first bytes."""
@@ -33,6 +34,8 @@ def open_table(
     if "://" not in uri and path.is_file():
         verbs = "inspect or check" if _starts(path) == b"PAR1" else "ingest or advise"
         raise NotATable(f"{uri} is a file, not a table; use {verbs} for it, or name the folder of a table")
+    from shredlake.table import Table
+
     return Table(uri, version, timestamp, storage_options=storage_options(storage))
 
 
@@ -56,6 +59,8 @@ def parquet_file(path: str, storage: Sequence[str] = ()) -> Iterator[tuple[str, 
     """
     options = storage_options(storage)
     if "://" in path:
+        from shredlake.delta.storage.storage import locate
+
         place, name = locate(path, options)
         yield place.source(name)
         return

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
+from shredlake.cli.formats import Format
 from shredlake.cli.inputs import checked_output
 from shredlake.cli.messages import escaped_json, escaped_lines, say
 from shredlake.cli.terminal import WIDTH, screen, shown
@@ -33,18 +33,6 @@ from shredlake.parquet.write.writer import ParquetWriter
 
 if TYPE_CHECKING:
     from shredlake.jobs.report import IngestReport
-
-Format = Literal["table", "json", "csv", "parquet"]
-
-BY_SUFFIX: Final[dict[str, Format]] = {
-    "": "table",
-    ".txt": "table",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".csv": "csv",
-    ".parquet": "parquet",
-}
 
 DRAWN_AT_A_TIME: Final = 1000
 """Number of rows in one drawn table; more rows are drawn as several tables."""
@@ -63,28 +51,6 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         say(json.dumps(asdict(report), ensure_ascii=False))
     else:
         screen().print(report.grid())
-
-
-def format_of(asked: Format | None, output: str | None, *, as_json: bool = False) -> Format:
-    """The format asked for (`as_json`: by --json), else the one of the output's suffix, else a table.
-
-    >>> format_of(None, "out.parquet"), format_of("csv", "out.txt"), format_of(None, None)
-    ('parquet', 'csv', 'table')
-    """
-    if as_json and asked not in (None, "json"):
-        raise typer.BadParameter(f"--json and --format {asked} can't be used together")
-    if as_json:
-        return "json"
-    if asked == "parquet" and output is None:
-        raise InvalidFile(
-            "--format parquet needs a file: name it with --output FILE, or - for standard output"
-        )
-    if asked is not None or output is None or output == "-":
-        return asked or "table"
-    suffix = os.path.splitext(output)[1].lower()
-    if suffix not in BY_SUFFIX:
-        raise InvalidFile(f"{output}: unknown format {suffix!r}; name it with --format")
-    return BY_SUFFIX[suffix]
 
 
 def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Format, output: str | None) -> int:

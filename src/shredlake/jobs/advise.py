@@ -26,7 +26,8 @@ from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.kernels.unshred import unshred
 from shredlake.parquet.read.scan import scan_parquet
 from shredlake.parquet.write.writer import write_parquet
-from shredlake.shredding.inference.infer import MAX_LEAVES, infer_schema
+from shredlake.shredding.inference import MAX_LEAVES
+from shredlake.shredding.inference.infer import infer_schema
 from shredlake.shredding.inference.profile import Profile
 from shredlake.shredding.inference.report import InferredSchema
 from shredlake.shredding.schema import ShreddingSchema, Untyped

@@ -13,8 +13,9 @@ from shredlake.kernels.arrow.types import shredding_schema
 from shredlake.kernels.dispatch import dispatch
 from shredlake.kernels.row_errors import row_error
 from shredlake.kernels.threads import Column, chunks_of, run, thread_count
+from shredlake.shredding.inference import MAX_LEAVES
 from shredlake.shredding.inference.infer import MAX_DEPTH as MAX_LAYOUT_DEPTH
-from shredlake.shredding.inference.infer import MAX_LEAVES, MIN_SHARE
+from shredlake.shredding.inference.infer import MIN_SHARE
 from shredlake.shredding.inference.infer import infer_schema as infer_from_profile
 from shredlake.shredding.inference.profile import MAX_DEPTH, MAX_PATHS, Profile
 from shredlake.shredding.inference.report import InferredSchema

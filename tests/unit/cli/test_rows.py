@@ -14,7 +14,7 @@ import pytest
 
 import shredlake as sl
 from command_line import command
-from shredlake.cli.rows import format_of
+from shredlake.cli.formats import format_of
 
 
 def test_json_of_every_type(shredlake: Any, tmp_path: Path) -> None:

@@ -10,3 +10,8 @@ In reading order:
 - `suggest`: what to do, why, and the command.
 - `page`: the report as HTML.
 """
+
+from typing import Final
+
+MEASURED_FILES: Final = 16
+"""Number of files that are measured, evenly spread over the table."""

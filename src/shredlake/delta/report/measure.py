@@ -16,9 +16,6 @@ from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, inspect
 from shredlake.parquet.inspect.merge import merged_columns, merged_others
 from shredlake.runner import in_order
 
-MEASURED_FILES = 16
-"""Number of files that are measured, evenly spread over the table."""
-
 SAMPLED_FILES, SAMPLED_ROWS = 8, 4096
 """Number of files that the advisor looks at, and of rows in each."""
 

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.read.layouts import FileLayouts
+from shredlake.delta.report import MEASURED_FILES
 from shredlake.delta.report.drift import Drift, logged_drift
-from shredlake.delta.report.measure import MEASURED_FILES, Measured, measure
+from shredlake.delta.report.measure import Measured, measure
 from shredlake.delta.report.paths import PathFacts, path_facts
 from shredlake.delta.report.rejects import RejectedFor, rejects_beside
 from shredlake.delta.report.suggest import Suggestion, suggestions

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from shredlake.shredding.inference import MAX_LEAVES
 from shredlake.shredding.inference.budget import Leaf, within_budget
 from shredlake.shredding.inference.cost import column_bytes, left_bytes, residual_bytes, worth
 from shredlake.shredding.inference.fit import classes, dominant, fitting, scalar_of
@@ -37,9 +38,6 @@ from shredlake.shredding.schema import (
 )
 from shredlake.variant.path import Path
 from shredlake.variant.types import VariantType
-
-MAX_LEAVES: Final = 300
-"""The maximum number of columns that hold values, each with a `value` and mostly a `typed_value`."""
 
 MAX_DEPTH: Final = 30
 """The maximum depth of objects and arrays: an array takes three levels of a Parquet schema, and readers built

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 from rich.text import Text
@@ -15,18 +15,21 @@ from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, not_empty, storage_options
 from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
-from shredlake.jobs.advise import Advice, advice_on, open_data
-from shredlake.shredding.inference.infer import MAX_LEAVES
-from shredlake.shredding.inference.report import Decision, Outcome
+from shredlake.shredding.inference import MAX_LEAVES
+
+if TYPE_CHECKING:
+    from shredlake.jobs.advise import Advice
+    from shredlake.shredding.inference.report import Decision
 
 BAR = 12
 STYLES = {
-    Outcome.TYPED: "green",
-    Outcome.OBJECT: "cyan",
-    Outcome.ARRAY: "cyan",
-    Outcome.VARIANT: "yellow",
-    Outcome.LEFT: "bright_black",
+    "typed": "green",
+    "object": "cyan",
+    "array": "cyan",
+    "variant": "yellow",
+    "left": "bright_black",
 }
+"""The style of each outcome of a decision."""
 
 
 def advise(
@@ -44,6 +47,8 @@ def advise(
     as_json: bool = JSON,
 ) -> None:
     """Recommend which paths to shred, with reasons, and measure the effect on size."""
+    from shredlake.jobs.advise import advice_on, open_data
+
     with seekable([source]) as [found]:
         advice = advice_on(open_data(found, column, storage_options(storage)), queries, max_leaves)
     if as_json:
@@ -89,10 +94,10 @@ def _reason(decision: Decision) -> str:
 
 COLUMNS: Final[Sequence[Column[Decision]]] = (
     Column("path", _name),
-    Column("becomes", lambda one: shown(one.type or one.outcome.value, STYLES[one.outcome])),
-    Column("", lambda one: Text(_bar(one.share), STYLES[one.outcome]), 100),
+    Column("becomes", lambda one: shown(one.type or one.outcome.value, STYLES[one.outcome.value])),
+    Column("", lambda one: Text(_bar(one.share), STYLES[one.outcome.value]), 100),
     Column("rows", lambda one: f"{one.share:.1%}", justify="right"),
-    Column("typed", lambda one: f"{one.fits:.1%}" if one.outcome is Outcome.TYPED else "", 72, "right"),
+    Column("typed", lambda one: f"{one.fits:.1%}" if one.outcome.value == "typed" else "", 72, "right"),
     Column("", lambda one: Text(_bar(one.bytes), "magenta"), 120),
     Column("bytes", lambda one: f"{one.bytes:.1%}", justify="right"),
     Column("because", _reason),

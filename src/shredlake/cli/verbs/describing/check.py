@@ -15,12 +15,9 @@ from rich.text import Text
 from shredlake.cli.inputs import is_table, parquet_file
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, storage_options
-from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import screen, shown
-from shredlake.delta.check.check import check_table
 from shredlake.delta.check.findings import RULES, TableCheck
 from shredlake.formatting import counted
-from shredlake.parquet.inspect.check import violations
 from shredlake.parquet.inspect.rules import ALL_RULES
 
 
@@ -56,6 +53,9 @@ def check(
 def _check_table(
     uri: str, *, quick: bool, repair: bool, dry_run: bool, as_json: bool, limit: int, storage: list[str]
 ) -> None:
+    from shredlake.cli.progress import rows_progress
+    from shredlake.delta.check.check import check_table
+
     with rows_progress("checking", unit="file", quiet=as_json) as progress:
         report = check_table(
             uri,
@@ -90,6 +90,9 @@ def _show(report: TableCheck, dry_run: bool, limit: int) -> None:
 
 
 def _check_file(path: str, as_json: bool, limit: int, storage: list[str]) -> None:
+    from shredlake.cli.progress import rows_progress
+    from shredlake.parquet.inspect.check import violations
+
     console = screen()
     counts: Counter[str] = Counter()
     with parquet_file(path, storage) as (file, store), rows_progress("checking", quiet=as_json) as progress:

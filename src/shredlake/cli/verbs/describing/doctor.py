@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table as Grid
@@ -12,8 +13,10 @@ from rich.text import Text
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.terminal import cells, screen, shown
-from shredlake.diagnosis.doctor import Diagnosis, doctor
-from shredlake.diagnosis.environment import Check, examine_environment
+
+if TYPE_CHECKING:
+    from shredlake.diagnosis.doctor import Diagnosis
+    from shredlake.diagnosis.environment import Check
 
 STYLES = {"yes": "green", "partly": "yellow", "no": "red", "unknown": "bright_black"}
 
@@ -35,6 +38,9 @@ def examine(
     as_json: bool = JSON,
 ) -> None:
     """Show which engines can read a table or file, and why not; or check this environment."""
+    from shredlake.diagnosis.doctor import doctor
+    from shredlake.diagnosis.environment import examine_environment
+
     if address is None:
         checks = examine_environment(store, storage_options(storage))
         if as_json:

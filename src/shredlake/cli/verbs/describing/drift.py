@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table as Grid
@@ -11,8 +12,10 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, storage_options
 from shredlake.cli.terminal import cells, screen, shown
-from shredlake.delta.report.drift import Drift, drift, types_text
 from shredlake.formatting import counted
+
+if TYPE_CHECKING:
+    from shredlake.delta.report.drift import Drift
 
 
 def show_drift(
@@ -27,6 +30,8 @@ def show_drift(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per change."),
 ) -> None:
     """Show which paths appeared, vanished or changed type over the versions of a table."""
+    from shredlake.delta.report.drift import drift, types_text
+
     open_table(uri, storage=storage)
     found = drift(uri, since, read=read, storage_options=storage_options(storage))
     if as_json:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -18,10 +17,13 @@ from shredlake.cli.inputs import parquet_file
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE
 from shredlake.cli.pages import HTML, write_page
-from shredlake.cli.progress import rows_progress
 from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
-from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport, inspect
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, PathReport
 
 BAR = 12
 WIDE = 140
@@ -42,6 +44,9 @@ def inspect_file(
     as_json: bool = JSON,
 ) -> None:
     """Show the Variants of a Parquet file: types, fill, bytes and bounds per path."""
+    from shredlake.cli.progress import rows_progress
+    from shredlake.parquet.inspect.inspect import inspect
+
     with parquet_file(path, storage) as (file, store), rows_progress("reading", quiet=as_json) as progress:
         report = inspect(file, store=store, progress=progress)
     if html is not None:

@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 from rich.console import Console
@@ -26,11 +26,13 @@ from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.pages import HTML, write_page
 from shredlake.cli.terminal import screen, shown
-from shredlake.delta.report.measure import MEASURED_FILES
-from shredlake.delta.report.paths import PathFacts
-from shredlake.delta.report.report import TableReport
+from shredlake.delta.report import MEASURED_FILES
 from shredlake.formatting import bytes_text, counted
-from shredlake.parquet.inspect.inspect import ColumnReport
+
+if TYPE_CHECKING:
+    from shredlake.delta.report.paths import PathFacts
+    from shredlake.delta.report.report import TableReport
+    from shredlake.parquet.inspect.inspect import ColumnReport
 
 
 def report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table as Grid
 
@@ -11,10 +11,11 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
 from shredlake.cli.terminal import cells, screen, shown
-from shredlake.delta.schema.types import SQL_NAMES, Array, DeltaType, Map, Struct
-from shredlake.delta.write.layout import newest_layout
 from shredlake.formatting import counted
-from shredlake.table import Table
+
+if TYPE_CHECKING:
+    from shredlake.delta.schema.types import DeltaType
+    from shredlake.table import Table
 
 
 def schema(
@@ -49,9 +50,12 @@ def schema(
 def ddl_type(kind: DeltaType) -> str:
     """A type as SQL writes it.
 
+    >>> from shredlake.delta.schema.types import Array
     >>> ddl_type(Array("long", True))
     'array<bigint>'
     """
+    from shredlake.delta.schema.types import SQL_NAMES, Array, Map, Struct
+
     match kind:
         case Struct():
             inside = ", ".join(f"{field.name} {ddl_type(field.type)}" for field in kind.fields)
@@ -66,6 +70,8 @@ def ddl_type(kind: DeltaType) -> str:
 
 def described(opened: Table) -> dict[str, Any]:
     """The columns of a table, for JSON."""
+    from shredlake.delta.write.layout import newest_layout
+
     snapshot = opened.snapshot
     layouts = newest_layout(snapshot)
     columns = []

@@ -10,7 +10,7 @@ v:event_ts  bigint   4 of 4 files   10 .. 99   1.0 files per value
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -19,10 +19,11 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
 from shredlake.cli.terminal import screen, shown
-from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.errors import InvalidExpression
-from shredlake.expr import from_arrow
 from shredlake.formatting import counted, escaped
+
+if TYPE_CHECKING:
+    from shredlake.delta.stats.ranges import Ranges
 
 WIDTH = 64
 MAX_BARS = 12
@@ -44,6 +45,8 @@ def stats(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per column and path."),
 ) -> None:
     """Show which ranges of values the files of a Delta table cover, per column and path."""
+    from shredlake.delta.stats.ranges import ranges
+
     found = list(ranges(open_table(uri, version, timestamp, storage).snapshot))
     if path:
         known = sorted({item.name for item in found})
@@ -67,6 +70,8 @@ def stats(
 
 def described(item: Ranges) -> dict[str, Any]:
     """The facts of one column or path, for JSON."""
+    from shredlake.expr import from_arrow
+
     low, high = item.overall()
     return {
         "name": item.name,
@@ -82,6 +87,8 @@ def described(item: Ranges) -> dict[str, Any]:
 
 def heading(item: Ranges) -> Text:
     """The line above the picture: name, type, files, bounds."""
+    from shredlake.expr import from_arrow
+
     low, high = item.overall()
     text = shown(item.name, "bold cyan")
     text.append(f"  {from_arrow(item.type).name}", style="cyan")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import typer
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, storage_options
-from shredlake.delta.report.views import Dialect, views
 from shredlake.errors import InvalidFile
 
 
 def show_views(
     uri: str = typer.Argument(help="The table: a path or a URL."),
-    dialect: Dialect = typer.Option("spark", "--dialect", "-d", help="spark, duckdb or dbt."),
+    dialect: Literal["spark", "duckdb", "dbt"] = typer.Option(
+        "spark", "--dialect", "-d", help="spark, duckdb or dbt."
+    ),
     name: str | None = typer.Option(None, "--name", help="The name of the view (default FOLDER_typed)."),
     source: str | None = typer.Option(
         None, "--from", help="What the view selects from, as written in SQL (default: the table)."
@@ -26,6 +28,8 @@ def show_views(
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object with the text of each file."),
 ) -> None:
     """Print SQL for a view, or a dbt model, with one typed column per path."""
+    from shredlake.delta.report.views import views
+
     open_table(uri, storage=storage)
     texts = views(uri, dialect, name=name, source=source, storage_options=storage_options(storage))
     if as_json:

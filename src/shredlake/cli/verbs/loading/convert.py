@@ -18,9 +18,6 @@ from shredlake.cli.options import (
     rejects_share,
     storage_options,
 )
-from shredlake.cli.rows import print_report
-from shredlake.jobs.convert.convert import convert_table
-from shredlake.jobs.ingest.parse_task import Parsing
 
 
 def convert_columns(
@@ -51,6 +48,10 @@ def convert_columns(
     Rows that are not JSON go to a rejects table. Every value is verified before the commit. An interrupted
     job continues when it is run again.
     """
+    from shredlake.cli.rows import print_report
+    from shredlake.jobs.convert.convert import convert_table
+    from shredlake.jobs.ingest.parse_task import Parsing
+
     if to is not None:
         table_to_write(to)
     with running(engine, 0, master, remote) as chosen:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-import pyarrow as pa
-import pyarrow.dataset as ds
 import typer
 
-from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
-from shredlake.cli.inputs import open_table, seekable, table_to_write
+from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName
+from shredlake.cli.inputs import seekable, table_to_write
 from shredlake.cli.options import (
     BLOOM_FILTER,
     DUPLICATE_KEYS,
@@ -24,25 +20,6 @@ from shredlake.cli.options import (
     rejects_share,
     storage_options,
 )
-from shredlake.cli.rows import print_report
-from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.write.alter import SchemaMode
-from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
-from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
-from shredlake.jobs.ingest.ingest_arrow import ingest_batches
-from shredlake.jobs.ingest.parse_task import Parsing
-from shredlake.jobs.ingest.sources import find_files
-from shredlake.jobs.report import IngestReport
-from shredlake.parquet.write.writer import WriteOptions
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from shredlake.spark.engine import SparkEngine
-
-Format = Literal["json", "parquet", "csv", "delta"]
-
-Opened = Snapshot | UnsupportedExpression | None
 
 
 def ingest_source(
@@ -61,7 +38,9 @@ def ingest_source(
     multi_line: bool | None = typer.Option(
         None, "--multi-line/--lines", help="Documents span lines, or not. Detected by default."
     ),
-    schema_mode: SchemaMode = typer.Option("strict", help="merge adds columns that the table lacks."),
+    schema_mode: Literal["strict", "merge"] = typer.Option(
+        "strict", help="merge adds columns that the table lacks."
+    ),
     partition_by: str = typer.Option("", help="Partition columns of a new table, separated by commas."),
     sort_by: list[str] = typer.Option(
         [], help='Sort the rows of each file, e.g. by "v:ts::bigint". Repeatable.'
@@ -78,7 +57,9 @@ def ingest_source(
         None, help="Idempotency key; a job whose key is already committed is skipped."
     ),
     duplicate_keys: Literal["error", "last_wins"] = DUPLICATE_KEYS,
-    format_: Format = typer.Option("json", "--format", help="The format of the source."),
+    format_: Literal["json", "parquet", "csv", "delta"] = typer.Option(
+        "json", "--format", help="The format of the source."
+    ),
     from_: str | None = typer.Option(
         None, "--from", help="The column of the source that has the documents (not for json)."
     ),
@@ -94,6 +75,12 @@ def ingest_source(
 
     Invalid documents go to a table of rejects. The table is created if it does not exist.
     """
+    from shredlake.cli.rows import print_report
+    from shredlake.cli.verbs.loading.ingest_job import Cluster, Job, run
+    from shredlake.jobs.ingest.ingest import IngestOptions
+    from shredlake.jobs.ingest.parse_task import Parsing
+    from shredlake.parquet.write.writer import WriteOptions
+
     if len(source) < 2:
         raise typer.BadParameter("name at least one source and the table: shredlake ingest SRC TABLE")
     *sources, table = source
@@ -119,59 +106,8 @@ def ingest_source(
         show_progress=sys.stderr.isatty(),
     )
     with seekable(sources) as files:
-        found = find_files(files, options.storage_options) if format_ == "json" else []
-        size = sum(file.size for file in found)
-        job = Job(files, format_, from_, table, options)
-        opened = _opened(job, size) if engine == "auto" else None
-        chosen = "spark" if isinstance(opened, UnsupportedExpression) else engine
-        report = _run(job, Cluster(chosen, master, remote), size, opened)
+        report = run(Job(files, format_, from_, table, options), Cluster(engine, master, remote))
     print_report(report, as_json=as_json)
-
-
-@dataclass(frozen=True)
-class Job:
-    """The sources of an ingest, and its options."""
-
-    sources: list[str]
-    format: Format
-    document: str | None
-    """The column of the source that has the documents; None for JSON text."""
-    table: str
-    options: IngestOptions
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Where to run."""
-
-    engine: EngineName
-    master: str | None
-    remote: str | None
-
-
-def _run(job: Job, cluster: Cluster, size: int, opened: Opened) -> IngestReport:
-    table = opened if isinstance(opened, Snapshot) else None
-    with running(cluster.engine, size, cluster.master, cluster.remote) as chosen:
-        if chosen.in_process is False:
-            return _on_spark(chosen, job)
-        if job.format == "json":
-            return ingest_text(chosen, job.sources, job.table, job.options, table)
-        batches, schema = _batches(job.format, job.sources)
-        document = job.document or job.options.column
-        return ingest_batches(batches, schema, document, job.table, job.options, table)
-
-
-def _opened(job: Job, size: int) -> Opened:
-    """The table, or the reason why only Spark can do the job; None if the job will say what is wrong."""
-    if job.options.range_partition and (job.format != "json" or size > LARGEST_SORT):
-        return UnsupportedExpression("one process can't sort all rows")
-    if job.format == "json":
-        return opened_here(job.table, job.options)
-    _, schema = _batches(job.format, job.sources)
-    document = job.document or job.options.column
-    if document not in schema.names:
-        return None
-    return opened_here(job.table, job.options, [item for item in schema if item.name != document])
 
 
 def computed_column(text: str, option: str = "--with", what: str = "expression") -> tuple[str, str]:
@@ -184,37 +120,3 @@ def computed_column(text: str, option: str = "--with", what: str = "expression")
     if not colon or not name.strip() or not expression.strip():
         raise typer.BadParameter(f'{option} expects "name: {what}", found {text!r}')
     return name.strip(), expression.strip()
-
-
-def _on_spark(engine: SparkEngine, job: Job) -> IngestReport:
-    from shredlake.spark.ingest_frame import ingest_files, ingest_frame
-    from shredlake.spark.query.api import read
-
-    if job.format == "json":
-        return ingest_files(engine, job.sources, job.table, job.options)
-    frame: DataFrame
-    if job.format == "delta":
-        frame = read(engine.spark, _single(job.sources))
-    else:
-        frame = engine.spark.read.format(job.format).option("header", "true").load(job.sources)
-    return ingest_frame(frame, job.table, job.options, job.document)
-
-
-def _batches(kind: Format, sources: list[str]) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
-    if kind == "delta":
-        scan = open_table(_single(sources)).scan()
-        return scan.to_batches(), scan.schema
-    try:
-        found = ds.dataset(sources if len(sources) > 1 else sources[0], format=kind)
-    except (pa.ArrowException, ValueError) as error:
-        reason = str(error).rpartition(": ")[2]  # pyarrow names the file again and again
-        raise InvalidFile(f"{', '.join(sources)} can't be read as {kind}: {reason}") from error
-    return found.to_batches(), found.schema
-
-
-def _single(sources: list[str]) -> str:
-    if len(sources) > 1:
-        raise PipelineError(
-            f"--format delta expects one source table, found {len(sources)}: {', '.join(sources)}"
-        )
-    return sources[0]

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -14,14 +14,11 @@ from shredlake.cli.engines import ENGINE, MASTER, REMOTE, EngineName, running
 from shredlake.cli.inputs import seekable, table_to_write
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
-from shredlake.cli.progress import rows_progress
-from shredlake.cli.rows import parquet_to_stdout, print_report
 from shredlake.errors import InvalidFile
 from shredlake.formatting import bytes_text, counted
-from shredlake.jobs.migrate import migrate_files as files_to_table
-from shredlake.jobs.unshred import unshred_table
-from shredlake.parquet.legacy.convert import convert_draft
-from shredlake.parquet.write.writer import FileFacts
+
+if TYPE_CHECKING:
+    from shredlake.parquet.write.writer import FileFacts
 
 Engine = Literal["duckdb", "trino", "deltalake"]
 
@@ -56,6 +53,11 @@ def migrate_files(
     Delta table, and the target is a copy without shredding, for engines that can't read shredded files.
     --compat does the same for an engine by its name; for trino, Variants become strings of JSON.
     """
+    from shredlake.cli.rows import parquet_to_stdout, print_report
+    from shredlake.jobs.migrate import migrate_files as files_to_table
+    from shredlake.jobs.unshred import unshred_table
+    from shredlake.parquet.legacy.convert import convert_draft
+
     if table and (unshred or compat):
         raise typer.BadParameter("--table can't be used with --unshred or --compat")
     if table or unshred or compat:
@@ -94,6 +96,9 @@ def _convert(
     files: Sequence[tuple[Path, Path]], shredding: Literal["infer"] | None, strict: bool, as_json: bool
 ) -> None:
     """Converts files one by one, and says how large they were and are."""
+    from shredlake.cli.progress import rows_progress
+    from shredlake.parquet.legacy.convert import convert_draft
+
     rows = 0
     for old, new in files:
         with rows_progress(old.name) as progress:

@@ -21,8 +21,6 @@ from shredlake.cli.options import (
     not_empty,
     storage_options,
 )
-from shredlake.jobs.optimize import optimize_table
-from shredlake.parquet.write.writer import WriteOptions
 
 
 def optimize_files(
@@ -44,6 +42,9 @@ def optimize_files(
     as_json: bool = JSON,
 ) -> None:
     """Compact, sort and re-shred the files of a table; no row changes."""
+    from shredlake.jobs.optimize import optimize_table
+    from shredlake.parquet.write.writer import WriteOptions
+
     size = sum(open_table(table, storage=storage).files().column("size").to_pylist())
     with running(engine, size, master, remote) as chosen:
         report = optimize_table(

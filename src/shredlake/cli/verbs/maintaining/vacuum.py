@@ -9,7 +9,6 @@ import typer
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE
-from shredlake.delta.write.vacuum import vacuum as vacuum_table
 from shredlake.formatting import counted
 
 
@@ -27,6 +26,8 @@ def vacuum(
     as_json: bool = JSON,
 ) -> None:
     """List the files that no retained version needs, or delete them with --delete."""
+    from shredlake.delta.write.vacuum import vacuum as vacuum_table
+
     found = vacuum_table(
         open_table(uri, storage=storage).snapshot,
         retention_hours=retention_hours,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from shredlake.cli.formats import Format
 from shredlake.cli.options import FORMAT, JSON, OUTPUT, STORAGE, TABLE, TIMESTAMP, VERSION
-from shredlake.cli.rows import Format
 from shredlake.cli.verbs.querying.query import query
 
 

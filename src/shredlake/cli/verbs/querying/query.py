@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
 import typer
 
 from shredlake.cli.engines import quiet_session
+from shredlake.cli.formats import Format, format_of
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import (
@@ -24,11 +24,11 @@ from shredlake.cli.options import (
     VERSION,
     WHERE,
 )
-from shredlake.cli.path_hints import unknown_paths
-from shredlake.cli.rows import Format, format_of, write_rows
-from shredlake.delta.read.scan import FIRST_ROWS
-from shredlake.expr.arguments import split_columns
-from shredlake.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shredlake.table import Table
 
 LARGE_TABLE = 20 << 30
 """Scans of more than this many bytes are worth starting Spark for."""
@@ -57,6 +57,11 @@ def query(
     as_json: bool = FORMAT_JSON,
 ) -> None:
     """Query paths of a table; only the columns, files and pages that can match are read."""
+    from shredlake.cli.path_hints import unknown_paths
+    from shredlake.cli.rows import write_rows
+    from shredlake.delta.read.scan import FIRST_ROWS
+    from shredlake.expr.arguments import split_columns
+
     chosen = format_of(form, output, as_json=as_json)
     wanted = None if columns.strip() == "*" else split_columns(columns)
     opened = open_table(table, version, timestamp, storage)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
+from shredlake.cli.formats import Format, format_of
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import FORMAT, FORMAT_JSON, LIMIT, OUTPUT, STRICT
-from shredlake.cli.rows import Format, format_of, write_rows
 from shredlake.cli.verbs.querying.query import DRAWN_ROWS
 from shredlake.errors import InvalidExpression
-from shredlake.sql.api import sql
-from shredlake.sql.result import SqlResult
-from shredlake.sql.rewrite import tables_of
-from shredlake.table import Table
+
+if TYPE_CHECKING:
+    from shredlake.table import Table
 
 Engine = Literal["local", "spark"]
 
@@ -49,6 +48,10 @@ def run_sql(
     as_json: bool = FORMAT_JSON,
 ) -> None:
     """Run SQL over tables and Parquet files; paths are read as columns, without Spark."""
+    from shredlake.cli.rows import write_rows
+    from shredlake.sql.api import sql
+    from shredlake.sql.result import SqlResult
+
     named = named_tables(tables, storage)
     if query is None:
         from shredlake.cli.verbs.querying.prompt import converse
@@ -101,6 +104,7 @@ def _on_spark(query: str, tables: Mapping[str, str | Table], rows: int | None, *
     from shredlake.spark.arrow import collected
     from shredlake.spark.query import api
     from shredlake.spark.session import session
+    from shredlake.sql.rewrite import tables_of
 
     given: dict[str, Any] = dict(tables)
     for number, path in enumerate(name for name in tables_of(query) if "/" in name):
