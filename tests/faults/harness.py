@@ -11,8 +11,10 @@ After each run
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import tempfile
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -367,6 +369,14 @@ def _end_at(place: Place, name: str, number: int, kind: str) -> None:
 def _belongs(key: str) -> bool:
     """Whether a file is part of a log that is kept."""
     return key.startswith("_delta_log/") and not key.endswith(".tmp")
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """A folder for tables whose syncs cost nothing: what a disk loses is tested by `power`."""
+    where = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(prefix="shredlake-faults-", dir=where) as folder:
+        yield Path(folder)
 
 
 @contextmanager

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import random
 import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -34,6 +32,7 @@ from faults.harness import (  # noqa: E402
     StoreWorld,
     Trial,
     World,
+    folder_in_memory,
     impatient,
     singles,
     triples,
@@ -75,12 +74,7 @@ def attempt(world: str, operation: str, step: int, count: int, seed: int) -> Led
     logging.disable(logging.CRITICAL)
     began = time.monotonic()
     ledger = Ledger(world, operation)
-    fast = "/dev/shm" if os.path.isdir("/dev/shm") else None  # fsync is not what is tested here
-    with (
-        tempfile.TemporaryDirectory(prefix="shredlake-faults-", dir=fast) as folder,
-        impatient(),
-        world_of(world, Path(folder)) as place,
-    ):
+    with folder_in_memory() as folder, impatient(), world_of(world, folder) as place:
         trial = Trial(place, operation)
         ledger.calls = len(trial.calls)
         dice = random.Random(f"{seed} {world} {operation}")

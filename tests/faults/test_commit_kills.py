@@ -8,11 +8,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from multiprocessing import forkserver
 
 import pytest
 
-from faults.harness import LocalWorld, Trial
+from faults.harness import LocalWorld, Trial, folder_in_memory
 from faults.injection import KILLS
 
 ROUNDS = int(os.environ.get("SHREDLAKE_KILLS", "2")) * 2
@@ -20,11 +23,19 @@ SEED = int(os.environ.get("SHREDLAKE_SEED", "1"))
 AIMED = ("write commit", "sync commit", "link commit", "delete commit", "sync log")
 """The calls of a commit: its bytes, under a temporary name; its name; and the folder that holds the name."""
 
+PRELOADED = ["faults.harness", "shredlake.table", "pyarrow.dataset", "pyarrow.pandas_compat", "pandas"]
+
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> LocalWorld:
-    multiprocessing.set_forkserver_preload(["shredlake", "obstore", "pytest"])
-    return LocalWorld(tmp_path_factory.mktemp("kills"))
+def world() -> Iterator[LocalWorld]:
+    # The processes are forked from one that has imported all of this, and begin at once. It does not know the
+    # path of this process, and ignores what it can't import.
+    multiprocessing.set_forkserver_preload(PRELOADED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        forkserver.ensure_running()
+    with folder_in_memory() as folder:
+        yield LocalWorld(folder)
 
 
 @pytest.mark.parametrize("name", ["append", "overwrite where", "ingest"])
