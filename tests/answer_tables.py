@@ -26,6 +26,7 @@ from delta_tables import variants, write_commit
 from random_tables import (
     LAYOUTS,
     PATTERNS,
+    Text,
     delete_by_vectors,
     forget_layouts,
     random_comparison,
@@ -333,12 +334,17 @@ def _plain_comparison(dice: random.Random) -> str:
     return dice.choice(choices)
 
 
-def random_where(dice: random.Random, depth: int = 0) -> str:
-    """A condition in Spark SQL."""
+def random_where(dice: random.Random, depth: int = 0) -> Text:
+    """A condition, as `read` takes it and as Spark does."""
     choice = dice.random()
     if depth > 2 or choice < 0.5:
-        return _plain_comparison(dice) if dice.random() < 0.5 else random_comparison(dice).ours
+        if dice.random() < 0.5:
+            plain = _plain_comparison(dice)
+            return Text(plain, plain)
+        return random_comparison(dice)
     if choice < 0.6:
-        return f"NOT ({random_where(dice, depth + 1)})"
+        inner = random_where(dice, depth + 1)
+        return Text(f"NOT ({inner.ours})", f"NOT ({inner.sparks})")
     joiner = " AND " if choice < 0.8 else " OR "
-    return f"({joiner.join(random_where(dice, depth + 1) for _ in range(2))})"
+    one, other = (random_where(dice, depth + 1) for _ in range(2))
+    return Text(f"({one.ours}{joiner}{other.ours})", f"({one.sparks}{joiner}{other.sparks})")

@@ -68,7 +68,7 @@ def test_scans_answer_as_the_reference(number: int, tmp_path: Path, monkeypatch:
     assert answers.table.scan().count() == len(answers.rows), answers.story
     read = through_sql = 0
     for condition in range(PER_TABLE):
-        where = random_where(dice)
+        where = random_where(dice).ours
         expected = wanted(answers, where, monkeypatch, compiled=condition % 10 > 0)
         assert found(answers, where) == expected, f"seed {number}: {where}\n{answers.story}"
         read += isinstance(expected, list)

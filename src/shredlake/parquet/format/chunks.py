@@ -32,6 +32,8 @@ DATA_PAGE_TYPES: Final = (0, 3)
 DICTIONARY_ENCODINGS: Final = (2, 8)
 FILE_COLUMN_ORDERS: Final = 7
 ORDER_BY_TYPE: Final = 1
+SMALLEST_PAGE: Final = 15
+"""The bytes of a data page's header: three numbers and a struct of four, with their fields and two ends."""
 
 
 def check_values(values: int, rows: int, *, repeated: bool, place: str) -> None:
@@ -97,8 +99,8 @@ class Chunk:
 
     @property
     def data_pages(self) -> int | None:
-        """The number of data pages according to the footer; None if it does not say."""
-        return self._data_pages if self._data_pages > 0 else None
+        """The number of data pages according to the footer; None if it does not say, or can't be right."""
+        return self._data_pages if 0 < self._data_pages <= self._size // SMALLEST_PAGE else None
 
     @cached_property
     def is_dictionary(self) -> bool:
