@@ -168,6 +168,12 @@ kill-convert: build ## a conversion of ten million rows of JSON text, killed at 
 faults: build ## every fault at every storage call of every operation, as a table in build/faults.md: many minutes
 	@$(BIN)/python tests/faults/run.py $(ARGS)
 
+.PHONY: faults-before
+faults-before: build ## the same harness on the code before the repairs, where it must find broken promises: minutes
+	@rm -rf build/before && mkdir -p build/before && git archive 89c6aaf src | tar -x -C build/before
+	@! PYTHONWARNINGS=ignore PYTHONPATH=build/before/src $(BIN)/python tests/faults/run.py memory local \
+	  --operations vacuum convert ingest --step 6 --triples 0 --out build/faults-before.md $(ARGS)
+
 races: build ## 8 processes, 25 commits each, mixed operations, on local files and on S3, checked as one history: minutes
 	@$(BIN)/python tests/races/run.py $(ARGS)
 
