@@ -10,8 +10,10 @@ from pathlib import Path
 from threading import Thread
 
 import shredlake as sl
+import source_trees
 from shredlake import caches
 from shredlake.caches import IdentityCache, LruCache
+from source_trees import SOURCE
 
 
 class Session:
@@ -78,7 +80,7 @@ STATE = {
 
 def unregistered(source: Path) -> Iterator[str]:
     """Names of unregistered caches: functions under functools' caches, and module-level dicts."""
-    for node in ast.parse(source.read_text()).body:
+    for node in source_trees.tree(source).body:
         names = [ast.unparse(one).partition("(")[0] for one in getattr(node, "decorator_list", [])]
         if isinstance(node, ast.FunctionDef) and {"cache", "lru_cache", "functools.cache"} & set(names):
             yield node.name
@@ -108,11 +110,10 @@ def test_the_search_finds_caches_that_are_not_registered(tmp_path: Path) -> None
 
 
 def test_every_cache_is_registered() -> None:
-    folder = Path(sl.__path__[0])
     found = {
-        (str(source.relative_to(folder)), name)
-        for source in folder.rglob("*.py")
-        if source != folder / "caches.py"
+        (str(source.relative_to(SOURCE)), name)
+        for source in source_trees.modules()
+        if source != SOURCE / "caches.py"
         for name in unregistered(source)
     }
     assert found == RUNS_ONCE | STATE

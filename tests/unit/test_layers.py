@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "shredlake"
+import source_trees
+from source_trees import SOURCE
 
 # Lowest first. A module may import its own layer and those before it.
 LAYERS = [
@@ -52,7 +53,7 @@ def imports_of(module: Path, folders: Sequence[str] | None = None) -> set[str]:
     """Absolute names of everything the module imports, wherever in its body."""
     package = ["shredlake", *(module.relative_to(SOURCE).parent.parts if folders is None else folders)]
     found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in source_trees.nodes(module):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -63,7 +64,7 @@ def imports_of(module: Path, folders: Sequence[str] | None = None) -> set[str]:
 
 
 def modules() -> list[Path]:
-    return sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem in LAYERS)
+    return [path for path in source_trees.modules() if path.parent != SOURCE or path.stem in LAYERS]
 
 
 def room_of(parts: Sequence[str]) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
-import pytest
+import source_trees
+from source_trees import SOURCE
 
-SOURCE = Path(__file__).parents[2] / "src" / "shredlake"
 MOST = 6
 VERBS = "cli/verbs"
 """Typer reads the options of a verb from the parameters of its function."""
@@ -19,9 +18,9 @@ def positional(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
-def long_lists(tree: ast.AST, classes: set[str]) -> Iterator[str]:
+def long_lists(nodes: Iterable[ast.AST], classes: set[str]) -> Iterator[str]:
     """Functions with too many positional parameters, and constructor calls with too many positions."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and positional(node) > MOST:
             yield f"{node.lineno}: def {node.name} has {positional(node)} positional parameters"
         if isinstance(node, ast.Call) and len(node.args) > MOST and ast.unparse(node.func) in classes:
@@ -36,21 +35,15 @@ def short(self, a, b, c, d, e, f, *, g): ...
 Point(1, 2, 3, 4, 5, 6, 7)
 Point(1, 2, 3, 4, 5, 6, last=7)
 """
-    assert [found.split(":")[0] for found in long_lists(ast.parse(text), {"Point"})] == ["3", "5"]
+    assert [found.split(":")[0] for found in long_lists(ast.walk(ast.parse(text)), {"Point"})] == ["3", "5"]
 
 
-@pytest.fixture(scope="module")
-def trees() -> dict[str, ast.AST]:
-    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
-
-
-def test_parameter_lists_are_short(trees: dict[str, ast.AST]) -> None:
-    classes = {
-        node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-    }
-    found = {
-        name: list(long_lists(tree, classes | {"cls"}))
-        for name, tree in trees.items()
+def test_parameter_lists_are_short() -> None:
+    nodes = {path.relative_to(SOURCE).as_posix(): source_trees.nodes(path) for path in source_trees.modules()}
+    classes = {node.name for found in nodes.values() for node in found if isinstance(node, ast.ClassDef)}
+    lists = {
+        name: list(long_lists(found, classes | {"cls"}))
+        for name, found in nodes.items()
         if not name.startswith(VERBS)
     }
-    assert not {name: lists for name, lists in found.items() if lists}
+    assert not {name: found for name, found in lists.items() if found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -42,11 +43,16 @@ def rows() -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("made") / "t"
+    sl.Table.create(place, SCHEMA).append(rows())
+    return place
+
+
 @pytest.fixture
-def table(tmp_path: Path) -> sl.Table:
-    made = sl.Table.create(str(tmp_path / "t"), SCHEMA)
-    made.append(rows())
-    return made
+def table(made: Path, tmp_path: Path) -> sl.Table:
+    return sl.Table(str(shutil.copytree(made, tmp_path / "t")))
 
 
 def _read_parquet(table: sl.Table, where: str) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
+import source_trees
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, set_by_another_writer
 from shredlake.delta.protocol.properties import KNOWN, PREFIXES, TableProperties
 from shredlake.jobs.engine import LocalEngine
@@ -136,14 +137,12 @@ def test_the_docs_list_every_property() -> None:
         assert f"`{prefix}" in text
 
 
-@pytest.mark.slow
 def test_no_other_module_reads_properties_by_name() -> None:
     """A text such as "delta.appendOnly" stands in one module, but for the features' table and messages."""
-    source = Path(sl.__file__).parent
-    for path in source.rglob("*.py"):
+    for path in source_trees.modules():
         if path.name in ("properties.py", "features.py"):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in source_trees.nodes(path):
             if isinstance(node, ast.Constant) and node.value in KNOWN:
                 assert path.name == "example.py", f"{path.name}, line {node.lineno}: {node.value}"
 
