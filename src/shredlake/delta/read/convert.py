@@ -92,14 +92,19 @@ def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
         raise InvalidSchema(f"{pair[0]} is not converted to {pair[1]}; {hint}")
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())  # exact; Arrow can't compare float16
-    try:
-        found = _cast(array, target)
-        same = _unchanged(array, found)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        same = None
-    if same is None or not same:
+    found = _converted(array, target)
+    if found is None:
         raise CastError(f"{_first_changed(array, target)} can't be stored as {target} without a change")
     return found
+
+
+def _converted(array: pa.Array, target: pa.DataType) -> pa.Array | None:
+    """The values as another type; None if one would change, which Arrow finds out only as it casts."""
+    try:
+        found = _cast(array, target)
+        return found if _unchanged(array, found) else None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
 
 
 def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -120,18 +125,11 @@ def _unchanged(array: pa.Array, found: pa.Array) -> bool:
 
 
 def _first_changed(array: pa.Array, target: pa.DataType) -> str:
-    value = array[first_failing(array, lambda part: _fits(part, target))]
+    value = array[first_failing(array, lambda part: _converted(part, target) is not None)]
     try:
         return repr(value.as_py())
     except (ValueError, OverflowError):
         return str(value)
-
-
-def _fits(array: pa.Array, target: pa.DataType) -> bool:
-    try:
-        return _unchanged(array, _cast(array, target))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False
 
 
 def first_failing(array: pa.Array, holds: Callable[[pa.Array], bool]) -> int:

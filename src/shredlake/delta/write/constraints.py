@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,12 +177,8 @@ def parsed(text: str, what: str) -> exp.Expr:
 
 
 def _evaluated(text: str, table: pa.Table, what: str) -> pa.ChunkedArray:
-    try:
+    with _named(what, text):
         found = evaluate(parse_columns([text])[0].expr, table)
-    except UnsupportedExpression as error:
-        raise refused(what, text, error) from None
-    except InvalidExpression as error:
-        raise InvalidExpression(f"{what}: {error}") from None
     return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
 
 
@@ -208,24 +204,27 @@ def refused(what: str, text: str, error: Exception) -> UnsupportedExpression:
     )
 
 
-def _parsed_check(check: Check, schema: Struct) -> Expr:
+@contextmanager
+def _named(what: str, text: str) -> Iterator[None]:
+    """Names the constraint or column in errors about its expression."""
     try:
+        yield
+    except UnsupportedExpression as error:
+        raise refused(what, text, error) from None
+    except InvalidExpression as error:
+        raise InvalidExpression(f"{what}: {error}") from None
+
+
+def _parsed_check(check: Check, schema: Struct) -> Expr:
+    with _named(f"{check.kind} {check.name}", check.text):
         parsed_text = parse_predicate(check.text)
         check_condition(parsed_text, pa.schema(list(arrow_type(schema))))
-        return parsed_text
-    except UnsupportedExpression as error:
-        raise refused(f"{check.kind} {check.name}", check.text, error) from None
-    except InvalidExpression as error:
-        raise InvalidExpression(f"{check.kind} {check.name}: {error}") from None
+    return parsed_text
 
 
 def _checked(check: Check, expr: Expr, table: pa.Table) -> pa.Array:
-    try:
+    with _named(f"{check.kind} {check.name}", check.text):
         return matching(expr, table)
-    except UnsupportedExpression as error:
-        raise refused(f"{check.kind} {check.name}", check.text, error) from None
-    except InvalidExpression as error:
-        raise InvalidExpression(f"{check.kind} {check.name}: {error}") from None
 
 
 # ── Enforcing ───────────────────────────────────────────────────────────────────────────────────────────

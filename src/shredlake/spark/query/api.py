@@ -131,7 +131,7 @@ def explain(
     >>> lines[0], lines[4]
     ('t is answered from its paths', 'v:a::bigint > 7 rules out 1 of 1 files')
     >>> found.declined["groups by workers"]
-    '0.0 MB of files are too few to be worth starting workers'
+    '... of files are too few to be worth starting workers'
     """
     found = planned(spark, query, tables, storage_options, args)
     return SqlExplain(

@@ -21,7 +21,8 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.schema.names import resolve
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr import Column, Expr, Get, Projection, all_of, join_name, name_parts
-from shredlake.expr.arguments import read_columns, read_condition, split_columns
+from shredlake.expr.arguments import read_columns, split_columns
+from shredlake.expr.parse import understood
 from shredlake.spark.columns import without_substitution
 from shredlake.spark.query.explain import SparkExplain
 from shredlake.spark.query.scan import SparkScan
@@ -83,16 +84,15 @@ class ScanBelowSpark(SparkScan):
         self._reason = reason
         inner = _Below(snapshot)
         self._above = [inner.column(text) for text in inner.items(columns)]
-        understood: list[Expr] = []
+        below: list[Expr] = []
         self._left: dict[str, str] = {}
         for part in conjuncts_of(where) if isinstance(where, str) else ():
-            try:
-                condition = read_condition(part)
-                assert condition is not None
-                understood.append(condition)
-            except UnsupportedExpression:
+            condition = understood(part)
+            if isinstance(condition, UnsupportedExpression):
                 self._left[part] = inner.rewritten(part)
-        super().__init__(spark, snapshot, inner.projections(), all_of(understood), strict=strict)
+            else:
+                below.append(condition)
+        super().__init__(spark, snapshot, inner.projections(), all_of(below), strict=strict)
 
     def frame(self, select: Any = None) -> DataFrame:
         from pyspark.errors import AnalysisException, ParseException

@@ -28,6 +28,7 @@ from shredlake.delta.read.data_file import DataFile, Query, open_file
 from shredlake.delta.schema.names import resolve
 from shredlake.expr import Column, Compare, Expr, Get, In, Projection, conjuncts, references
 from shredlake.expr.types import DataType
+from shredlake.formatting import bytes_text
 from shredlake.jobs.packing import split_evenly
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.spark.arrow import spark_type
@@ -181,7 +182,7 @@ def _cannot_fail(scan: SparkScan) -> bool:
 def _too_small(spark: SparkSession, sizes: pa.ChunkedArray) -> str:
     total = pc.sum(sizes).as_py() or 0
     if not len(sizes) or total < ENOUGH_BYTES:
-        return f"{total / 1e6:,.1f} MB of files are too few to be worth starting workers"
+        return f"{bytes_text(total)} of files are too few to be worth starting workers"
     if len(sizes) < FILES_PER_CORE * spark.sparkContext.defaultParallelism:
         return f"{len(sizes):,} files are too few to keep all cores busy"
     return ""
