@@ -13,6 +13,7 @@ import pytest
 import shredlake as sl
 from long_runs import LONG
 from shredlake import spark as sls
+from streams import finished
 
 pytestmark = pytest.mark.spark
 
@@ -43,23 +44,6 @@ def copy(frame: Any, place: Path, state: Path, **options: Any) -> Any:
     """Runs the query until it has processed all available rows, and returns it."""
     writing = frame.writeStream.format("shredlake").option("checkpointLocation", str(state))
     return finished(writing.options(**options).trigger(availableNow=True), place)
-
-
-def finished(writing: Any, place: Path) -> Any:
-    """The query, run to its end.
-
-    Spark gives the process of a stream's source ten seconds to start. A busy machine takes longer, and the
-    query is started again.
-    """
-    for attempt in range(5):
-        query = writing.start(str(place))
-        try:
-            query.awaitTermination()
-            break
-        except Exception as error:
-            if "failed to connect back" not in str(error) or attempt == 4:
-                raise
-    return query
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import shredlake as sl
 from shredlake.expr.sql import string_sql
 from shredlake.spark import optimize
 from shredlake.spark.query.api import read, register, sql
+from streams import finished
 
 pytestmark = pytest.mark.spark
 
@@ -207,3 +208,32 @@ def test_the_data_source_keeps_names_and_addresses(spark: Any, tmp_path: Path) -
         assert spark.sql("select * from named").collect()[0].asDict() == numbers
     finally:
         spark.catalog.dropTempView("named")
+
+
+def test_streams_of_the_data_source_keep_values_names_and_addresses(spark: Any, tmp_path: Path) -> None:
+    """A table of such values and names is streamed into another, both in a folder of such a name."""
+    folder = tmp_path / "${env:HOME} {a} [b]*? 'x'"
+    folder.mkdir()
+    texts = [("t " + name, pa.string()) for name in NAMES]
+    schema = pa.schema([("p", pa.string()), *texts, ("v", sl.variant())])
+    tables = [
+        sl.Table.create(
+            folder / name, schema, partition_by=["p"], properties={"delta.columnMapping.mode": "name"}
+        )
+        for name in ("one", "two")
+    ]
+    rows = {"p": list(TEXTS), **{name: list(TEXTS) for name, _ in texts}}
+    rows["v"] = sl.from_json(pa.array([json.dumps({text: text}) for text in TEXTS]))
+    tables[0].append(pa.table(rows, schema))
+    frame = spark.readStream.format("shredlake").load(str(folder / "one"))
+    writing = frame.writeStream.format("shredlake").option("checkpointLocation", str(tmp_path / "state"))
+    finished(writing.trigger(availableNow=True), folder / "two")
+    one, two = (sl.Table(folder / name).scan().to_arrow() for name in ("one", "two"))
+    assert one.num_rows == len(TEXTS)
+    assert one.schema.names == two.schema.names
+    assert _sorted(one) == _sorted(two)
+
+
+def _sorted(table: pa.Table) -> list[str]:
+    plain = table.set_column(table.num_columns - 1, "v", sl.to_json(table["v"]))
+    return sorted(map(repr, plain.to_pylist()))
