@@ -107,9 +107,7 @@ class Files:
             return None
         masks = []
         for part in self.parts:
-            paths = part.read_adds("path")
-            vectors = part.read_adds("deletionVector")
-            keys = log_keys(paths) if vectors is None else keys_of(paths, vectors.cast(VECTOR_TYPE))
+            keys = keys_of(*_fields_of(part, ["path", "deletionVector"], None))
             masks.append(np.invert(pc.is_in(keys, value_set=self.superseded).to_numpy()))
         masks.append(np.ones(self.recent.num_rows, dtype=bool))
         return np.concatenate(masks)
@@ -135,19 +133,27 @@ class Files:
         for part in self.parts:
             wanted = None if keep is None else keep[start : start + part.num_adds]
             start += part.num_adds
-            count = part.num_adds if wanted is None else int(wanted.sum())
-            with part.reading():
-                columns = part.read_columns(names, wanted)
-                for name, target, found, kind in zip(names, chunks, columns, kinds, strict=True):
-                    if name in ("path", "size") and (found is None or found.null_count):
-                        raise CorruptLog(f"{part.path}: an add action lacks the field {name}")
-                    target.extend([pa.nulls(count, kind)] if found is None else _cast(found, kind).chunks)
+            for target, found in zip(chunks, _fields_of(part, names, wanted), strict=True):
+                target.extend(found.chunks)
         recent = self.recent.select(list(names))
         if keep is not None:
             recent = recent.filter(pa.array(keep[start:]))
         for target, column in zip(chunks, recent.columns, strict=True):
             target.extend(column.chunks)
         return [pa.chunked_array(parts, type=kind) for parts, kind in zip(chunks, kinds, strict=True)]
+
+
+def _fields_of(part: CheckpointPart, names: Sequence[str], keep: Mask | None) -> list[pa.ChunkedArray]:
+    """Fields of the add actions of a part, in the types of the log; null if the part lacks them."""
+    count = part.num_adds if keep is None else int(keep.sum())
+    columns = []
+    with part.reading():
+        for name, found in zip(names, part.read_columns(names, keep), strict=True):
+            if name in ("path", "size") and (found is None or found.null_count):
+                raise CorruptLog(f"{part.path}: an add action lacks the field {name}")
+            kind = FILE_SCHEMA.field(name).type
+            columns.append(pa.chunked_array([pa.nulls(count, kind)]) if found is None else _cast(found, kind))
+    return columns
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
