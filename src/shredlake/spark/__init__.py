@@ -4,6 +4,7 @@
 - `query/`            the public functions that read: read, scan, sql, explain, register
 - `datasource/`       `format("shredlake")`: Spark's own reader, writer and streams over our tables
 - `session`           creates a session, or checks a given one
+- `start_messages`    leaves out what a starting JVM writes
 - `settings`          reads and overrides a session's settings
 - `engine`            runs the tasks of a job as Spark tasks
 - `worker`            prepares a Python worker

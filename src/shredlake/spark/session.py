@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.errors import MissingDependency
+from shredlake.spark.start_messages import without_start_messages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +83,8 @@ def session(
                 builder = builder.config(name, value)
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with without_start_messages():
+        return builder.getOrCreate()
 
 
 def configure(builder: Any) -> Any:
