@@ -1,4 +1,4 @@
-"""Tables without lines whose columns depend on the width of the terminal."""
+"""Tables without lines whose columns depend on the width of the terminal, and paragraphs in their place."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
+from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from shredlake.cli.terminal import cells
+from shredlake.cli.terminal import cells, shown
 
 Item = TypeVar("Item")
 
@@ -42,3 +44,10 @@ def fitted(columns: Sequence[Column[Item]], items: Iterable[Item], width: int) -
     for item in items:
         grid.add_row(*cells(column.cell(item) for column in chosen))
     return grid
+
+
+def paragraph(console: Console, heading: Text, *details: str) -> None:
+    """Prints a row as indented lines, where a table would cut its cells; empty details are left out."""
+    console.print(heading)
+    for text in filter(None, details):
+        console.print(Padding(shown(text), (0, 0, 0, 9)))

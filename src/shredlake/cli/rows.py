@@ -270,7 +270,7 @@ def _grid(table: pa.Table, wide: bool) -> str:
         grid.add_row(*[shown("NULL" if value is None else value) for value in row])
     plain = screen()
     if wide or not plain.is_terminal:
-        plain = Console(width=WIDTH, color_system=None)
+        plain = Console(width=WIDTH if wide else plain.width, color_system=None)
     with plain.capture() as capture:
         plain.print(grid)
     return capture.get()

@@ -5,6 +5,7 @@ Styles are given by `Text` objects, never by markup in strings. Plain lines are 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -22,7 +23,9 @@ from rich.text import Text
 from shredlake.formatting import escaped
 
 WIDTH: Final = 160
-"""Width of tables that are written to a file or a pipe."""
+"""Width of tables that are written to a file, and to a pipe unless COLUMNS says otherwise."""
+
+NARROWEST: Final = 20
 
 
 def shown(value: Any, style: str = "") -> Text:
@@ -39,11 +42,17 @@ def cells(values: Iterable[Any]) -> list[Text]:
     return [value if isinstance(value, Text) else shown(value) for value in values]
 
 
+def columns_wanted() -> int | None:
+    """The width that the environment variable COLUMNS asks for, as Git and Python understand it."""
+    text = os.environ.get("COLUMNS", "")
+    return max(int(text), NARROWEST) if text.isascii() and text.isdigit() and int(text) else None
+
+
 def screen(*, stderr: bool = False, width: int = WIDTH) -> Console:
-    """A console without markup; `width` applies to files and pipes."""
+    """A console without markup. `width` applies to files and pipes, unless COLUMNS is set."""
     console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
-        console = Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
+        console.width = columns_wanted() or width
     console.push_render_hook(_Guard())
     return console
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from shredlake.cli.grids import paragraph
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
 from shredlake.cli.terminal import cells, screen, shown
@@ -17,6 +18,9 @@ from shredlake.cli.terminal import cells, screen, shown
 if TYPE_CHECKING:
     from shredlake.diagnosis.doctor import Diagnosis
     from shredlake.diagnosis.environment import Check
+
+WIDE: Final = 140
+"""Terminals that are narrower get paragraphs instead of a table."""
 
 STYLES = {"yes": "green", "partly": "yellow", "no": "red", "unknown": "bright_black"}
 
@@ -58,13 +62,19 @@ def examine(
 
 
 def _environment(checks: list[Check]) -> None:
+    console = screen(width=200)
     grid = Grid(box=None, pad_edge=False, padding=(0, 2))
     for name in ("", "", "found", "what to do"):
-        grid.add_column(name)
+        grid.add_column(name, overflow="fold")
     for check in checks:
         mark = Text("ok", "green") if check.good else Text("--", "yellow")
-        grid.add_row(mark, *cells((check.name, check.found, "" if check.good else check.advice)))
-    screen(width=200).print(grid)
+        advice = "" if check.good else check.advice
+        if console.width < WIDE:
+            paragraph(console, mark.append(shown(f"  {check.name}: {check.found}", "default")), advice)
+        else:
+            grid.add_row(mark, *cells((check.name, check.found, advice)))
+    if grid.rows:
+        console.print(grid)
 
 
 def _engines(diagnosis: Diagnosis) -> None:
@@ -73,9 +83,14 @@ def _engines(diagnosis: Diagnosis) -> None:
     console.print(shown(diagnosis.address, "bold").append(f"  needs {needs}", "not bold"))
     grid = Grid(box=None, pad_edge=False, padding=(0, 2))
     for name in ("engine", "version", "reads it", "known", "why", "what to do"):
-        grid.add_column(name)
+        grid.add_column(name, overflow="fold")
     for one in diagnosis.engines:
         verdict = Text(one.verdict, STYLES[one.verdict])
         known = "tried here" if one.checked else "rule"
-        grid.add_row(*cells((one.engine, one.version, verdict, known, one.why, one.fix)))
-    console.print(grid)
+        if console.width < WIDE:
+            heading = shown(f"{one.engine} {one.version}: ").append(verdict).append(f" ({known})")
+            paragraph(console, heading, one.why, one.fix)
+        else:
+            grid.add_row(*cells((one.engine, one.version, verdict, known, one.why, one.fix)))
+    if grid.rows:
+        console.print(grid)

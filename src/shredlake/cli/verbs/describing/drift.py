@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
+from rich.console import Console
 from rich.table import Table as Grid
 
+from shredlake.cli.grids import paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, storage_options
@@ -15,7 +17,10 @@ from shredlake.cli.terminal import cells, screen, shown
 from shredlake.formatting import counted
 
 if TYPE_CHECKING:
-    from shredlake.delta.report.drift import Drift
+    from shredlake.delta.report.drift import Change, Drift
+
+WIDE: Final = 140
+"""Terminals that are narrower get one paragraph per change instead of a table."""
 
 
 def show_drift(
@@ -30,7 +35,7 @@ def show_drift(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per change."),
 ) -> None:
     """Show which paths appeared, vanished or changed type over the versions of a table."""
-    from shredlake.delta.report.drift import drift, types_text
+    from shredlake.delta.report.drift import drift
 
     open_table(uri, storage=storage)
     found = drift(uri, since, read=read, storage_options=storage_options(storage))
@@ -40,15 +45,38 @@ def show_drift(
         return
     console = screen(width=200)
     console.print(shown(uri, "bold").append(f"  versions {found.since} to {found.version}", "not bold"))
+    if not found.changes:
+        console.print("No path changed.")
+    elif console.width < WIDE:
+        _paragraphs(found, console)
+    else:
+        console.print(_grid(found))
+    console.print(_how(found, read))
+
+
+def _grid(found: Drift) -> Grid:
+    from shredlake.delta.report.drift import types_text
+
     grid = Grid(box=None, pad_edge=False, padding=(0, 2))
     for name in ("version", "time", "operation", "change", "path", "types", "known from"):
-        grid.add_column(name, justify="right" if name == "version" else "left")
+        grid.add_column(name, justify="right" if name == "version" else "left", overflow="fold")
     for one in found.changes:
-        moment = one.timestamp.isoformat(sep=" ", timespec="seconds")
-        row = (one.version, moment, one.operation, one.kind, one.path, types_text(one), one.evidence)
+        row = (one.version, _moment(one), one.operation, one.kind, one.path, types_text(one), one.evidence)
         grid.add_row(*cells(row))
-    console.print(grid if found.changes else "No path changed.")
-    console.print(_how(found, read))
+    return grid
+
+
+def _paragraphs(found: Drift, console: Console) -> None:
+    """One paragraph per change: nothing is cut, however narrow the terminal is."""
+    from shredlake.delta.report.drift import types_text
+
+    for one in found.changes:
+        heading = shown(f"{one.version:>7}  ", "bold").append(f"{one.path} {one.kind}: {types_text(one)}")
+        paragraph(console, heading, f"{_moment(one)}  {one.operation}, known from {one.evidence}")
+
+
+def _moment(change: Change) -> str:
+    return change.timestamp.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
 
 
 def _how(found: Drift, read: bool) -> str:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import typer
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table as Grid
 
+from shredlake.cli.grids import paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE
@@ -51,9 +51,7 @@ def _narrow(entries: list[dict[str, Any]], console: Console) -> None:
     """One paragraph per commit: nothing is cut, however narrow the terminal is."""
     for entry in entries:
         line = shown(f"{entry['version']:>7}  ", "bold").append(f"{_moment(entry)}  {_operation(entry)}")
-        console.print(line)
-        for text in filter(None, (_what(entry), str(entry["engine"] or ""))):
-            console.print(Padding(shown(text), (0, 0, 0, 9)))
+        paragraph(console, line, _what(entry), str(entry["engine"] or ""))
 
 
 def _moment(entry: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from shredlake.cli.grids import Column, fitted
+from shredlake.cli.grids import Column, fitted, paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TIMESTAMP, VERSION
@@ -123,8 +123,8 @@ def _more(facts: TableReport, console: Console) -> None:
     if facts.rejects:
         console.print(shown("rejects by reason", "bold cyan"))
         for rejected in facts.rejects[:SHOWN]:
-            where = "" if rejected.file is None else f" (first in {rejected.file}, line {rejected.line})"
-            console.print(shown(f"{rejected.count:>7,}  {rejected.reason}{where}"), soft_wrap=True)
+            where = "" if rejected.file is None else f"first in {rejected.file}, line {rejected.line}"
+            paragraph(console, shown(f"{rejected.count:>7,}  {rejected.reason}"), where)
     if facts.suggestions:
         console.print(shown("suggestions", "bold cyan"))
         for one in facts.suggestions:
