@@ -4,7 +4,7 @@
 - `strategies`    the ways to answer a query in SQL, tried in order
 - `catalyst`      Spark's plans and expressions, as Python objects
 - `filters`       Spark's filters as expressions that prune and read files
-- `sql_paths`     the paths in the text of a query, replaced by plain columns
+- `text/`         what the text of a query says: its paths, columns and conditions
 - `tables/`       the tables that a query names
 - `views`         names that only one query can see
 - `scan`          a query on columns and paths as a DataFrame

@@ -18,17 +18,18 @@ from shredlake.spark.query.explain import SqlExplain
 from shredlake.spark.query.frames import cached_frame
 from shredlake.spark.query.left_to_spark import scan_of
 from shredlake.spark.query.scan import SparkScan
-from shredlake.spark.query.sql_paths import is_query, with_views
 from shredlake.spark.query.strategies import (
     Answer,
     PlainColumns,
     QueryFacts,
     Question,
     answer,
+    answer_from_text,
 )
 from shredlake.spark.query.tables.given import Given, snapshot_of
 from shredlake.spark.query.tables.known import named_tables
 from shredlake.spark.query.tables.registered import register_view, views_to_inline
+from shredlake.spark.query.text.sql_paths import is_query, with_views
 from shredlake.spark.query.views import Parameters, analysed
 from shredlake.spark.session import ensure_supported
 from shredlake.spark.settings import settings, temporary_settings
@@ -133,7 +134,7 @@ def explain(
     >>> found.declined["groups by workers"]
     '... of files are too few to be worth starting workers'
     """
-    found = planned(spark, query, tables, storage_options, args)
+    found = planned(spark, query, tables, storage_options, args, in_full=True)
     return SqlExplain(
         {name: one.explain() for name, one in found.scans.items()},
         {name: tuple(found.facts.not_understood(name)) for name in found.scans},
@@ -178,13 +179,22 @@ def planned(
     tables: Mapping[str, Given],
     storage_options: Mapping[str, Any] | None = None,
     args: Parameters = None,
+    *,
+    in_full: bool = False,
 ) -> Answer:
-    """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered."""
+    """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered.
+
+    With `in_full`, also for queries that need no analysis by Spark: `explain` shows what Spark's plan says.
+    """
     ensure_supported(spark)
     if not is_query(query):
         raise InvalidExpression("sql() accepts only queries; use DataFrame.write to store the result")
     named = named_tables(spark, query, tables, storage_options)
     query, snapshots = named.sql, named.snapshots
+    if not (args or in_full or is_connect(spark)):
+        at_once = answer_from_text(spark, query, snapshots)
+        if at_once is not None:
+            return replace(at_once, frame=_optimised(at_once.frame, at_once))
     stubs = {name: _stub(spark, one, name) for name, one in snapshots.items()}
     original = analysed(spark, query, stubs, args)
     if named.names_views:

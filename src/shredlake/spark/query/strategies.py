@@ -10,6 +10,9 @@
 Every strategy says whether it applies to a query, and if not, why not: `explain` shows the reasons. A
 strategy plans at most one scan of each table, once it has checked everything that does not need one. The last
 strategy always applies.
+
+Many queries are one SELECT from one table, whose text says everything (`text/simple.py`). They are answered
+from plain columns at once (`answer_from_text`), unless the table is large enough for workers.
 """
 
 from __future__ import annotations
@@ -30,10 +33,17 @@ from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
 from shredlake.spark.query.path_columns import Service
 from shredlake.spark.query.scan import SparkScan
-from shredlake.spark.query.sql_paths import Rewritten, depends_on_generated_names, may_take_whole, rewrite
+from shredlake.spark.query.text.simple import NotSimple, SimpleQuery, simple_query
+from shredlake.spark.query.text.sql_paths import (
+    FIELD,
+    Rewritten,
+    depends_on_generated_names,
+    may_take_whole,
+    rewrite,
+)
 from shredlake.spark.query.views import AnalysisFailure, Parameters, analysed, analysed_or_failure
 from shredlake.spark.query.workers.aggregate import Aggregated, aggregated
-from shredlake.spark.query.workers.pushdown import NotApplicable, TableQuery
+from shredlake.spark.query.workers.pushdown import NotApplicable, TableQuery, too_small
 from shredlake.spark.query.workers.top_n import TopN, top_n
 from shredlake.spark.settings import temporary_settings
 
@@ -201,7 +211,7 @@ class ByWorkers:
 
 @dataclass(frozen=True)
 class PlainColumns:
-    """Spark runs the query over structs of paths, which it reads as plain columns (`sql_paths.py`)."""
+    """Spark runs the query over structs of paths, which it reads as plain columns (`text/sql_paths.py`)."""
 
     name: str = "plain columns"
 
@@ -218,17 +228,19 @@ class PlainColumns:
             reason = self._reason_against(rewritten, names, question.facts)
             if reason:
                 return NotApplicable(reason)
-            scans = {table: _paths_scan(question, table, rewritten) for table in question.snapshots}
+            scans = {
+                table: _paths_scan(_TablePaths(question, table), snapshot, rewritten)
+                for table, snapshot in question.snapshots.items()
+            }
             if whole := next((one for scan, _ in scans.values() for one in _cast_by_workers(scan)), ""):
                 return NotApplicable(whole)
-            views = {table: (_paths_frame(question, *found), found[0]) for table, found in scans.items()}
-            frames = {table: frame for table, (frame, _) in views.items()}
+            frames = {table: _paths_frame(*found) for table, found in scans.items()}
             found = analysed_or_failure(question.spark, rewritten.sql, frames, question.args)
             if isinstance(found, AnalysisFailure):
                 continue
             if not question.has_types_of(found):
                 return NotApplicable("the query names fields of a struct after paths")
-            return Answer(found, question.facts, {table: scan for table, (_, scan) in views.items()})
+            return Answer(found, question.facts, {table: scan for table, (scan, _) in scans.items()})
         return NotApplicable("Spark does not accept the query with plain columns in place of its paths")
 
     def _reason_against(self, rewritten: Rewritten, variants: frozenset[str], facts: QueryFacts) -> str:
@@ -267,10 +279,50 @@ def _cast_by_workers(scan: SparkScan) -> Iterator[str]:
                 yield served.reason
 
 
-def _paths_scan(question: Question, table: str, rewritten: Rewritten) -> tuple[SparkScan, Paths]:
+class _Needs(Protocol):
+    """What a query needs of a table."""
+
+    @property
+    def spark(self) -> SparkSession: ...
+
+    def uses(self, column: str) -> bool:
+        """Whether the query may read a column that is not a Variant."""
+        ...
+
+    def takes(self, column: str, get: Get) -> bool:
+        """Whether the query may read a path of a Variant."""
+        ...
+
+    def pruning(self) -> Expr | None:
+        """A condition that every row needed satisfies."""
+        ...
+
+
+@dataclass(frozen=True)
+class _TablePaths:
+    """What a query needs of a table, by Spark's plan."""
+
+    question: Question
+    table: str
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.question.spark
+
+    def uses(self, column: str) -> bool:
+        found = self.question.facts.relations_of(self.table)
+        return not found or any(column in one.used for one in found)
+
+    def takes(self, column: str, get: Get) -> bool:
+        found = self.question.facts.relations_of(self.table)
+        return not found or any(one.takes(column, get) for one in found)
+
+    def pruning(self) -> Expr | None:
+        return self.question.pruning(self.table)
+
+
+def _paths_scan(needs: _Needs, snapshot: Snapshot, rewritten: Rewritten) -> tuple[SparkScan, Paths]:
     """A scan of the paths that the query takes from a table. The query's filters prune its files."""
-    spark, snapshot = question.spark, question.snapshots[table]
-    found = question.facts.relations_of(table)
     paths = {
         name: {item: replace(get, column=join_name((name,))) for get, item in rewritten.fields.items()}
         for name in variant_columns(snapshot.schema)
@@ -282,21 +334,21 @@ def _paths_scan(question: Question, table: str, rewritten: Rewritten) -> tuple[S
             used += [
                 Projection(f"{item.name}.{name}", get)
                 for name, get in paths[item.name].items()
-                if not found or any(one.takes(item.name, get) for one in found)
+                if needs.takes(item.name, get)
             ]
-        elif not found or any(item.name in one.used for one in found):
+        elif needs.uses(item.name):
             used.append(Projection(item.name, Column(join_name((item.name,)))))
-    where = question.pruning(table)
+    where = needs.pruning()
     if where is not None:
         same = {(get.column, get.path, get.type): get for gets in paths.values() for get in gets.values()}
         where = rewrite_references(
             where,
             lambda ref: same.get((ref.column, ref.path, ref.type), ref) if isinstance(ref, Get) else ref,
         )
-    return SparkScan(spark, snapshot, used, where, prune_only=True), paths
+    return SparkScan(needs.spark, snapshot, used, where, prune_only=True), paths
 
 
-def _paths_frame(question: Question, scan: SparkScan, paths: Paths) -> DataFrame:
+def _paths_frame(scan: SparkScan, paths: Paths) -> DataFrame:
     """The table of a scan with a struct of paths in place of each Variant."""
     from pyspark.sql import functions as F
 
@@ -317,7 +369,59 @@ def _paths_frame(question: Question, scan: SparkScan, paths: Paths) -> DataFrame
         return [column(item.name, item.type).alias(item.name) for item in scan.snapshot.schema.fields]
 
     key = ("paths", tuple(used), *scan.frame_identity)
-    return cached_frame(question.spark, key, lambda: scan.frame(columns))
+    return cached_frame(scan.spark, key, lambda: scan.frame(columns))
+
+
+# ── plain columns, from the text alone ──────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _TextPaths:
+    """What a query needs of its table, by its text."""
+
+    spark: SparkSession
+    query: SimpleQuery
+    where: Expr | None
+
+    def uses(self, column: str) -> bool:
+        return self.query.uses(column)
+
+    def takes(self, column: str, get: Get) -> bool:
+        return self.query.uses(column)
+
+    def pruning(self) -> Expr | None:
+        return self.where
+
+
+def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Snapshot]) -> Answer | None:
+    """The answer from plain columns to a query of which the text says everything; None for any other.
+
+    Spark analyses and optimises such a query once, as its own. Tables that are large enough for workers are
+    left to the strategies.
+    """
+    from pyspark.errors import AnalysisException
+
+    names = frozenset(name for one in snapshots.values() for name in variant_columns(one.schema))
+    query = simple_query(text, names)
+    by_name = {name.casefold(): name for name in snapshots}
+    name = by_name.get(query.table.casefold()) if query is not None else None
+    if query is None or name is None:
+        return None
+    snapshot = snapshots[name]
+    try:
+        where = query.pruning(snapshot.schema)
+    except NotSimple:
+        return None
+    scan, paths = _paths_scan(_TextPaths(spark, query, where), snapshot, query.rewritten)
+    if not too_small(spark, scan.files.table.column("size")) or any(_cast_by_workers(scan)):
+        return None
+    try:
+        found = analysed(spark, query.rewritten.sql, {name: _paths_frame(scan, paths)})
+    except AnalysisException:
+        return None  # the strategies raise the error for the user's own text
+    if FIELD in found._jdf.toString():  # a list of the columns' names
+        return None
+    return Answer(found, QueryFacts(whole="", joins=False), {name: scan})
 
 
 # ── Spark's reading ─────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from shredlake.caches import of_session
 from shredlake.spark.engine import is_connect
-from shredlake.spark.query.sql_paths import with_tables
+from shredlake.spark.query.text.sql_paths import with_tables
 from shredlake.spark.settings import session_constant
 
 if TYPE_CHECKING:

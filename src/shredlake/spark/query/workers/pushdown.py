@@ -95,7 +95,7 @@ class TableQuery:
     @property
     def too_small(self) -> str:
         """Why the table is too small for workers even before files are pruned; empty if it is not."""
-        return _too_small(self.spark, self.snapshot.files.table(["size"]).column(0))
+        return too_small(self.spark, self.snapshot.files.table(["size"]).column(0))
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def without_alias(tree: plan.Node) -> plan.Node:
 
 def reason_against_workers(scan: SparkScan) -> str:
     """Why the workers would not give Spark's answer or not be faster; empty if pushing down is worthwhile."""
-    small = _too_small(scan.spark, scan.snapshot.files.table(["size"], scan.local.verdict.keep).column(0))
+    small = too_small(scan.spark, scan.snapshot.files.table(["size"], scan.local.verdict.keep).column(0))
     if small:
         return small
     if not _cannot_fail(scan):
@@ -179,7 +179,8 @@ def _cannot_fail(scan: SparkScan) -> bool:
     )
 
 
-def _too_small(spark: SparkSession, sizes: pa.ChunkedArray) -> str:
+def too_small(spark: SparkSession, sizes: pa.ChunkedArray) -> str:
+    """Why files of these sizes are too small for workers; empty if they are not."""
     total = pc.sum(sizes).as_py() or 0
     if not len(sizes) or total < ENOUGH_BYTES:
         return f"{bytes_text(total)} of files are too few to be worth starting workers"

@@ -45,6 +45,8 @@ BEHIND_COLUMNS: Final = (
     TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LATERAL,
 )  # fmt: skip
 """The tokens that may precede and follow a column of a SELECT without an alias."""
+FIELD: Final = "__path"
+"""The names of fields that hold paths begin so."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
 
 
@@ -85,7 +87,7 @@ def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
             rest.append(tokens[index])
             index += 1
             continue
-        field = fields.setdefault(match.get, f"__path{len(fields)}")
+        field = fields.setdefault(match.get, f"{FIELD}{len(fields)}")
         pieces += [sql[copied : tokens[index].start], f"{match.column}.{field}"]
         around = [tokens[at].token_type if 0 <= at < len(tokens) else None for at in (index - 1, match.end)]
         if match.name and selecting[-1] and around[0] in BEFORE_COLUMNS and around[1] in BEHIND_COLUMNS:

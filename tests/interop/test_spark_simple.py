@@ -1,0 +1,118 @@
+"""Queries that are planned from their text alone: as Spark answers them, and as the full planning does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import shredlake as sl
+from shredlake.spark.query.api import planned, register, sql
+from shredlake.spark.query.strategies import answer_from_text
+
+pytestmark = pytest.mark.spark
+
+FILES, ROWS = 4, 20
+
+QUERIES = [
+    "select day, count(*) n, sum(v:a::bigint) AS s from {t} group by day",
+    "select Day, E.ID, E.v:kind::string from {t} AS e where e.day = 'd1' and e.v:a::bigint < 30",
+    "select count(*) from {t} where v:a::bigint in (5, 25, 45) or v:kind::string like 'k2%'",
+    "select distinct v:kind::string AS k, upper(day) from {t} where not v:a::int >= 20 order by k, 2 limit 3",
+    "select max(v:user.id::int) m, count(distinct v:kind::string, day) c from {t} where v:x::double > 1.5 ;",
+    "select `v`:a::int AS `a b`, `day` from {t} where `id` between 15 and 22 order by `a b` limit 5 offset 1",
+    "select try_variant_get(v, '$.kind', 'int') AS k, id from {t} where v:a::bigint > 70 group by all",
+    "select case when v:a::int > 30 then 'x' else day end AS c, coalesce(v:none::int, id) n from {t} "
+    "where v:a::int <> 3 and (v:kind::string is null or v:kind::string = 'k1')",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file for each day, sorted by `a`; in the last, `kind` is mixed."""
+    place = tmp_path_factory.mktemp("simple") / "events"
+    schema = pa.schema([("id", pa.int64()), ("day", pa.string()), ("v", sl.variant()), ("w", sl.variant())])
+    table = sl.Table.create(place, schema, ["day"], {"delta.enableVariantShredding": "true"})
+    for file in range(FILES):
+        numbers = range(file * ROWS, (file + 1) * ROWS)
+        texts = [
+            json.dumps({"a": n, "kind": n if n == 77 else f"k{n % 3}", "user": {"id": n % 7}, "x": n / 8})
+            for n in numbers
+        ]
+        rows = pa.table(
+            {
+                "id": pa.array(numbers, pa.int64()),
+                "day": [f"d{file}"] * ROWS,
+                "v": sl.from_json(pa.array(texts)),
+                "w": sl.from_json(pa.array(['{"a": "other"}'] * ROWS)),
+            }
+        )
+        table.append(rows, shredding={"v": "struct<a bigint, kind string, user struct<id bigint>>"})
+    return str(place)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_the_answer_is_sparks_and_the_files_those_of_the_full_plan(
+    spark: Any, events: str, text: str
+) -> None:
+    register(spark, "simple_native", events)
+    query = text.format(t="t")
+    snapshot = sl.Table(events).snapshot
+    at_once = answer_from_text(spark, query, {"t": snapshot})
+    assert at_once is not None
+    full = planned(spark, query, {"t": events}, in_full=True)
+    assert len(at_once.scans["t"].files) == len(full.scans["t"].files)
+    mine, theirs = sql(spark, query, t=events), spark.sql(text.format(t="simple_native"))
+    assert mine.columns == theirs.columns
+    assert [one.dataType for one in mine.schema] == [one.dataType for one in theirs.schema]
+    assert sorted(map(repr, mine.collect())) == sorted(map(repr, theirs.collect()))
+
+
+def test_files_are_pruned(spark: Any, events: str) -> None:
+    snapshot = sl.Table(events).snapshot
+    found = answer_from_text(spark, "select v:a::int AS a from T where v:a::int > 70", {"t": snapshot})
+    assert found is not None
+    assert len(found.scans["t"].files) == 1
+
+
+def test_columns_of_two_answers_are_not_the_same_columns(spark: Any, events: str) -> None:
+    text = "select id, day, max(v:a::int) AS a from t where id < 10 group by id, day"
+    one, other = sql(spark, text, t=events), sql(spark, text, t=events)
+    assert one.join(other, one.id < other.id).count() == 45
+    assert one.crossJoin(other).where(one.day == other.day).count() == 100
+
+
+def test_mistakes_are_told_in_the_users_own_words(spark: Any, events: str) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="nothing"):
+        sql(spark, "select nothing, v:a::int AS a from t", t=events)
+    with pytest.raises(AnalysisException, match="MISSING_AGGREGATION"):
+        sql(spark, "select day, v:a::int AS a from t group by day", t=events)
+
+
+def test_a_value_that_does_not_cast_raises_if_it_is_needed(spark: Any, events: str) -> None:
+    assert sql(spark, "select v:kind::int AS k from t where id = 77", t=events).collect()[0].k == 77
+    with pytest.raises(Exception, match="try_variant_get"):
+        sql(spark, "select v:kind::int AS k from t where id < 3", t=events).collect()
+
+
+def test_large_tables_are_left_to_the_strategies(
+    spark: Any, events: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shredlake.spark.query.workers import pushdown
+
+    monkeypatch.setattr(pushdown, "ENOUGH_BYTES", 0)
+    monkeypatch.setattr(pushdown, "FILES_PER_CORE", 0)
+    snapshot = sl.Table(events).snapshot
+    assert answer_from_text(spark, "select max(v:a::int) AS a from t", {"t": snapshot}) is None
+    assert sql(spark, "select max(v:a::int) AS a from t", t=events).collect()[0].a == FILES * ROWS - 1
+
+
+def test_a_table_that_is_renamed_and_empty(spark: Any, tmp_path: Path) -> None:
+    schema = pa.schema([("v", sl.variant())])
+    table = sl.Table.create(tmp_path / "t", schema)
+    assert sql(spark, "select v:a::int AS a from `x y`", **{"x y": table}).collect() == []
