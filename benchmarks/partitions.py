@@ -6,10 +6,13 @@
 Every partition has one file of a few rows. All files have the same bytes: each is a hard link to the first.
 Spark's own way is `spark.read.parquet(folder)`, which lists folders and infers partitions; ours is
 `shredlake.spark.sql`. A query is planned, up to Spark's physical plan, the first time in a session that has
-never seen the table (`first`), for a new shape of query over the same files (`new shape`, the best of four),
-and again (`again`, the best of three). Ours and Spark's alternate. With `--run`, queries run to their result,
-too. The tables of `--files` have no partitions; for them, the memory that the driver keeps is measured after
-full garbage collections: of Python, and of the JVM.
+never seen the table (`first`), for new shapes of query over the same files (`new shape`), and `again`. Ours
+and Spark's alternate, and medians count. Seconds depend on what else runs on the machine, so the processor
+time of the two threads that plan, one of Python and one of the JVM, is shown as well.
+
+Queries over a table of one file with 600 rows run to their result, and with `--run` the others do, too. The
+tables of `--files` have no partitions. For them, the memory that the driver keeps is measured: what Python
+and Arrow have allocated, and the live objects of the JVM, after full garbage collections.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ import gc
 import json
 import os
 import shutil
+import statistics
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +40,13 @@ from shredlake.delta.log.files import FILE_SCHEMA, Files
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.spark import register, session, sql
 
-ROWS = 6
+ROWS, SMALL = 6, 600
+"""Rows of each file, and of the only file of a small table."""
 LINKS = 50_000
 """The most links to one file; ext4 allows 65,000."""
-RUNS = 3
+ROUNDS = 4
+"""How often all shapes are asked for."""
+COLLECTIONS = 5
 LAYOUT = {"v": "struct<a bigint, kind string, user struct<id bigint>>"}
 SCHEMA = pa.schema([("day", pa.string()), ("v", sl.variant())])
 
@@ -60,12 +68,12 @@ NATIVE = {
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def make_table(place: Path, files: int, *, partitioned: bool = True) -> None:
+def make_table(place: Path, files: int, *, partitioned: bool = True, rows: int = ROWS) -> None:
     """A table of this many files, each in its own partition if `partitioned`. Its log is a checkpoint."""
     keys = ["day"] if partitioned else []
     table = sl.Table.create(place, SCHEMA, keys, {"delta.enableVariantShredding": "true"})
-    texts = [json.dumps({"a": n, "kind": f"k{n % 3}", "user": {"id": n * 7}}) for n in range(ROWS)]
-    table.append(pa.table({"day": ["d0"] * ROWS, "v": sl.from_json(pa.array(texts))}), shredding=LAYOUT)
+    texts = [json.dumps({"a": n, "kind": f"k{n % 3}", "user": {"id": n * 7}}) for n in range(rows)]
+    table.append(pa.table({"day": ["d0"] * rows, "v": sl.from_json(pa.array(texts))}), shredding=LAYOUT)
     [first] = table.snapshot.files.table().to_pylist()
     source = place / first["path"]
     columns: dict[str, list[Any]] = {item.name: [first[item.name]] * files for item in FILE_SCHEMA}
@@ -92,24 +100,38 @@ def make_table(place: Path, files: int, *, partitioned: bool = True) -> None:
 
 @dataclass
 class Times:
-    """Seconds to the physical plan and to the result."""
+    """Seconds to the physical plan and to the result, and seconds of processor time to the plan."""
 
     plan: float
     run: float
+    processor: float
 
 
-def measured(query: Callable[[], Any], run: bool) -> Times:
+class Clock:
+    """The processor time of this thread and of the JVM's thread that serves it."""
+
+    def __init__(self, spark: Any) -> None:
+        self._threads = spark._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+        self._id = spark._jvm.java.lang.Thread.currentThread().getId()
+
+    def seconds(self) -> float:
+        return float(self._threads.getThreadCpuTime(self._id)) / 1e9 + time.thread_time()
+
+
+def measured(clock: Clock, query: Callable[[], Any], run: bool) -> Times:
+    busy = clock.seconds()
     started = time.perf_counter()
     frame = query()
     frame._jdf.queryExecution().executedPlan()
     planned = time.perf_counter() - started
+    busy = clock.seconds() - busy
     if run:
         frame._jdf.queryExecution().executedPlan().executeCollect()
-    return Times(planned, time.perf_counter() - started)
+    return Times(planned, time.perf_counter() - started, busy)
 
 
-def best(times: list[Times]) -> Times:
-    return Times(min(one.plan for one in times), min(one.run for one in times))
+def median(times: list[Times]) -> Times:
+    return Times(*(statistics.median(getattr(one, item.name) for one in times) for item in fields(Times)))
 
 
 class Contest:
@@ -117,9 +139,10 @@ class Contest:
 
     def __init__(self, spark: Any, place: Path, run: bool) -> None:
         self.spark, self.place, self.run = spark, str(place), run
+        self.clock = Clock(spark)
 
     def ours(self, text: str) -> Times:
-        return measured(lambda: sql(self.spark, text.format(**OURS), t=self.place), self.run)
+        return measured(self.clock, lambda: sql(self.spark, text.format(**OURS), t=self.place), self.run)
 
     def theirs(self, text: str) -> Times:
         def query() -> Any:
@@ -128,7 +151,7 @@ class Contest:
                 frame.createOrReplaceTempView("native_t")
             return self.spark.sql(text.format(**NATIVE).replace("from t", "from native_t"))
 
-        return measured(query, self.run)
+        return measured(self.clock, query, self.run)
 
     def forget(self) -> None:
         caches.clear()
@@ -142,44 +165,62 @@ class Contest:
 
         self.forget()
         found = {"first": both(SHAPES[0])}
-        new = [both(text) for text in SHAPES[1:]]
-        again = [both(SHAPES[0]) for _ in range(RUNS)]
-        for moment, pairs in (("new shape", new), ("again", again)):
-            found[moment] = best([one for one, _ in pairs]), best([other for _, other in pairs])
+        texts = [shape(text, number) for number in range(ROUNDS) for text in SHAPES]
+        for moment in ("new shape", "again"):
+            pairs = [both(text) for text in texts]
+            found[moment] = median([one for one, _ in pairs]), median([other for _, other in pairs])
         return found
 
     def kept(self) -> dict[str, tuple[float, float]]:
         """Megabytes of Python and of the JVM that one query leaves behind, by way."""
         found = {}
         for way in (self.theirs, self.ours):
+            way(SHAPES[2])  # what does not depend on the files, such as code and classes
             self.forget()
-            before = resident(), used_by_jvm(self.spark)
+            tracemalloc.start()
+            before = allocated(), used_by_jvm(self.spark)
             way(SHAPES[2])
-            found[way.__name__] = resident() - before[0], used_by_jvm(self.spark) - before[1]
+            found[way.__name__] = allocated() - before[0], used_by_jvm(self.spark) - before[1]
+            tracemalloc.stop()
         return found
 
 
+def shape(text: str, number: int) -> str:
+    """The same query with one more condition, which no other has."""
+    condition = f"{{a}} < {1000 + number}"
+    clause, _, rest = text.partition(" where ")
+    if rest:
+        return f"{clause} where {condition} and {rest}"
+    return text.replace("from t", f"from t where {condition}")
+
+
 def used_by_jvm(spark: Any) -> float:
-    """Megabytes that live objects of the driver's JVM take."""
-    for _ in range(3):
-        spark._jvm.System.gc()
-    runtime = spark._jvm.Runtime.getRuntime()
-    return float(runtime.totalMemory() - runtime.freeMemory()) / 1e6
+    """Megabytes that live objects of the driver's JVM take: the least after several collections."""
+    memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    found = []
+    for _ in range(COLLECTIONS):
+        gc.collect()  # lets go of objects of the JVM, too
+        memory.gc()
+        found.append(float(memory.getHeapMemoryUsage().getUsed()) / 1e6)
+    return min(found)
 
 
-def resident() -> float:
-    """Megabytes of this process."""
+def allocated() -> float:
+    """Megabytes that Python and Arrow have allocated."""
     gc.collect()
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")]
-    return int(line.split()[1]) / 1e3
+    return float(tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()) / 1e6
 
 
 def report(console: Console, label: str, found: Mapping[str, tuple[Times, Times]], run: bool) -> None:
     for moment, (mine, theirs) in found.items():
-        ratio = mine.plan / theirs.plan
-        line = f"{label:>18}  {moment:<9}  plan {mine.plan:6.2f} {theirs.plan:6.2f} {ratio:5.2f}x"
+        line = f"{label:>18}  {moment:<9}"
+        for name, one, other in (
+            ("plan", mine.plan, theirs.plan),
+            ("processor", mine.processor, theirs.processor),
+        ):
+            line += f"  {name} {one:6.3f} {other:6.3f} {one / other:5.2f}x"
         if run:
-            line += f"   result {mine.run:6.2f} {theirs.run:6.2f} {mine.run / theirs.run:5.2f}x"
+            line += f"  result {mine.run:6.3f} {theirs.run:6.3f} {mine.run / theirs.run:5.2f}x"
         console.print(line, highlight=False)
 
 
@@ -192,7 +233,7 @@ def main() -> None:
     asked = parser.parse_args()
     settings = {"spark.driver.memory": "3g", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
     spark = session(master="local[2]", settings=settings)
-    console = Console(width=120)
+    console = Console(width=140)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(asked.folder or temporary)
 
@@ -202,9 +243,13 @@ def main() -> None:
                 make_table(place, count, partitioned=partitioned)
             return place
 
-        for _ in range(3):  # Java compiles what both ways need
+        for _ in range(2):  # Java compiles what both ways need
             Contest(spark, table(20, True), run=False).compared()
         console.print("seconds: ours, Spark's own, and the ratio")
+        small = folder / "small"
+        if not small.exists():
+            make_table(small, 1, partitioned=False, rows=SMALL)
+        report(console, f"{SMALL} rows", Contest(spark, small, run=True).compared(), run=True)
         for count in asked.partitions:
             contest = Contest(spark, table(count, True), asked.run)
             report(console, f"{count:,} partitions", contest.compared(), asked.run)

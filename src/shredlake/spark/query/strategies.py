@@ -280,7 +280,7 @@ def _cast_by_workers(scan: SparkScan) -> Iterator[str]:
 
 
 class _Needs(Protocol):
-    """What a query needs of a table."""
+    """The parts of a table that a query needs."""
 
     @property
     def spark(self) -> SparkSession: ...
@@ -300,7 +300,7 @@ class _Needs(Protocol):
 
 @dataclass(frozen=True)
 class _TablePaths:
-    """What a query needs of a table, by Spark's plan."""
+    """The parts of a table that a query needs, by Spark's plan."""
 
     question: Question
     table: str
@@ -377,7 +377,7 @@ def _paths_frame(scan: SparkScan, paths: Paths) -> DataFrame:
 
 @dataclass(frozen=True)
 class _TextPaths:
-    """What a query needs of its table, by its text."""
+    """The parts of its table that a query needs, by its text."""
 
     spark: SparkSession
     query: SimpleQuery

@@ -1,4 +1,4 @@
-"""Which queries are planned from their text alone, and what the text says about them."""
+"""The text of one SELECT from one table tells its paths and conditions; other queries are not taken."""
 
 from __future__ import annotations
 
