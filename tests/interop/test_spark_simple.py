@@ -115,4 +115,5 @@ def test_large_tables_are_left_to_the_strategies(
 def test_a_table_that_is_renamed_and_empty(spark: Any, tmp_path: Path) -> None:
     schema = pa.schema([("v", sl.variant())])
     table = sl.Table.create(tmp_path / "t", schema)
-    assert sql(spark, "select v:a::int AS a from `x y`", **{"x y": table}).collect() == []
+    tables: dict[str, Any] = {"x y": table}
+    assert sql(spark, "select v:a::int AS a from `x y`", **tables).collect() == []
