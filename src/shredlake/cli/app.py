@@ -94,7 +94,8 @@ class LazyVerb(TyperCommand):
     """A verb whose module is imported when it runs, or when its own help is shown."""
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
-        return load(str(self.name)).make_context(info_name, args, parent=parent, **extra)
+        with failures.plain_usage_errors():
+            return load(str(self.name)).make_context(info_name, args, parent=parent, **extra)
 
 
 class Verbs(failures.Interruptible):

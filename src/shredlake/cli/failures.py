@@ -8,9 +8,11 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
+from typer import BadParameter
 from typer.core import TyperGroup
 
 import shredlake
@@ -44,12 +46,36 @@ _OPTIONS: Final = {
 """Names of the library's parameters, as regular expressions, and the command line's options for them."""
 
 
+_WORDS: Final = {
+    r"^Value error, ": "",
+    r"^Input should be greater than or equal to (\S+)$": r"expected \1 or more",
+    r"^Input should be a valid integer, .*$": "expected a whole number",
+    r"^Input should be a valid number, .*$": "expected a number",
+}
+"""How pydantic, which Typer uses, words wrong options, and how we word them."""
+
+
+@contextmanager
+def plain_usage_errors() -> Iterator[None]:
+    """Rewords errors about the values of options."""
+    try:
+        yield
+    except BadParameter as error:
+        for found, wording in _WORDS.items():
+            error.message = re.sub(found, wording, error.message)
+        raise
+
+
 class Interrupted(Exception):
     """Ctrl-C. Typer passes this exception on, where it would turn KeyboardInterrupt into 'Aborted!'."""
 
 
 class Interruptible(TyperGroup):
     """A group of commands that reports Ctrl-C as `Interrupted`."""
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        with plain_usage_errors():
+            return super().make_context(info_name, args, parent=parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         try:

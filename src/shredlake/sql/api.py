@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import tempfile
 import weakref
 from collections.abc import Mapping
@@ -141,7 +142,7 @@ def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:
         if key in given:
             opened[key] = opened.get(key) or source_of(given[key])
             found[name] = opened[key]
-        elif "/" in name or name.endswith(".parquet"):
+        elif "/" in name or name.endswith(".parquet") or os.path.isdir(f"{name}/_delta_log"):
             source = path_source(name)
             if source is not None:
                 found[name] = source

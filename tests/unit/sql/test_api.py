@@ -32,6 +32,15 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> sl.Table:
     return table
 
 
+def test_a_table_in_the_current_folder_needs_no_slash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sl.ingest(['{"kind": "like"}'], "likes")
+    found = sl.sql("with c as (select v:kind::string AS kind from 'likes') select kind from c")
+    assert found.to_arrow().to_pylist() == [{"kind": "like"}]
+
+
 def test_a_table_may_be_named_or_read_by_its_path(events: sl.Table, tmp_path: Path) -> None:
     query = "select count(*) as n from {} where v:n::int = 3"
     path = events.uri.removeprefix("file://")

@@ -39,7 +39,7 @@ def check(
     The exit code is 1 if a rule is broken and not repaired.
     """
     if dry_run and not repair:
-        raise typer.BadParameter("--dry-run belongs to --repair")
+        raise typer.BadParameter("--dry-run needs --repair")
     if is_table(path):
         _check_table(
             path, quick=quick, repair=repair, dry_run=dry_run, as_json=as_json, limit=limit, storage=storage
