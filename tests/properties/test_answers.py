@@ -25,6 +25,8 @@ from shredlake.kernels import dispatch
 
 CONDITIONS = int(os.environ.get("SHREDLAKE_ANSWERS", "200"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
+OTHERWISE_IN_DUCKDB = ("+ 1", "isnan")
+"""A sum may be left out, and so its overflow; isnan of null is null, and false in Spark."""
 PER_TABLE = 100 if CONDITIONS < 10_000 else 500
 
 
@@ -72,7 +74,7 @@ def test_scans_answer_as_the_reference(number: int, tmp_path: Path, monkeypatch:
         expected = wanted(answers, where, monkeypatch, compiled=condition % 10 > 0)
         assert found(answers, where) == expected, f"seed {number}: {where}\n{answers.story}"
         read += isinstance(expected, list)
-        if condition % 10 == 5:
+        if condition % 10 == 5 and not any(word in where for word in OTHERWISE_IN_DUCKDB):
             answer = found_by_sql(answers, where)
             assert answer is None or answer == expected, f"sql, seed {number}: {where}\n{answers.story}"
             through_sql += answer is not None

@@ -12,6 +12,7 @@ from shredlake.errors import InvalidJson, InvalidSchema, InvalidValue, WrongType
 from shredlake.kernels.arrow.normalize import unencoded_type
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.from_json import from_json
+from shredlake.parquet.arrow_stream import ArrowStream
 from shredlake.variant import Variant
 
 # Python objects that are turned into one table.
@@ -56,6 +57,8 @@ def _tables(data: Any, variants: frozenset[str], limit: int) -> Iterator[pa.Tabl
         yield _from_pandas(data, variants)
     elif _is_frame(data, "polars"):
         yield data.to_arrow()  # its stream uses string views, which fewer readers support
+    elif isinstance(data, ArrowStream):  # through a C stream, its errors would become those of Arrow
+        yield from _bounded(data.to_batches(), limit, data.schema)
     elif hasattr(data, "__arrow_c_stream__"):
         yield from _bounded(_stream(data), limit)
     elif isinstance(data, Mapping):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot
 from shredlake.delta.protocol.actions import Action, Add, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import FEATURE_PREFIX, SHREDDING, carried
@@ -56,7 +56,7 @@ def open_source(uri: str, columns: Sequence[str], options: Mapping[str, Any]) ->
     """Opens a Delta table, a folder of Parquet files, or a single one."""
     storage = Storage(normalized_uri(uri), dict(options))
     if list_log(storage).latest is not None:
-        snapshot = load_snapshot(storage)
+        snapshot = latest_snapshot(storage)
         return Source(snapshot, tuple(as_adds(snapshot.files.table())))
     return _parquet_source(storage, columns)
 
