@@ -11,19 +11,22 @@ The number of jobs in flight bounds a scan's memory. A reader that stops early c
 
 from __future__ import annotations
 
-from collections import deque
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from itertools import chain, islice
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Final, Generic, NoReturn, TypeVar, cast
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 STORAGE_CALLS: Final = 16
 """How many calls wait for storage at a time."""
+
+SMALL_RESULTS: Final = 16 << 20
+"""While the results that wait for the reader of a run have at most this many bytes, more jobs run ahead."""
 
 
 class OrderedRunner:
@@ -42,11 +45,18 @@ class OrderedRunner:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="shredlake-scan") if threads > 1 else None
 
-    def run(self, jobs: Iterable[Callable[[], T]], *, gradual: bool = False) -> Iterator[T]:
+    def run(
+        self,
+        jobs: Iterable[Callable[[], T]],
+        *,
+        gradual: bool = False,
+        size: Callable[[T], int] | None = None,
+    ) -> Iterator[T]:
         """Yields the results in the order of the jobs.
 
         With `gradual`, the first job runs alone and more run ahead with each result taken, for readers that
-        may need only the first.
+        may need only the first. With `size`, which tells the bytes of a result, more jobs run ahead while the
+        results that wait for the reader are small.
         """
         if self._pool is None:
             yield from (job() for job in jobs)
@@ -55,20 +65,11 @@ class OrderedRunner:
         ahead = list(islice(waiting, 1 if gradual else 2))
         if len(ahead) == 1:  # nothing to run beside it: starting a thread takes longer than many a job
             yield ahead.pop()()
-        most = self._threads + 1
-        under_way = min(2, most) if gradual else most
-        running: deque[Future[T]] = deque()
+        line = _Line(self._pool, chain(ahead, waiting), self._threads, gradual, size)
         try:
-            for job in chain(ahead, waiting):
-                running.append(self._pool.submit(job))
-                while len(running) >= under_way:
-                    yield running.popleft().result()
-                    under_way = min(2 * under_way, most)
-            while running:
-                yield running.popleft().result()
+            yield from line.results()
         finally:
-            for future in running:
-                future.cancel()
+            line.stop()
 
     def __enter__(self) -> OrderedRunner:
         return self
@@ -80,16 +81,125 @@ class OrderedRunner:
             self._pool.shutdown(cancel_futures=True)
 
 
-def in_order(jobs: Iterable[Callable[[], T]], threads: int, *, gradual: bool = False) -> Iterator[T]:
+class _Line(Generic[T]):
+    """The jobs of one run. Threads take one after another, so none waits for the reader to hand out work.
+
+    ```
+    jobs     0 1 2 3 4 5 6 7 ...
+    taken by the reader ─┘ │ └─ running, or done and waiting for the reader: at most `_most`
+                           └─ the reader waits for this one
+    ```
+    """
+
+    def __init__(
+        self,
+        pool: ThreadPoolExecutor,
+        jobs: Iterator[Callable[[], T]],
+        threads: int,
+        gradual: bool,
+        size: Callable[[T], int] | None,
+    ) -> None:
+        self._pool, self._jobs, self._threads, self._size = pool, jobs, threads, size
+        self._most = min(2, threads + 1) if gradual else threads + 1
+        self._choosing = threading.Lock()  # held while a thread takes the next job
+        self._changed = threading.Condition()  # guards what follows
+        self._workers = 0
+        self._started = self._given = 0
+        self._done: dict[int, tuple[T | None, BaseException | None, int]] = {}
+        self._bytes = 0
+        self._over = False
+
+    def results(self) -> Iterator[T]:
+        """Yields the results in order."""
+        while True:
+            with self._changed:
+                self._add_workers()
+                while self._given not in self._done:
+                    if self._over and self._given == self._started:
+                        return
+                    self._changed.wait()
+                result, error, size = self._done.pop(self._given)
+                self._given += 1
+                self._bytes -= size
+                self._most = min(2 * self._most, self._threads + 1)
+            if error is not None:
+                raise error
+            yield cast(T, result)
+
+    def stop(self) -> None:
+        """No more jobs are started."""
+        with self._changed:
+            self._over = True
+            self._done.clear()
+
+    def _add_workers(self) -> None:
+        free = self._most - (self._started - self._given)
+        for _ in range(min(free, self._threads - self._workers) if not self._over else 0):
+            self._workers += 1
+            self._pool.submit(self._work)
+
+    def _has_room(self) -> bool:
+        """Whether a job may start: few results wait for the reader, or they are small."""
+        ahead = self._started - self._given
+        if self._size is not None and self._bytes <= SMALL_RESULTS:
+            ahead -= len(self._done)
+        return not self._over and ahead < self._most
+
+    def _work(self) -> None:
+        """Runs jobs while there are any and there is room for their results."""
+        while (number := self._next_job()) is not None:
+            place, job = number
+            result, error, size = None, None, 0
+            try:
+                result = job()
+                size = 0 if self._size is None else self._size(result)
+            except BaseException as raised:
+                error = raised
+            with self._changed:
+                self._done[place] = result, error, size
+                self._bytes += size
+                self._changed.notify_all()
+
+    def _next_job(self) -> tuple[int, Callable[[], T]] | None:
+        with self._choosing:
+            with self._changed:
+                if not self._has_room():
+                    self._workers -= 1
+                    return None
+            try:
+                job = next(self._jobs, None)
+            except BaseException as raised:
+                job = partial(_raise, raised)
+            with self._changed:
+                if job is None:
+                    self._over = True
+                    self._workers -= 1
+                    self._changed.notify_all()
+                    return None
+                self._started += 1
+                return self._started - 1, job
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
+
+
+def in_order(
+    jobs: Iterable[Callable[[], T]],
+    threads: int,
+    *,
+    gradual: bool = False,
+    size: Callable[[T], int] | None = None,
+) -> Iterator[T]:
     """Runs jobs on threads of their own and yields the results in the order of the jobs.
 
-    `gradual` is that of `OrderedRunner.run`.
+    `gradual` and `size` are those of `OrderedRunner.run`.
 
     >>> list(in_order((lambda n=n: n * n for n in range(5)), threads=2))
     [0, 1, 4, 9, 16]
     """
     with OrderedRunner(threads) as runner:
-        yield from runner.run(jobs, gradual=gradual)
+        yield from runner.run(jobs, gradual=gradual, size=size)
 
 
 def call_storage(call: Callable[[Item], T], items: Iterable[Item]) -> list[T]:

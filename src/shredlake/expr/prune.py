@@ -47,7 +47,7 @@ from shredlake.expr.coerce import common_type, is_decimal
 from shredlake.expr.constants import depends_on_engine, fold_cast
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.like import ANY, pattern_parts
-from shredlake.expr.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, UUID, DataType
+from shredlake.expr.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGRALS, STRING, UUID, DataType
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 
 __all__ = ["Bounds", "StatsSource", "always_matches", "may_match"]
@@ -171,13 +171,19 @@ class _Pruner:
     def compares_as_is(self, expr: Expr) -> bool:
         """Whether a condition compares a column or path with constants of its own type, or tests it for null.
 
-        Only then is the condition null just where its operand is.
+        Only then is the condition null just where its operand is. Integers of all widths compare alike.
         """
+
+        def is_alike(value: Expr, constant: Literal) -> bool:
+            kind = self.type_of(value)
+            alike = kind == constant.type or (kind in INTEGRALS and constant.type in INTEGRALS)
+            return alike and constant.value is not None
+
         match expr:
             case Compare(op, Column() | Get() as value, Literal() as literal) if op != "<=>":
-                return literal.value is not None and self.type_of(value) == literal.type
+                return is_alike(value, literal)
             case In(Column() | Get() as value, options):
-                return all(one.value is not None and self.type_of(value) == one.type for one in options)
+                return all(is_alike(value, option) for option in options)
             case Not(IsNull(Column() | Get())):
                 return True
             case _:

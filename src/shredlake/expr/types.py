@@ -15,7 +15,7 @@ is microseconds since midnight (Spark's `time(6)`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ class DataType:
     """A type with its Spark SQL name and its Arrow type."""
 
     name: str
-    arrow: pa.DataType
+    arrow: pa.DataType = field(hash=False)  # pyarrow makes the text of a type to hash it
 
     def __str__(self) -> str:
         return self.name

@@ -8,10 +8,12 @@ import os
 import tempfile
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import pyarrow as pa
 
 from shredlake import caches
-from shredlake.caches import cached
+from shredlake.caches import LruCache, cached
 from shredlake.errors import InvalidExpression, MissingDependency
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.cast_options import CastOptions
@@ -19,9 +21,11 @@ from shredlake.sql.explain import RunLog
 from shredlake.sql.functions import register_getter
 from shredlake.sql.references import TableColumns, literal
 from shredlake.sql.result import SqlResult
-from shredlake.sql.rewrite import rewrite, tables_of
+from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of
 from shredlake.sql.sources import ArrowSource, Source, path_source, source_of
 from shredlake.sql.weights import EngineFunctions
+
+_rewrites: Final[LruCache[object, RewrittenQuery]] = LruCache(64, "rewritten queries")
 
 
 def sql(
@@ -51,10 +55,7 @@ def sql(
     [{'a': 10, 'n': 1}, {'a': 20, 'n': 1}]
     """
     sources = _sources(query, tables)
-    columns = {name: _columns(source) for name, source in sources.items()}
-    rewritten = rewrite(
-        query, columns, lambda table, name: sources[table].schema.field(name).type, _engine_functions()
-    )
+    rewritten = _rewritten(query, {name: source.schema for name, source in sources.items()})
     _require_query(_connection(threads, memory_limit, timezone), rewritten.sql)
     for name, source in sources.items():
         uses = sum(reference.table == name for reference in rewritten.references)
@@ -149,8 +150,20 @@ def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:
     return found
 
 
-def _columns(source: Source) -> TableColumns:
-    schema = source.schema
+def _rewritten(query: str, schemas: Mapping[str, pa.Schema]) -> RewrittenQuery:
+    """The query for DuckDB, kept for the next time that it is asked of tables with the same columns."""
+    key = (query, tuple(schemas.items()))
+    found = _rewrites.find(key)
+    if found is None:
+        columns = {name: _columns(schema) for name, schema in schemas.items()}
+        types = {name: {field.name: field.type for field in schema} for name, schema in schemas.items()}
+        found = rewrite(query, columns, lambda table, name: types[table][name], _engine_functions())
+        if not found.functions:  # functions are registered for one result
+            _rewrites.put(key, found)
+    return found
+
+
+def _columns(schema: pa.Schema) -> TableColumns:
     variants = frozenset(field.name for field in schema if is_variant(field.type))
     return TableColumns(tuple(schema.names), variants)
 

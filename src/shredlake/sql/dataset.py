@@ -95,11 +95,14 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
             yield pa.record_batch({name: pa.array([scan.count()], pa.int64()) for name in names}, schema)
             return
         extremes = {f"{name} values": which for name, (which, _) in self._extremes.items()}
-        for batch in scan.batches({} if after is not None else extremes):
+
+        def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
             batch = self._with_time_parts(batch)
             if after is not None:
-                batch = _decoded(batch).filter(after)
-            yield self._finished(batch, names, schema)
+                batch = self._decoded(batch).filter(after)
+            return self._finished(batch, names, schema)
+
+        yield from scan.batches({} if after is not None else extremes, finish)
 
     def _read(self, names: Sequence[str], after: pc.Expression | None) -> dict[str, Column | Get]:
         """The references that the scan reads for some columns."""
@@ -127,6 +130,14 @@ class TableDataset(pad.Dataset):  # type: ignore[misc]
             if f"{name} values" in batch.schema.names:
                 batch = batch.append_column(name, time_part(part, batch.column(f"{name} values")))
         return batch
+
+    def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch for a filter of DuckDB: plain columns, and parts of moments in their declared type."""
+        columns = [
+            column.cast(pa.int64()) if name in self._time_parts else plain(column)
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     def _finished(self, batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
         """The batch with the columns that DuckDB asked for, its rows merged if that is allowed."""
@@ -160,10 +171,6 @@ class _Scanner:
 
 def _path_type(get: Get) -> pa.DataType:
     return variant() if get.type is None else get.type.arrow
-
-
-def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], batch.schema.names)
 
 
 def _as_declared(array: pa.Array, kind: pa.DataType) -> pa.Array:

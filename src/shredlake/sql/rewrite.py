@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
+from shredlake.caches import cached
 from shredlake.expr.ast import Get
 from shredlake.expr.types import BIGINT
 from shredlake.parquet.read.skipping import has_exact_extremes
@@ -42,21 +43,22 @@ class RewrittenQuery:
     """Paths that are evaluated above the scans, and the functions that do it."""
 
 
-def tables_of(sql: str) -> list[str]:
+@cached(64, "tables of queries")
+def tables_of(sql: str) -> tuple[str, ...]:
     """The names in the FROM clauses of a query, except those of its common table expressions.
 
     >>> tables_of("with c as (select * from a) select * from c join 'lake/b' using (id)")
-    ['a', 'lake/b']
+    ('a', 'lake/b')
     """
     tree = _parsed(mark_query(sql, _any_name(sql)))
     if tree is None:
-        return []
+        return ()
     try:
         found = real_tables(tree, traverse_scope(tree))
     except (SqlglotError, RecursionError):
         found = list(tree.find_all(exp.Table))
     found.sort(key=lambda node: node.this.meta.get("start", 0))
-    return list(dict.fromkeys(node.name for node in found))
+    return tuple(dict.fromkeys(node.name for node in found))
 
 
 def _any_name(sql: str) -> set[str]:

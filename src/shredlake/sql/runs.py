@@ -27,6 +27,9 @@ from shredlake.kernels.arrow.buffers import null_rows
 WORTH_MERGING: Final = 0.5
 """If more than this share of the rows would be left, they are not merged."""
 
+BLOCK: Final = 1 << 14
+"""The number of rows that are counted at a time, in the processor's cache."""
+
 MOST_CODES: Final = 1 << 12
 """The most combinations of values of which rows are counted wherever they are."""
 
@@ -117,9 +120,9 @@ def combination_codes(columns: Sequence[pa.Array], rows: int) -> np.ndarray[Any,
     """A small number for each row, equal where all columns are equal; None if there are many combinations.
 
     >>> combination_codes([pa.array([7, 8, 7, None]), pa.array(["a", "b", "a", "a"]).dictionary_encode()], 4)
-    array([0, 3, 0, 4])
+    array([0, 3, 0, 4], dtype=int16)
     """
-    codes, size = np.zeros(rows, dtype=np.int64), 1
+    codes, size = np.zeros(rows, dtype=np.int16), 1
     for column in columns:
         if rows == 0 or is_constant(column):
             continue
@@ -147,20 +150,27 @@ def _small_numbers(column: pa.Array) -> tuple[np.ndarray[Any, Any], int] | None:
     if column.null_count:
         null = least + size
         wide = pc.fill_null(column.cast(pa.int64()), null)
-        return np.asarray(wide.to_numpy()) - least, size + 1
+        return (np.asarray(wide.to_numpy()) - least).astype(np.int16), size + 1
     values = np.asarray(column.to_numpy())
-    return (values - least if least else values).astype(np.int64, copy=False), size
+    if values.itemsize == 1:  # the difference of two such numbers can need more bits
+        values = values.astype(np.int16)
+    return (values - least if least else values).astype(np.int16, copy=False), size
 
 
 def count_codes(codes: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array]:
     """A row of each code, and how many rows have it.
 
-    >>> [column.to_pylist() for column in count_codes(np.array([0, 3, 0]))]
+    >>> [column.to_pylist() for column in count_codes(np.array([0, 3, 0], dtype=np.int16))]
     [[2, 1], [2, 1]]
     """
-    counts = np.bincount(codes)
-    rows = np.zeros(len(counts), dtype=np.int64)
-    rows[codes] = np.arange(len(codes))
+    size = int(codes.max()) + 1 if len(codes) else 0
+    counts, rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for start in range(0, len(codes), BLOCK):
+        block = codes[start : start + BLOCK]
+        found = np.bincount(block, minlength=size)
+        if found[counts == 0].any():  # a code for the first time
+            rows[block] = np.arange(start, start + len(block))
+        counts += found
     present = np.flatnonzero(counts)
     return pa.array(rows[present]), pa.array(counts[present], pa.int64())
 

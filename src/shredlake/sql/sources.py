@@ -18,7 +18,7 @@ from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
-from shredlake.parquet.read.scan import Scan, scan_parquet
+from shredlake.parquet.read.scan import Finish, Scan, scan_parquet
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.table import Table
 
@@ -50,10 +50,11 @@ class Source(Protocol):
 class SourceScan(Protocol):
     """One scan of a table."""
 
-    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
+    def batches(self, extremes: Mapping[str, Extreme], finish: Finish) -> Iterator[pa.RecordBatch]:
         """The rows. Strings may be dictionary-encoded, and columns of one value run-end encoded.
 
-        Of columns in `extremes`, only the minimum or maximum of equal rows is needed.
+        Of columns in `extremes`, only the minimum or maximum of equal rows is needed. `finish` is applied to
+        each batch, if possible on the thread that reads it.
         """
         ...
 
@@ -142,8 +143,8 @@ class DeltaScan:
         self._scan = scan
         self._run = TableRun()
 
-    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
-        return self._scan.encoded_batches(self._run, extremes)
+    def batches(self, extremes: Mapping[str, Extreme], finish: Finish) -> Iterator[pa.RecordBatch]:
+        return self._scan.encoded_batches(self._run, extremes, finish)
 
     def count(self) -> int:
         return self._scan.count()
@@ -180,8 +181,8 @@ class ParquetScan:
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
 
-    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
-        return self._scan.to_batches()
+    def batches(self, extremes: Mapping[str, Extreme], finish: Finish) -> Iterator[pa.RecordBatch]:
+        return map(finish, self._scan.to_batches())
 
     def count(self) -> int:
         return self._scan.count()
@@ -252,12 +253,12 @@ class ArrowScan:
         self._source, self._columns, self._where, self._options = source, columns, where, options
         self._rows = 0
 
-    def batches(self, extremes: Mapping[str, Extreme]) -> Iterator[pa.RecordBatch]:
+    def batches(self, extremes: Mapping[str, Extreme], finish: Finish) -> Iterator[pa.RecordBatch]:
         for batch in self._source.batches():
             rows = self._matching(batch)
             self._rows += rows.num_rows
             arrays = [self._value(column.expr, rows) for column in self._columns]
-            yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
+            yield finish(pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns]))
 
     def _matching(self, batch: pa.RecordBatch) -> pa.Table:
         rows = normal_table(pa.Table.from_batches([batch]))

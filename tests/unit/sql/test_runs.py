@@ -203,3 +203,17 @@ def test_values_that_have_no_small_numbers_stay_what_they_are(values: pa.Array) 
     again = [text for one, weight in zip(merged.pick(values).to_pylist(), weights, strict=True)
              for text in [repr(one)] * weight]  # fmt: skip
     assert sorted(again) == sorted(map(repr, values.to_pylist()))
+
+
+def test_all_bytes_are_told_apart() -> None:
+    column = pa.array([-128, 127, 0, 127], pa.int8())
+    merged = merge_rows([column], [], 4)
+    found = zip(merged.pick(column).to_pylist(), merged.weights().to_pylist(), strict=True)
+    assert sorted(found) == [(-128, 1), (0, 1), (127, 2)]
+
+
+def test_rows_of_many_blocks_are_counted() -> None:
+    column = pa.array([row // 20_000 for row in range(50_000)], pa.int32())
+    merged = merge_rows([column], [], 50_000)
+    assert merged.pick(column).to_pylist() == [0, 1, 2]
+    assert merged.weights().to_pylist() == [20_000, 20_000, 10_000]

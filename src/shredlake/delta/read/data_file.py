@@ -27,7 +27,7 @@ from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.read.explain import Explain
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.plan import make_plan
-from shredlake.parquet.read.scan import Scan
+from shredlake.parquet.read.scan import Finish, Scan
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.parquet.read.window import Live, are_indexes, are_runs
 from shredlake.runner import OrderedRunner
@@ -91,20 +91,26 @@ class DataFile:
         runs: Mapping[str, Extreme] | None = None,
         first_rows: int | None = None,
         runner: OrderedRunner | None = None,
+        finish: Finish | None = None,
         done: Callable[[Explain], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows that the query keeps, with its columns.
 
         With `indexes`, strings may be dictionary-encoded, with a dictionary per batch. `runs` is that of
         `Task`: a column of one value may be run-end encoded. With `first_rows`, the first batches are small.
-        `runner` provides the threads of the scan that this file belongs to. `done` is told what was read once
-        the reader stops.
+        `runner` provides the threads of the scan that this file belongs to. `finish` is applied to each batch
+        on the thread that reads it. `done` is told what was read once the reader stops.
         """
-        scan = self._scan(query, runner, indexes, runs, first_rows)
+        encoded = indexes or runs is not None
+
+        def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
+            found = self._finished(batch, query, encoded)
+            return found if finish is None else finish(found)
+
+        scan = self._scan(query, runner, indexes, runs, first_rows, finished)
         try:
             with closing(cast(Generator[pa.RecordBatch], scan.to_batches())) as batches:
-                for batch in batches:
-                    yield self._finished(batch, query, indexes or runs is not None)
+                yield from batches
         finally:
             if done is not None:
                 done(scan.explain())
@@ -126,6 +132,7 @@ class DataFile:
         indexes: bool = False,
         runs: Mapping[str, Extreme] | None = None,
         first_rows: int | None = None,
+        finish: Finish | None = None,
     ) -> Scan:
         plan = make_plan(
             [self.file],
@@ -140,7 +147,7 @@ class DataFile:
         )
         # Small files are read in parallel, each on one thread; a large file uses all threads.
         threads = None if self.is_large or first_rows else 1
-        return Scan(plan, threads=threads, first_rows=first_rows, runner=runner)
+        return Scan(plan, threads=threads, first_rows=first_rows, runner=runner, finish=finish)
 
     def _finished(self, batch: pa.RecordBatch, query: Query, encoded: bool) -> pa.RecordBatch:
         """Casts columns to the types and nested names of the table."""

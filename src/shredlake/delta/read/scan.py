@@ -34,6 +34,7 @@ from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.read.explain import Explain, cost_lines
+from shredlake.parquet.read.scan import Finish
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.runner import OrderedRunner
 
@@ -210,13 +211,16 @@ class TableScan(ArrowStream):
         return list(batches) if runner is None else batches
 
     def encoded_batches(
-        self, run: TableRun | None = None, extremes: Mapping[str, Extreme] | None = None
+        self,
+        run: TableRun | None = None,
+        extremes: Mapping[str, Extreme] | None = None,
+        finish: Finish | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows for an engine that takes columns as files have them: strings as indexes into a dictionary.
 
         Each batch has dictionaries of its own. A column of one value may be run-end encoded, with one run.
         Of columns in `extremes`, only the minimum or maximum of equal rows is needed. `run` learns what was
-        read.
+        read. `finish` is applied to each batch on the thread that reads it.
         """
 
         def start(file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
@@ -224,7 +228,9 @@ class TableScan(ArrowStream):
                 if run is not None:
                     run.files.append(report)
 
-            batches = file.batches(self.query, indexes=True, runs=extremes or {}, runner=runner, done=done)
+            batches = file.batches(
+                self.query, indexes=True, runs=extremes or {}, runner=runner, finish=finish, done=done
+            )
             return list(batches) if runner is None else batches
 
         for batches in self._per_file(start):

@@ -98,10 +98,9 @@ class FileStatistics:
     def of(snapshot: Snapshot) -> FileStatistics:
         """Returns the statistics of a version, which are cached unless the table is large."""
         found = _remembered.find(snapshot.storage)
-        if found is not None and found.snapshot is snapshot:
+        if found is not None and _same_files(found.snapshot, snapshot):
             return found
         found = FileStatistics(snapshot, list(pieces_of(snapshot.files)))
-        # The cache compares snapshots by identity: another snapshot of the same version may hold fewer files.
         return _remembered.put(snapshot.storage, found) if snapshot.files.places <= FEW_FILES else found
 
     @property
@@ -250,6 +249,20 @@ class FileStatistics:
             # Statistics do not record how many rows lack a path.
             found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
         return found
+
+
+def _same_files(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two snapshots describe the same files. Those of one version may differ: one may hold fewer."""
+    if one is other:
+        return True
+    ours, theirs = one.files, other.files
+    return (
+        (one.protocol, one.metadata) == (other.protocol, other.metadata)
+        and len(ours.parts) == len(theirs.parts)
+        and all(mine is its for mine, its in zip(ours.parts, theirs.parts, strict=True))
+        and ours.superseded.equals(theirs.superseded)
+        and ours.recent.equals(theirs.recent)
+    )
 
 
 _remembered: LruCache[Storage, FileStatistics] = LruCache(8, "statistics of tables")

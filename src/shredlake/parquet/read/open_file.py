@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from shredlake.caches import LruCache
 from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.expr.prune import Bounds
 from shredlake.parquet.format.chunks import Chunks
 from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.row_ranges import Range, Rows
@@ -37,6 +38,7 @@ from shredlake.parquet.read.pages import (
     open_reader,
     read_page_indexes,
 )
+from shredlake.parquet.read.statistics import Leaves
 
 READ_BUFFER: Final = 1 << 20
 """The buffer size per column when streaming."""
@@ -57,6 +59,8 @@ class ParsedFooter:
     metadata: pq.FileMetaData
     arrow_schema: pa.Schema
     columns: FileColumns
+    row_group_bounds: dict[Leaves, Bounds | None] = field(default_factory=dict)
+    """The bounds that queries of the file have asked for so far."""
 
     @cached_property
     def types(self) -> list[pa.DataType]:
@@ -130,6 +134,11 @@ class OpenFile:
     def types(self) -> list[pa.DataType]:
         """The Arrow type of each leaf."""
         return self._parsed.types
+
+    @property
+    def row_group_bounds(self) -> dict[Leaves, Bounds | None]:
+        """The bounds of row groups that queries have asked for so far."""
+        return self._parsed.row_group_bounds
 
     def pages(self, groups: Iterable[int], columns: Iterable[int]) -> Mapping[tuple[int, int], Pages | None]:
         """The page index of some columns of some row groups; None for a column without a page index."""

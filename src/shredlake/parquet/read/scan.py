@@ -56,6 +56,9 @@ SHOWN_FILES: Final = 3
 VIEWS: Final[tuple[View, ...]] = ("variant", "struct", "json")
 Views: TypeAlias = View | Mapping[str, View]
 
+Finish: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""What is done with a batch after it was read."""
+
 T = TypeVar("T")
 
 
@@ -74,9 +77,14 @@ class Scan(ArrowStream):
         threads: int | None = None,
         first_rows: int | None = None,
         runner: OrderedRunner | None = None,
+        finish: Finish | None = None,
     ) -> None:
-        """`runner` provides the threads of a larger scan; without it, the scan starts `threads` threads."""
+        """`runner` provides the threads of a larger scan; without it, the scan starts `threads` threads.
+
+        `finish` is applied to each batch on the thread that reads it, so that threads share this work.
+        """
         self._plan = plan
+        self._finish = finish
         self._runner = runner
         self._batch_size = batch_size
         self._first_rows = first_rows
@@ -106,9 +114,9 @@ class Scan(ArrowStream):
         rows = 0
         self._reset()
         try:
-            for batch in self._run(_rows_of):
+            for found, batch in self._run(self._rows_of):
+                rows += found
                 if batch is not None:
-                    rows += batch.num_rows
                     step = self._batch_size or max(batch.num_rows, 1)
                     yield from (batch.slice(start, step) for start in range(0, batch.num_rows, step))
         finally:
@@ -143,9 +151,9 @@ class Scan(ArrowStream):
         jobs = self._jobs(finish)
         gradual = self._limit is not None  # the first window may have enough rows
         if self._runner:
-            results = self._runner.run(jobs, gradual=gradual)
+            results = self._runner.run(jobs, gradual=gradual, size=_bytes_of)
         else:
-            results = in_order(jobs, self._threads, gradual=gradual)
+            results = in_order(jobs, self._threads, gradual=gradual, size=_bytes_of)
         for file, result in results:
             if previous is not None and previous is not file:
                 previous.close()
@@ -161,18 +169,25 @@ class Scan(ArrowStream):
             for window in self._windows(task):
                 yield partial(_job, task.file, finish, window)
 
+    def _rows_of(self, window: Window | ConstantRows) -> tuple[int, pa.RecordBatch | None]:
+        """The number of rows that match, and the finished batch."""
+        rows = window.filter().count
+        batch = window.batch() if rows else None
+        return rows, batch if batch is None or self._finish is None else self._finish(batch)
+
     def _windows(self, task: Task) -> Iterator[Window | ConstantRows]:
         file, predicate = task.file, self._plan.predicate
         groups = self._groups(task)
         sizes = _growing(self._first_rows or self._limit)
-        if predicate is not None and groups:  # all page indexes at once, in one request on an object store
-            file.pages(groups, page_columns(file, groups[0], task.statistics))
         certain = [
             certain_row_groups(file, condition.written, task.statistics, self._plan.options)
             if condition.written is not None
             else frozenset()
             for condition in (task.conditions if groups else ())
         ]
+        undecided = [group for group in groups if any(group not in sure for sure in certain)]
+        if undecided:  # all page indexes at once, in one request on an object store
+            file.pages(undecided, page_columns(file, undecided[0], task.statistics))
         known = ConstantRows(task)
         for group in groups:
             row_count = file.chunks.row_counts[group]
@@ -376,8 +391,11 @@ def _job(
     return file, finish(window)
 
 
-def _rows_of(window: Window | ConstantRows) -> pa.RecordBatch | None:
-    return window.batch() if window.filter().count else None
+def _bytes_of(result: tuple[OpenFile, Any]) -> int:
+    """The bytes of a finished window: of its batch, if it is not a count."""
+    found = result[1]
+    batch = found[1] if isinstance(found, tuple) else None
+    return 0 if batch is None else batch.nbytes
 
 
 def _count_of(window: Window | ConstantRows) -> int:

@@ -16,6 +16,7 @@ from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.statistics import (
     Extreme,
     Facts,
+    Statistics,
     chunk_facts,
     is_exact,
     page_statistics,
@@ -26,11 +27,15 @@ from shredlake.parquet.read.statistics import (
 Accesses = Mapping[Column | Get, Access | None]
 
 
+def _of_row_groups(file: OpenFile, accesses: Accesses) -> Statistics:
+    return row_group_statistics(file.chunks, file.leaves, file.types, accesses, file.row_group_bounds)
+
+
 def matching_row_groups(
     file: OpenFile, predicate: Expr, accesses: Accesses, options: CastOptions
 ) -> list[int]:
     """The row groups that may match, according to the footer."""
-    statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
+    statistics = _of_row_groups(file, accesses)
     keep = may_match(predicate, statistics, options)
     return [group for group, kept in enumerate(keep.to_pylist()) if kept]
 
@@ -39,7 +44,7 @@ def certain_row_groups(
     file: OpenFile, condition: Expr, accesses: Accesses, options: CastOptions
 ) -> frozenset[int]:
     """The row groups in which every row meets a condition, by the footer."""
-    statistics = row_group_statistics(file.chunks, file.leaves, file.types, accesses)
+    statistics = _of_row_groups(file, accesses)
     certain = always_matches(condition, statistics, options)
     return frozenset(group for group, sure in enumerate(certain.to_pylist()) if sure)
 
@@ -52,7 +57,7 @@ def constant_values(file: OpenFile, access: Access | None, kind: pa.DataType) ->
     if file.types[access.leaf.column] != kind or not _compares_exactly(kind):
         return unknown
     key = Column("")  # statistics ask by reference; here there is one
-    bounds = row_group_statistics(file.chunks, file.leaves, file.types, {key: access}).bounds(key)
+    bounds = _of_row_groups(file, {key: access}).bounds(key)
     if bounds is None:
         return unknown
     same = pc.and_(pc.equal(bounds.minimum, bounds.maximum), pc.equal(bounds.null_count, 0))
@@ -76,7 +81,7 @@ def extreme_values(
     if file.types[column] != kind or not has_exact_extremes(kind):
         return unknown
     key = Column("")
-    bounds = row_group_statistics(file.chunks, file.leaves, file.types, {key: access}).bounds(key)
+    bounds = _of_row_groups(file, {key: access}).bounds(key)
     if bounds is None:
         return unknown
     ends = bounds.minimum if which == "min" else bounds.maximum

@@ -21,9 +21,9 @@ import decimal
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -41,6 +41,9 @@ OLD_MIN: Final = 2
 MAX_VALUE: Final = 5
 MIN_VALUE: Final = 6
 
+
+Leaves: TypeAlias = tuple[int | None, frozenset[int], bool]
+"""What the bounds of a reference depend on: its own leaf, its residuals, and whether it has any columns."""
 
 Extreme = Literal["min", "max"]
 IS_EXACT: Final[Mapping[Extreme, int]] = {"max": 7, "min": 8}
@@ -108,11 +111,20 @@ class Statistics:
     types: Sequence[pa.DataType]
     """The Arrow type of each leaf."""
     row_counts: Sequence[int]
+    known: dict[Leaves, Bounds | None] = field(default_factory=dict)
+    """The bounds asked for so far."""
 
     def bounds(self, reference: Column | Get) -> Bounds | None:
         access = self.accesses.get(reference)
         if access is None:
             return None
+        leaf = None if access.leaf is None else access.leaf.column
+        leaves = (leaf, access.residuals, bool(access.columns))
+        if leaves not in self.known:
+            self.known[leaves] = self._bounds(access)
+        return self.known[leaves]
+
+    def _bounds(self, access: Access) -> Bounds | None:
         clean = self._clean(access)
         if access.leaf is not None and access.leaf.column is not None:
             facts = self.facts(access.leaf.column)
@@ -142,8 +154,9 @@ def row_group_statistics(
     leaves: Mapping[int, SchemaNode],
     types: Sequence[pa.DataType],
     accesses: Mapping[Column | Get, Access | None],
+    known: dict[Leaves, Bounds | None],
 ) -> Statistics:
-    """Statistics of every row group of a file."""
+    """Statistics of every row group of a file. `known` keeps the bounds for later queries of the file."""
 
     def facts(column: int) -> list[Facts]:
         ordered = chunks.ordered_by_type(column)
@@ -151,7 +164,7 @@ def row_group_statistics(
             chunk_facts(chunks.chunk(group, column), leaves[column], ordered) for group in range(len(chunks))
         ]
 
-    return Statistics(len(chunks), facts, accesses, types, chunks.row_counts)
+    return Statistics(len(chunks), facts, accesses, types, chunks.row_counts, known)
 
 
 def page_statistics(
