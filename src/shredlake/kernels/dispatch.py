@@ -126,6 +126,11 @@ class Shred(Protocol):
     ) -> tuple[pa.Array, pa.Array | None]: ...
 
 
+class Tally(Protocol):
+    def time_part(self, moments: pa.Array, unit: int, cycle: int) -> pa.Array | None: ...
+    def count_codes(self, codes: pa.Array, size: int) -> tuple[pa.Array, pa.Array]: ...
+
+
 class ToPython(Protocol):
     def to_python(
         self, metadata: pa.Array, value: pa.Array, validity: pa.Array | None
@@ -161,6 +166,8 @@ def dispatch(name: Literal["profile"]) -> Profile: ...
 @overload
 def dispatch(name: Literal["shred"]) -> Shred: ...
 @overload
+def dispatch(name: Literal["tally"]) -> Tally: ...
+@overload
 def dispatch(name: Literal["to_python"]) -> ToPython: ...
 @overload
 def dispatch(name: Literal["unshred"]) -> Unshred: ...
@@ -185,6 +192,7 @@ if TYPE_CHECKING:
         Lines,
         Profile,
         Shred,
+        Tally,
         ToPython,
         Unshred,
         Validate,
@@ -201,6 +209,7 @@ if TYPE_CHECKING:
             lines,
             profile,
             shred,
+            tally,
             to_python,
             unshred,
             validate,
@@ -216,6 +225,7 @@ if TYPE_CHECKING:
             lines,
             profile,
             shred,
+            tally,
             to_python,
             unshred,
             validate,

@@ -23,12 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.dispatch import dispatch
 
 WORTH_MERGING: Final = 0.5
 """If more than this share of the rows would be left, they are not merged."""
-
-BLOCK: Final = 1 << 14
-"""The number of rows that are counted at a time, in the processor's cache."""
 
 MOST_CODES: Final = 1 << 12
 """The most combinations of values of which rows are counted wherever they are."""
@@ -64,7 +62,7 @@ def merge_rows(keys: Sequence[pa.Array], values: Sequence[pa.Array], rows: int) 
         return MergedRows(lambda: lengths, lambda column: column.values, lambda column, _: column.values)
     codes = None if values else combination_codes(keys, rows)
     if codes is not None:
-        chosen, counts = count_codes(codes)
+        chosen, counts = dispatch("tally").count_codes(pa.array(codes), MOST_CODES)
         return MergedRows(lambda: counts, lambda column: _picked(column, chosen), lambda column, _: column)
     starts = run_starts(keys, rows)
     if starts is None:
@@ -155,24 +153,6 @@ def _small_numbers(column: pa.Array) -> tuple[np.ndarray[Any, Any], int] | None:
     if values.itemsize == 1:  # the difference of two such numbers can need more bits
         values = values.astype(np.int16)
     return (values - least if least else values).astype(np.int16, copy=False), size
-
-
-def count_codes(codes: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array]:
-    """A row of each code, and how many rows have it.
-
-    >>> [column.to_pylist() for column in count_codes(np.array([0, 3, 0], dtype=np.int16))]
-    [[2, 1], [2, 1]]
-    """
-    size = int(codes.max()) + 1 if len(codes) else 0
-    counts, rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    for start in range(0, len(codes), BLOCK):
-        block = codes[start : start + BLOCK]
-        found = np.bincount(block, minlength=size)
-        if found[counts == 0].any():  # a code for the first time
-            rows[block] = np.arange(start, start + len(block))
-        counts += found
-    present = np.flatnonzero(counts)
-    return pa.array(rows[present]), pa.array(counts[present], pa.int64())
 
 
 def is_constant(column: pa.Array) -> bool:

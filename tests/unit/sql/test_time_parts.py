@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from shredlake.errors import InvalidExpression
-from shredlake.sql.time_parts import INFINITE, time_part
+from shredlake.kernels.fallback.tally import INFINITE
+from shredlake.sql.time_parts import time_part
 
 duckdb = pytest.importorskip("duckdb", reason="SQL needs DuckDB")
 
