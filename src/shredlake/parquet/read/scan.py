@@ -57,7 +57,7 @@ VIEWS: Final[tuple[View, ...]] = ("variant", "struct", "json")
 Views: TypeAlias = View | Mapping[str, View]
 
 Finish: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""What is done with a batch after it was read."""
+"""A function that completes a batch after it was read."""
 
 T = TypeVar("T")
 

@@ -43,7 +43,7 @@ MIN_VALUE: Final = 6
 
 
 Leaves: TypeAlias = tuple[int | None, frozenset[int], bool]
-"""What the bounds of a reference depend on: its own leaf, its residuals, and whether it has any columns."""
+"""The bounds of a reference depend on its own leaf, its residuals, and whether it has any columns."""
 
 Extreme = Literal["min", "max"]
 IS_EXACT: Final[Mapping[Extreme, int]] = {"max": 7, "min": 8}
