@@ -6,9 +6,10 @@ Every query runs once as a warm-up and is checked: all four ways must give the s
 turns, and the best run of each counts.
 
 `files` are those that the log leaves for the filters that Spark pushes into the source, and for the same
-condition in `sls.read`. `kB` are the bytes that are read of these files: for the source, our own reader
-counts those of the scan that its workers run; for `sls.read`, Hadoop's file system does, in the warm-up run
-and without vectored reads, which bypass its counters.
+condition in `sls.read`. `kB` are the bytes that are read of these files: for the source, those of a local
+scan with the same condition, as our own reader counts them; for `sls.read`, those that Hadoop's file system
+counts in the warm-up run, without vectored reads, which bypass its counters. The counters differ, so the
+columns only show the order of magnitude.
 """
 
 from __future__ import annotations

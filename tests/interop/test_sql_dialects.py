@@ -93,6 +93,7 @@ DIFFERENCES = [
     ("select v:none is null as x from t", [False], [False]),
     ("select v:none::int as x from t", [None], [None]),
     ("select 7 // 2 as x from t", [3], FAILS),
+    ("select isnan(v:none::double) as x from t", [None], [False]),
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -111,7 +112,10 @@ class _ClearErrors:
         if error is None or isinstance(error, ShredlakeError | GeneratorExit):
             return
         if isinstance(self._log.error, ShredlakeError):
-            raise self._log.error from None
+            # Arrow's stream keeps the original for as long as the connection lives, which the traceback would
+            # keep alive in turn: so the original gets no traceback.
+            self._log.error.__traceback__ = None
+            raise copy.copy(self._log.error) from None
         duckdb = library("duckdb")
         if isinstance(error, duckdb.Error | pa.ArrowException):
             raise InvalidExpression(self._result._readable(str(error))) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -169,3 +171,18 @@ def test_shows_rows(events: sl.Table) -> None:
     shown = repr(sl.sql("select v:id::bigint as number from events", events=events))
     assert "number" in shown
     assert "first 20 rows" in shown
+
+
+@pytest.mark.slow
+def test_a_program_ends_in_silence_after_an_error() -> None:
+    """DuckDB complains at the end of a program whose connections are still referenced."""
+    program = (
+        "import shredlake as sl\n"
+        "from shredlake.example import example_table\n"
+        "try:\n"
+        "    sl.sql('select v:a::date as a from t', strict=True, t=example_table('silence')).to_arrow()\n"
+        "except sl.CastError:\n"
+        "    print('an error')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("an error\n", "")
