@@ -10,6 +10,8 @@ from _pytest.doctest import DoctestItem
 
 STARTS_SPARK = ("session(", "SparkSession")
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; tests that draw tables choose the width themselves
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     has_java = os.environ.get("JAVA_HOME") or shutil.which("java")
