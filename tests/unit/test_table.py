@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -26,12 +25,10 @@ from delta_tables import (
     set_by_another_writer,
     variants,
 )
-from shredlake.delta.protocol.actions import Add
 from shredlake.delta.stats.text import with_stats
 from shredlake.delta.stats.z85 import decode_variant
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
-from shredlake.delta.write.data_files import DataFileWriter, file_spec
 from shredlake.delta.write.layout import choose, of_rows
 from shredlake.shredding.request import Shredding
 
@@ -319,18 +316,6 @@ def test_a_table_of_the_past_is_not_written(tmp_path: Path) -> None:
             write()
     assert past.refresh().version == 1
     assert past.append(numbered(1, 2)) == 2
-
-
-def test_data_file_writers_travel(tmp_path: Path) -> None:
-    """Workers get the spec pickled, write, and send the action back as JSON."""
-    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
-    spec = file_spec(table.snapshot, choose(table.snapshot, None, lambda place: None))
-    writer = DataFileWriter(pickle.loads(pickle.dumps(spec)))
-    for batch in numbered(0, 10).to_batches(max_chunksize=3):
-        writer.write(batch)
-    add = Add.from_json(json.loads(json.dumps(writer.close().to_json())))
-    assert json.loads(add.stats or "")["numRecords"] == 10
-    assert (tmp_path / add.path).stat().st_size == add.size
 
 
 # ── Partitions ──────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,6 @@ import pytest
 
 import shredlake as sl
 from command_line import command
-from shredlake.cli.formats import format_of
 
 
 def test_json_of_every_type(shredlake: Any, tmp_path: Path) -> None:
@@ -103,17 +102,6 @@ def test_limits(shredlake: Any, large: Path) -> None:
     assert len(drawn.out.splitlines()) == 20 + 4
     assert drawn.err == "Only the first 20 rows are shown. Use --limit to show more.\n"
     assert shredlake("query", table, "n", "-w", "n < 20").err == ""
-
-
-def test_the_format_follows_the_suffix(shredlake: Any, lake: Path) -> None:
-    for name in ("out.parquet", "out.csv", "out.json", "out.ndjson", "out.txt", "out"):
-        assert shredlake("query", "t", "v:seq::int AS n", "-o", name).code == 0
-    assert pq.read_table("out.parquet")["n"].to_pylist() == [1, 2]
-    assert Path("out.csv").read_text() == '"n"\n1\n2\n'
-    assert Path("out.json").read_text() == Path("out.ndjson").read_text() == '{"n": 1}\n{"n": 2}\n'
-    assert Path("out.txt").read_text() == Path("out").read_text()
-    assert "┃" in Path("out").read_text()
-    assert format_of("json", "out.parquet") == "json", "what is asked for goes before the name"
 
 
 def test_an_output_is_whole_or_not_there(shredlake: Any, lake: Path) -> None:

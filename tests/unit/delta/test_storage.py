@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -87,24 +86,6 @@ def test_a_write_that_fails_halfway_leaves_no_files(
 
 def failing(*_: object) -> None:
     raise OSError(errno.EIO, "the disk fails")
-
-
-def test_a_link_whose_answer_is_lost_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network file system may repeat a request, and then find that the file exists: its own."""
-    real = os.link
-
-    def link(source: str, target: str) -> None:
-        real(source, target)
-        raise FileExistsError(errno.EEXIST, "exists")
-
-    monkeypatch.setattr(os, "link", link)
-    files = LocalFiles(tmp_path)
-    files.create("a", b"ours")
-    monkeypatch.undo()
-    assert os.listdir(tmp_path) == ["a"]
-    with pytest.raises(FileExistsError):
-        files.create("a", b"theirs")
-    assert files.get("a") == b"ours"
 
 
 def test_a_commit_that_the_disk_does_not_confirm_is_uncertain(

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app
-from shredlake.diagnosis.environment import examine_environment
 from shredlake.diagnosis.facts import Facts
 from shredlake.diagnosis.probes import PROBES
 from shredlake.diagnosis.rules import ENGINES, RULES, rule_for
@@ -110,21 +109,6 @@ def test_every_rule_is_about_a_known_engine() -> None:
         rule.fix.format(address="x")
     facts = Facts("file", "f", frozenset({"variant", "annotated", "shredded uuid"}))
     assert rule_for("spark", facts).verdict == "no"
-
-
-def test_the_environment() -> None:
-    found = {check.name: check for check in examine_environment()}
-    assert found["shredlake"].found == sl.__version__
-    assert found["kernels"].good
-    assert "free" in found["disk"].found
-    assert all(check.good or check.advice for check in found.values())
-
-
-def test_access_to_a_store(tmp_path: Path) -> None:
-    assert examine_environment(str(tmp_path))[-1].good
-    bad = examine_environment("nothing://x")[-1]
-    assert not bad.good
-    assert "nothing" in bad.advice
 
 
 def test_the_verb(tmp_path: Path) -> None:

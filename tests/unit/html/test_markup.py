@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from shredlake.formatting import escaped
 from shredlake.html.markup import data, element
-from shredlake.html.treemap import Area, squarified, treemap
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -69,25 +68,3 @@ def test_data_for_the_script_is_exact_and_stays_inside(value: object) -> None:
     markup = data(value, "x")
     assert markup.count("<") == 2
     assert json.loads(markup[markup.index(">") + 1 : markup.rindex("<")]) == value
-
-
-@given(st.lists(st.integers(1, 10**12), min_size=1, max_size=60))
-def test_areas_are_in_proportion_and_do_not_leave_the_map(sizes: list[int]) -> None:
-    sizes.sort(reverse=True)
-    cells = squarified(sizes, 2.4, 1.0)
-    assert len(cells) == len(sizes)
-    for size, (x, y, width, height) in zip(sizes, cells, strict=True):
-        assert width * height == pytest.approx(2.4 * size / sum(sizes), rel=1e-6)
-        assert -1e-9 <= x <= x + width <= 2.4 + 1e-6
-        assert -1e-9 <= y <= y + height <= 1 + 1e-6
-
-
-def test_small_areas_are_drawn_as_one() -> None:
-    areas = [Area("large", 10**6, "text"), *(Area(f"small {n}", 1, "text") for n in range(50))]
-    drawn = treemap(areas, "bytes")
-    assert drawn.count('class="cell') == 2
-    assert "50 more" in drawn
-
-
-def test_an_empty_map() -> None:
-    assert treemap([], "bytes").count("<div") == 1

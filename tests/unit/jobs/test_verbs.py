@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,15 @@ from shredlake.errors import PipelineError
 from shredlake.jobs import verbs
 from shredlake.jobs.arguments import (
     ConvertArguments,
-    IngestArguments,
     MigrateArguments,
     OptimizeArguments,
     UnshredArguments,
 )
 from shredlake.jobs.convert.convert import ConvertOptions
-from shredlake.jobs.ingest.ingest import IngestOptions
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.unshred import unshred_table
 from shredlake.spark import verbs as spark_verbs
-
-INTERNAL = {"keep_layout", "transaction"}
-"""Options that only streams set."""
-
-
-def test_every_option_of_an_ingest_is_a_typed_argument() -> None:
-    assert set(IngestArguments.__annotations__) == {f.name for f in fields(IngestOptions)} - INTERNAL
 
 
 @pytest.mark.parametrize(

@@ -245,12 +245,3 @@ def test_a_sink_that_changes_stops_the_query(tmp_path: Path) -> None:
     sl.Table(tmp_path / "b").add_column(pa.field("note", pa.string()))
     with pytest.raises(ShredlakeError, match="was not committed: start the query again"):
         query._writer().commit([message], 9)
-
-
-def test_a_sink_needs_a_checkpoint(tmp_path: Path) -> None:
-    from shredlake.spark.datasource.stream_write import query_id
-
-    with pytest.raises(PipelineError, match=r"needs .*checkpointLocation"):
-        query_id(SourceOptions.of({"path": "/t"}, STREAM_WRITE))
-    with pytest.raises(PipelineError, match="txnAppId"):
-        query_id(SourceOptions.of({"path": "/t", "checkpointlocation": str(tmp_path)}, STREAM_WRITE))

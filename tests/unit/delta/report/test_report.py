@@ -11,7 +11,6 @@ import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, rows_of
-from shredlake.delta.report.measure import spread
 
 SHREDDABLE = {"delta.enableVariantShredding": "true"}
 HOSTILE = "<script>alert(1)</script>\x1b[31m'\"`"
@@ -133,13 +132,3 @@ def test_tables_without_rows_or_variants(tmp_path: Path, schema: pa.Schema) -> N
     if schema is not ID_AND_VARIANT:
         made.append(pa.table({"id": [1, 2]}))
         assert "Bytes by path" in made.report().html()
-
-
-def test_a_sample_of_many_files(tmp_path: Path) -> None:
-    made = sl.Table.create(tmp_path, pa.schema([("id", pa.int64())]))
-    for n in range(5):
-        made.append(pa.table({"id": [n]}))
-    report = made.report(files=2)
-    assert report.measured.files == 2
-    assert "2 of 5 files" in report.html()
-    assert spread(5, 2) == [1, 3]

@@ -24,9 +24,7 @@ from delta_tables import (
     paths,
     write_commit,
 )
-from shredlake.delta.storage.addresses import log_key, log_keys, table_key
 from shredlake.delta.storage.storage import Storage, decode_path
-from shredlake.delta.write.folder import Kind, kind_of
 from shredlake.delta.write.vacuum import vacuum
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -216,47 +214,12 @@ def test_what_a_job_that_died_left_does_not_hold_the_next_one_off(tmp_path: Path
 # ── Addresses ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "spellings",
-    [
-        ["d/x", "./d/x", "d//x", "d/./x", ".//d/x"],
-        ["/t/x", "file:/t/x", "file:///t/x", "file://localhost/t/x", "FILE:///t/./x", "/t/../t/x"],
-        ["s3://b/t/x", "s3a://b/t/x", "s3n://b/t//x"],
-        ["/t/a#b?c", "file:///t/a#b?c"],
-    ],
-)
-def test_spellings_of_one_address(spellings: list[str]) -> None:
-    assert len({log_key(path) for path in spellings}) == 1
-    assert log_keys(pa.array(spellings)).to_pylist() == [log_key(path) for path in spellings]
-
-
-def test_different_addresses() -> None:
-    paths = ["x", "d/x", "/x", "s3://b/x", "s3://c/x", "gs://b/x", "a=1:2/x", "%2Fx"]
-    assert len({log_key(path) for path in paths}) == len(paths)
-    assert log_key("a=1:2/x") == "a=1:2/x"
-    assert table_key(Storage("s3://b/t"), "s3://b/tx/f") == "s3://b/tx/f"
-
-
 def test_a_remove_means_the_file_however_it_is_spelled(tmp_path: Path) -> None:
     root = table_spelled(tmp_path / "t", "d/x.parquet", lambda root, file: "./d//x.parquet")
     commit = root / "_delta_log" / f"{2:020}.json"
     commit.write_text(json.dumps({"remove": {"path": "d/x.parquet", "dataChange": True}}) + "\n")
     assert sl.Table(root).scan().count() == 0
     assert sl.Table(root, 1).scan().count() == 1
-
-
-@pytest.mark.parametrize(
-    ("key", "kind"),
-    [
-        ("_day=1/x.parquet", Kind.DATA),
-        ("_mine/day=1/x.parquet", Kind.HIDDEN),
-        ("a/_tmp/x.parquet", Kind.HIDDEN),
-        ("_delta_log/x.parquet", Kind.LOG),
-        ("x.parquet.bak", Kind.FOREIGN),
-    ],
-)
-def test_kinds(key: str, kind: Kind) -> None:
-    assert kind_of(key) is kind
 
 
 def test_sidecars_without_a_checkpoint_are_deleted(tmp_path: Path) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -36,9 +34,8 @@ from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
 from shredlake.jobs.ingest.parse_task import Parsing, TaskResult
-from shredlake.jobs.report import IngestReport, progress
+from shredlake.jobs.report import IngestReport
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, choose_encodings
-from waiting import wait_until
 
 Ingest = Callable[..., IngestReport]
 
@@ -489,20 +486,6 @@ def test_a_kept_layout_grows_while_the_table_is_small(tmp_path: Path, ingest: In
     sl.Table(tmp_path / "table").checkpoint()
     (tmp_path / "3.ndjson").write_text('{"other": 1}\n')
     assert ingest(tmp_path / "3.ndjson", keep_layout=True).layout == second
-
-
-def test_progress_tells_rows_rate_and_rejects(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-    with progress("ingest", 4, 8_000_000, True) as watch:
-        watch(2, 1000, 3)
-        said = re.compile(r"ingest.* 50%.*4.0 MB of 8.0 MB, [\d,.]+ .?B/s, 1,000 rows, 3 rejects")
-        wait_until(lambda: said.search(screen.getvalue()), 30)
-    assert said.search(screen.getvalue())
-    with progress("ingest", 4, 8_000_000, False) as watch:
-        watch(4, 2000, 3)
 
 
 def test_rows_that_wait_are_written_without_the_slowest_level(

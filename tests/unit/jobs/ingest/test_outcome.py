@@ -36,9 +36,3 @@ def test_a_limit_that_means_nothing_is_refused(text: str) -> None:
 def test_the_typed_share_is_that_of_all_files() -> None:
     assert typed_share([result(1, 1, 0, 30, 40), result(1, 1, 0, 0, 20)]) == 0.5
     assert typed_share([result(0, 0, 0)]) is None
-
-
-def test_a_result_survives_its_way_through_spark() -> None:
-    made = TaskResult(({"path": "p"},), 3, 2, 1, "s.parquet", (3,), 5, 9, ("look",))
-    assert TaskResult.from_json(made.to_json()) == made
-    assert made.answer() == (made.to_json(), 2, 1)

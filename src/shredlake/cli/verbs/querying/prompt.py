@@ -23,10 +23,10 @@ WORDS: Final = (
 LEAVING: Final = ("exit", "quit", "\\q", ".exit", ".quit")
 
 
-def converse(tables: Mapping[str, Any], **options: Any) -> None:
+def converse(tables: Mapping[str, Any], *, strict: bool, memory_limit: str | None) -> None:
     """Reads queries and shows their answers until the user leaves. A query ends with a semicolon."""
     say(f"Tables: {', '.join(tables) or 'none; use --table name=path, or from a path in quotes'}.")
-    given: dict[str, Any] = {**options, **tables}
+    given: dict[str, Any] = {"strict": strict, "memory_limit": memory_limit, **tables}
     say("End a query with a semicolon. Leave with exit or Ctrl-D.")
     for query in queries(_lines(tables)):
         explain = query.casefold().startswith("explain ")

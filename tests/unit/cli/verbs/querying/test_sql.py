@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app, main
-from shredlake.cli.verbs.querying.prompt import completions, history_file
+from shredlake.cli.verbs.querying.prompt import completions
 
 pytest.importorskip("duckdb", reason="SQL needs DuckDB")
 
@@ -107,8 +107,3 @@ def test_the_prompt_answers_until_the_user_leaves(table: str) -> None:
 def test_completes_tables_and_known_paths(table: str) -> None:
     words = completions({"events": table})
     assert {"events", "v", "v:kind::string", "v:user.id::bigint", "select"} <= set(words)
-
-
-def test_history_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert history_file().parent.stat().st_mode & 0o077 == 0
