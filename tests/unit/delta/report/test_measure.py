@@ -1,4 +1,4 @@
-"""What a report measures when a table has many files."""
+"""Measures of a report, sampled when a table has many files."""
 
 from __future__ import annotations
 
