@@ -114,8 +114,7 @@ class _ClearErrors:
         if isinstance(self._log.error, ShredlakeError):
             # Arrow's stream keeps the original for as long as the connection lives, which the traceback would
             # keep alive in turn: so the original gets no traceback.
-            self._log.error.__traceback__ = None
-            raise copy.copy(self._log.error) from None
+            raise copy.copy(self._log.error.with_traceback(None)) from None
         duckdb = library("duckdb")
         if isinstance(error, duckdb.Error | pa.ArrowException):
             raise InvalidExpression(self._result._readable(str(error))) from None
