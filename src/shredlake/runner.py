@@ -119,12 +119,13 @@ class _Line(Generic[T]):
                         return
                     self._changed.wait()
                 result, error, size = self._done.pop(self._given)
-                self._given += 1
-                self._bytes -= size
-                self._most = min(2 * self._most, self._threads + 1)
             if error is not None:
                 raise error
             yield cast(T, result)
+            with self._changed:  # until now the reader worked on this result, so it still took room
+                self._given += 1
+                self._bytes -= size
+                self._most = min(2 * self._most, self._threads + 1)
 
     def stop(self) -> None:
         """No more jobs are started."""

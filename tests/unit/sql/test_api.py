@@ -81,6 +81,21 @@ def test_reads_as_many_bytes_as_a_scan(events: sl.Table, columns: str, where: st
     assert explained.bytes_read == events.scan(columns, where).explain().bytes_read
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_windows_of_large_files_are_one_line_of_jobs(
+    events: sl.Table, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "select v:kind::string, count(*), max(v:id::bigint) from events where {} group by 1 order by 1"
+    wheres = ["true", "v:id::bigint > 12345", "day = 1 and v:n::int < 3", "v:id::bigint < 0"]
+    small = [sl.sql(query.format(where), events=events) for where in wheres]
+    expected = [(found.to_arrow(), found.explain().bytes_read) for found in small]
+    monkeypatch.setattr("shredlake.delta.read.data_file.LARGE_FILE", 0)
+    monkeypatch.setattr("pyarrow.cpu_count", lambda: threads)
+    large = [sl.sql(query.format(where), events=events) for where in wheres]
+    assert [(found.to_arrow(), found.explain().bytes_read) for found in large] == expected
+    assert "2 of 2 files" in str(large[0].explain())
+
+
 def test_filters_of_one_reference_do_not_reach_another(events: sl.Table) -> None:
     query = """select count(*) as n from events a left join events b
                on a.v:id::bigint = b.v:id::bigint and b.v:id::bigint < 5 where a.v:kind::string = 'k3'"""

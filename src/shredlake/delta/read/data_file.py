@@ -81,7 +81,7 @@ class DataFile:
 
     @property
     def is_large(self) -> bool:
-        return self.add.size > LARGE_FILE
+        return is_large(self.add)
 
     def batches(
         self,
@@ -114,6 +114,12 @@ class DataFile:
         finally:
             if done is not None:
                 done(scan.explain())
+
+    def encoded_scan(self, query: Query, runs: Mapping[str, Extreme], finish: Finish) -> Scan:
+        """A scan with columns as the file has them, as `batches` with `indexes` and `runs`."""
+        return self._scan(
+            query, None, True, runs, None, lambda batch: finish(self._finished(batch, query, True))
+        )
 
     def count(self, query: Query, runner: OrderedRunner | None = None) -> int:
         """How many rows the query keeps; its columns are not read."""
@@ -185,6 +191,11 @@ class DataFile:
         rows = read_vector(self.snapshot.storage, vector)
         check_inside(rows, sum(self.file.chunks.row_counts), self.add.path)
         return rows
+
+
+def is_large(add: Add) -> bool:
+    """Whether a file is streamed; a smaller file is read as a whole."""
+    return add.size > LARGE_FILE
 
 
 def open_file(snapshot: Snapshot, add: Add, *, checksums: bool = True) -> OpenFile:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.bind import canonical, condition
-from shredlake.delta.read.data_file import DataFile, Query, nullable_schema
+from shredlake.delta.read.data_file import DataFile, Query, is_large, nullable_schema
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.types import arrow_field
 from shredlake.delta.stats.skipping import FileStatistics, Verdict, prune
@@ -34,7 +34,7 @@ from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.read.explain import Explain, cost_lines
-from shredlake.parquet.read.scan import Finish
+from shredlake.parquet.read.scan import Finish, Job, Scan
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.runner import OrderedRunner
 
@@ -102,6 +102,17 @@ class TableRun:
     """The files that one run of a scan read, with the cost of each."""
 
     files: list[Explain] = field(default_factory=list)
+
+
+class Part(NamedTuple):
+    """The result of one job of `TableScan.encoded_batches`."""
+
+    scan: Scan | None
+    """The scan of a large file; None for a small file, which was read as a whole."""
+    rows: int
+    batches: tuple[pa.RecordBatch, ...]
+    is_last: bool = False
+    """Whether the large file has no more windows."""
 
 
 class TableScan(ArrowStream):
@@ -223,18 +234,51 @@ class TableScan(ArrowStream):
         read. `finish` is applied to each batch on the thread that reads it.
         """
 
-        def start(file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
-            def done(report: Explain) -> None:
-                if run is not None:
-                    run.files.append(report)
+        current: Scan | None = None
+        rows = 0
+        reports = (run or TableRun()).files
+        jobs = self._encoded_jobs(extremes or {}, finish or (lambda batch: batch), reports.append)
+        with OrderedRunner(self.threads) as runner:
+            try:
+                for part in runner.run(jobs, size=lambda part: sum(batch.nbytes for batch in part.batches)):
+                    current, rows = part.scan, rows + part.rows
+                    yield from (batch for batch in part.batches if batch.num_rows)
+                    if part.is_last and current is not None:
+                        reports.append(current.close(rows))
+                        current, rows = None, 0
+            finally:
+                if current is not None:
+                    reports.append(current.close(rows))
 
-            batches = file.batches(
-                self.query, indexes=True, runs=extremes or {}, runner=runner, finish=finish, done=done
-            )
-            return list(batches) if runner is None else batches
+    def _encoded_jobs(
+        self, extremes: Mapping[str, Extreme], finish: Finish, done: Callable[[Explain], None]
+    ) -> Iterator[Callable[[], Part]]:
+        """The windows of large files, and small files as a whole: one line of jobs over all files.
 
-        for batches in self._per_file(start):
-            yield from (batch for batch in batches if batch.num_rows)
+        So threads begin with the next file while others still read the last windows of the one before it.
+        """
+
+        def small(add: Add) -> Part:
+            with self._naming_the_table():
+                file = DataFile(self.snapshot, add, checksums=self.checksums)
+                batches = file.batches(self.query, indexes=True, runs=extremes, finish=finish, done=done)
+                return Part(None, 0, tuple(batches))
+
+        def window(scan: Scan, job: Job) -> Part:
+            with self._naming_the_table():
+                _, (rows, batch) = job()
+            return Part(scan, rows, () if batch is None else (batch,))
+
+        for add in self._adds():
+            if not is_large(add):
+                yield partial(small, add)
+                continue
+            with self._naming_the_table():
+                file = DataFile(self.snapshot, add, checksums=self.checksums)
+                scan = file.encoded_scan(self.query, extremes, finish)
+                for job in scan.jobs():
+                    yield partial(window, scan, job)
+            yield partial(Part, scan, 0, (), True)
 
     def first_file(self) -> DataFile | None:
         """The first file that the log can't rule out, opened."""

@@ -59,6 +59,9 @@ Views: TypeAlias = View | Mapping[str, View]
 Finish: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 """A function that completes a batch after it was read."""
 
+Job: TypeAlias = Callable[[], tuple[OpenFile, tuple[int, pa.RecordBatch | None]]]
+"""Reads a window: its file, the number of rows that match, and the finished batch."""
+
 T = TypeVar("T")
 
 
@@ -143,6 +146,18 @@ class Scan(ArrowStream):
             for _ in self.to_batches():
                 pass
         assert self._explain is not None
+        return self._explain
+
+    def jobs(self) -> Iterator[Job]:
+        """The windows, for a caller that runs them on threads of its own and calls `close` after the last."""
+        self._reset()
+        return self._jobs(self._rows_of)
+
+    def close(self, rows: int) -> Explain:
+        """Closes the files of a scan whose jobs found so many rows, and reports its cost."""
+        for task in self._plan.tasks:
+            task.file.close()
+        self._explain = self._report(rows)
         return self._explain
 
     def _run(self, finish: Callable[[Window | ConstantRows], T]) -> Iterator[T]:
