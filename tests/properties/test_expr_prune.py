@@ -98,10 +98,15 @@ class Containers:
             pa.array(high, leaf_type),
             pa.array(nulls, pa.int64()),
             pa.array([count[0] for count in counts], pa.int64()),
-            pa.array([bool(pc.any(pc.is_nan(leaf)).as_py()) for leaf in self.leaves])
-            if pa.types.is_floating(leaf_type) and self.shortened
-            else None,
+            self.may_be_nan if pa.types.is_floating(leaf_type) and self.shortened else None,
         )
+
+    @property
+    def may_be_nan(self) -> pa.Array:
+        """Where NaN occurs, or nothing is known."""
+        known = [any(flags) for flags in zip(self.known_bounds, self.known_counts, strict=True)]
+        found = [pc.any(pc.is_nan(leaf)).as_py() for leaf in self.leaves]
+        return pa.array([bool(nan) or not sure for nan, sure in zip(found, known, strict=True)])
 
     def extremes(self, leaf: pa.Array) -> tuple[Any, Any]:
         """Minimum and maximum as writers keep them: NaN left out, long strings cut."""
