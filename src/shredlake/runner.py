@@ -148,8 +148,8 @@ class _Line(Generic[T]):
 
     def _work(self) -> None:
         """Runs jobs while there are any and there is room for their results."""
-        while (number := self._next_job()) is not None:
-            place, job = number
+        while (chosen := self._next_job()) is not None:
+            place, job = chosen
             result, error, size = None, None, 0
             try:
                 result = job()

@@ -233,7 +233,6 @@ class TableScan(ArrowStream):
         Of columns in `extremes`, only the minimum or maximum of equal rows is needed. `run` learns what was
         read. `finish` is applied to each batch on the thread that reads it.
         """
-
         current: Scan | None = None
         rows = 0
         reports = (run or TableRun()).files
