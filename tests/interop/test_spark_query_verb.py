@@ -156,6 +156,34 @@ def test_sql_means_the_same_on_both_engines(table: str, engine: str, by: str) ->
     assert {row["k"]: row["n"] for row in found} == wanted
 
 
+@pytest.mark.parametrize("engine", ["spark", "local"])
+def test_a_string_of_a_query_may_be_the_path_of_its_table(table: str, engine: str) -> None:
+    query = f"select '{table}' as place, count(*) as n from '{table}' where '{table}' <> '' group by 1"
+    shown = CliRunner().invoke(app, ["sql", query, "-f", "json", "--engine", engine])
+    assert shown.exit_code == 0, shown.output
+    [row] = map(json.loads, shown.output.splitlines())
+    assert row["place"] == table
+    assert row["n"] > 0
+
+
+def test_a_table_of_the_current_folder_needs_no_slash_on_spark(
+    table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Path(table)
+    monkeypatch.chdir(place.parent)
+    query = f"select count(*) as n from '{place.name}' where v:ts::bigint = 7"
+    shown = CliRunner().invoke(app, ["sql", query, "-f", "json", "--engine", "spark"])
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.output) == {"n": 1}
+
+
+def test_spark_has_no_memory_limit_of_a_query(table: str) -> None:
+    arguments = ["sql", f"from '{table}'", "--engine", "spark", "--memory-limit", "1GB"]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 2
+    assert "--memory-limit" in shown.output
+
+
 def test_sql_on_spark_explains(table: str) -> None:
     query = "select count(*) as n from events where v:ts::bigint > 40"
     shown = CliRunner().invoke(app, ["sql", query, "-t", f"events={table}", "--engine", "spark", "--explain"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 import tempfile
 import weakref
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from shredlake.sql.functions import register_getter
 from shredlake.sql.references import TableColumns, literal
 from shredlake.sql.result import SqlResult
 from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of
-from shredlake.sql.sources import ArrowSource, Source, path_source, source_of
+from shredlake.sql.sources import ArrowSource, Source, names_a_place, path_source, source_of
 from shredlake.sql.weights import EngineFunctions
 
 _rewrites: Final[LruCache[object, RewrittenQuery]] = LruCache(64, "rewritten queries")
@@ -143,7 +142,7 @@ def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:
         if key in given:
             opened[key] = opened.get(key) or source_of(given[key])
             found[name] = opened[key]
-        elif "/" in name or name.endswith(".parquet") or os.path.isdir(f"{name}/_delta_log"):
+        elif names_a_place(name):
             source = path_source(name)
             if source is not None:
                 found[name] = source

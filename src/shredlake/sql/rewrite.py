@@ -50,15 +50,33 @@ def tables_of(sql: str) -> tuple[str, ...]:
     >>> tables_of("with c as (select * from a) select * from c join 'lake/b' using (id)")
     ('a', 'lake/b')
     """
-    tree = _parsed(mark_query(sql, _any_name(sql)))
+    return tuple(dict.fromkeys(node.name for node in _table_nodes(mark_query(sql, _any_name(sql)))))
+
+
+def rename_tables(sql: str, names: Mapping[str, str]) -> str:
+    """Gives tables of a query other names. Strings and columns of the same text stay.
+
+    >>> rename_tables("select 'lake/b' from 'lake/b'", {"lake/b": "events"})
+    "select 'lake/b' from events"
+    """
+    query = mark_query(sql, _any_name(sql))
+    renamed = [node.this for node in _table_nodes(query) if node.name in names]
+    for identifier in reversed(renamed):
+        start, end = (query.place(identifier.meta[place]) for place in ("start", "end"))
+        sql = sql[:start] + names[identifier.name] + sql[end + 1 :]
+    return sql
+
+
+def _table_nodes(query: MarkedQuery) -> list[exp.Table]:
+    """The tables of a query in the order of the text, except those that it defines itself."""
+    tree = _parsed(query)
     if tree is None:
-        return ()
+        return []
     try:
         found = real_tables(tree, traverse_scope(tree))
     except (SqlglotError, RecursionError):
         found = list(tree.find_all(exp.Table))
-    found.sort(key=lambda node: node.this.meta.get("start", 0))
-    return tuple(dict.fromkeys(node.name for node in found))
+    return sorted(found, key=lambda node: node.this.meta.get("start", 0))
 
 
 def _any_name(sql: str) -> set[str]:

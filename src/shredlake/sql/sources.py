@@ -89,6 +89,15 @@ def source_of(table: Any, version: int | None = None) -> Source:
     )
 
 
+def names_a_place(table: str) -> bool:
+    """Whether the name of a table in a query is a path or URI, so that it needs no definition.
+
+    >>> names_a_place("lake/events"), names_a_place("events.parquet"), names_a_place("events")
+    (True, True, False)
+    """
+    return "/" in table or table.endswith(".parquet") or os.path.isdir(f"{table}/_delta_log")
+
+
 def path_source(path: str) -> Source | None:
     """The Delta table or the Parquet files at a path; None if there is neither."""
     suffix = path.rstrip("/").rsplit("/", 1)[-1].casefold()

@@ -63,6 +63,10 @@ def run_sql(
     drawn = limit is None and chosen == "table"
     rows = DRAWN_ROWS + 1 if drawn else limit
     if engine == "spark":
+        if memory_limit is not None:
+            raise InvalidExpression(
+                "--memory-limit works only with --engine local; Spark has its own settings"
+            )
         found = _on_spark(text, named, rows, explain=explain)
     else:
         result = sql(text, strict=strict, memory_limit=memory_limit, **cast("dict[str, Any]", named))
@@ -104,12 +108,14 @@ def _on_spark(query: str, tables: Mapping[str, str | Table], rows: int | None, *
     from shredlake.spark.arrow import collected
     from shredlake.spark.query import api
     from shredlake.spark.session import session
-    from shredlake.sql.rewrite import tables_of
+    from shredlake.sql.rewrite import rename_tables, tables_of
+    from shredlake.sql.sources import names_a_place
 
-    given: dict[str, Any] = dict(tables)
-    for number, path in enumerate(name for name in tables_of(query) if "/" in name):
-        query = query.replace(f"'{path}'", f"`__table{number}`").replace(f'"{path}"', f"`__table{number}`")
-        given[f"__table{number}"] = path
+    known = {name.casefold() for name in tables}
+    paths = [name for name in tables_of(query) if name.casefold() not in known and names_a_place(name)]
+    names = {path: f"__table{number}" for number, path in enumerate(paths)}
+    query = rename_tables(query, names)
+    given: dict[str, Any] = {**tables, **{name: path for path, name in names.items()}}
     spark = session()
     spark.conf.set("spark.sql.session.timeZone", "UTC")  # the same as without Spark
     if explain:
