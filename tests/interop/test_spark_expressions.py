@@ -71,7 +71,8 @@ CONDITIONS = [
     "ts = TIMESTAMP '2024-02-29 12:00:00'", "ts >= dt", "ts = tn",
     "tn > TIMESTAMP_NTZ '2024-02-29 00:00:00'", "ts > '2024-02-29 11:00:00'", "st.a > 3", "st.B.c = '5'",
     "ST.b.C = '5'", "i IS NULL OR i > 5", "NULL = i", "i IN (NULL)", "NOT (i IN (NULL))", "b AND NULL",
-    "b OR NULL", "NULL IS NULL", "1 = 1",
+    "b OR NULL", "NULL IS NULL", "1 = 1", "'it''s' = 'it\\'s'", '"a""b" = \'a"b\'', "s < 'a''b'", "i > -128Y",
+    "l % -1 = 0", "-9223372036854775808L % -1 = 0",
 ]  # fmt: skip
 VALUES = [
     "v:a::string", "v:o::string", "v::string", "cast(i AS string)", "cast(s AS int)", "cast(n AS string)",

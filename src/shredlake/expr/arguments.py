@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import TokenType
-from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import TokenError
 
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Expr, Projection
 from shredlake.expr.evaluate import matching
 from shredlake.expr.parse import parse_columns, parse_predicate
+from shredlake.expr.tokens import spark_tokens
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 
 _OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
@@ -47,7 +47,7 @@ def split_columns(text: str) -> list[str]:
     ['v:a::decimal(9,2) AS a', "variant_get(v, '$.b,c', 'int') AS b"]
     """
     try:
-        tokens = Databricks().tokenize(text)
+        tokens = spark_tokens(text)
     except TokenError as error:
         raise InvalidExpression(f"not a list of columns: {text!r} ({error})") from None
     columns: list[str] = []

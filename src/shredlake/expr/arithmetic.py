@@ -92,6 +92,8 @@ def _remainder(a: Any, b: Any, kind: DataType) -> Any:
             strict=True,
         )
         return pa.array([_float_remainder(x, y) for x, y in pairs], kind.arrow)
+    # Arrow divides the smallest integer by -1 to 0, not to itself, so 1 takes the place of -1: both leave 0.
+    b = pc.if_else(pc.equal(b, pa.scalar(-1, kind.arrow)), pa.scalar(1, kind.arrow), b)
     return pc.subtract(a, pc.multiply(pc.divide(a, b), b))
 
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sqlglot import exp
-from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
@@ -40,6 +39,7 @@ from shredlake.expr.ast import (
 from shredlake.expr.chains import conjunction, disjunction
 from shredlake.expr.constants import depends_on_engine, fold_cast, number
 from shredlake.expr.parse_errors import LONGEST_LINE, SourceText
+from shredlake.expr.tokens import SPARK, spark_tokens
 from shredlake.expr.types import (
     BINARY,
     BOOLEAN,
@@ -52,8 +52,6 @@ from shredlake.expr.types import (
 )
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.variant.path import Path
-
-_SPARK: Final = Databricks()
 
 MOST_DIGITS: Final = 400
 """Maximum length of a number; the widest type has 38 digits, the smallest double 326 characters."""
@@ -181,7 +179,7 @@ class _Reader(SourceText):
         if lone is not None:
             self.invalid("this is half of a surrogate pair, not a character", lone)
         try:
-            tokens = _SPARK.tokenize(self.sql)
+            tokens = spark_tokens(self.sql)
             for token in tokens:
                 if token.token_type == TokenType.PARAMETER:  # sqlglot would drop it: v:$type is not v:type
                     self.invalid(f"{token.text!r} needs backticks here, as in v:`$type`", token.start)
@@ -189,7 +187,7 @@ class _Reader(SourceText):
                     self.invalid(
                         f"a number of {len(token.text):,} characters does not fit any type", token.start
                     )
-            trees = _SPARK.parser().parse(tokens, self.sql)
+            trees = SPARK.parser().parse(tokens, self.sql)
         except ParseError as error:
             raise InvalidExpression(self.parse_problem(error)) from None
         except TokenError:
@@ -275,6 +273,8 @@ class _Reader(SourceText):
         return Or(tuple(Compare("=", value, option) for option in options))
 
     def between(self, node: exp.Expr) -> Expr:
+        if node.args.get("symmetric"):
+            self.unsupported(node, "Spark has no BETWEEN SYMMETRIC; write the lower bound first")
         value = self.expr(node.this)
         low, high = self.expr(node.args["low"]), self.expr(node.args["high"])
         return And((Compare(">=", value, low), Compare("<=", value, high)))
@@ -424,9 +424,13 @@ class _Reader(SourceText):
             self.invalid(f"X'{digits}' has characters that are not hex digits", node)
 
     def minus(self, node: exp.Expr) -> Expr:
-        value = self.expr(node.this)
+        inner = node.this
+        if type(inner) is exp.Cast and inner.this.is_number and inner.is_type(*exp.DataType.NUMERIC_TYPES):
+            # The sign belongs to the number: -128Y is a tinyint, though 128 is not.
+            return self.cast(exp.Cast(this=exp.Neg(this=inner.this), to=inner.to))
+        value = self.expr(inner)
         if isinstance(value, Literal) and isinstance(value.value, int | float | Decimal):
-            sign = number(f"-{node.this.this}") if isinstance(node.this, exp.Literal) else None
+            sign = number(f"-{inner.this}") if isinstance(inner, exp.Literal) else None
             return sign or Literal(-value.value, value.type)
         return Negate(value)
 

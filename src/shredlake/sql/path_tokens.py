@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import Dialect, Token, TokenType
-from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
 from shredlake.expr.parse import parse_columns
+from shredlake.expr.tokens import SPARK, spark_tokens
 from shredlake.expr.types import VARIANT
 from shredlake.variant.identifiers import quote
 
@@ -43,14 +43,13 @@ class DuckDBWithBackticks(DuckDB):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012
 
 
-SPARK: Final[Dialect] = Databricks()
 DUCKDB: Final[Dialect] = DuckDBWithBackticks()
 
 
 def tokenize(sql: str, dialect: Dialect = SPARK) -> list[Token]:
     """The tokens of a query."""
     try:
-        return dialect.tokenize(sql)
+        return spark_tokens(sql) if dialect is SPARK else dialect.tokenize(sql)
     except TokenError as error:
         raise InvalidExpression(f"not SQL: {error}") from None
 

@@ -130,6 +130,12 @@ def test_encodings_of_plain_columns() -> None:
     assert value("ms = TIMESTAMP '1970-01-01 00:00:00'", table) == [True, False, None]
 
 
+def test_the_smallest_integer_by_minus_one() -> None:
+    table = pa.table({"n": [-(2**63), 7, None], "i": pa.array([-128, 7, None], pa.int8())})
+    assert value("n % -1", table) == value("i % -1Y", table) == [0, 0, None]
+    assert value("n / -1", table) == [2.0**63, -7.0, None]
+
+
 def test_empty_tables() -> None:
     table = pa.table({"v": from_json(pa.array([], pa.string())), "n": pa.array([], pa.int64())})
     for sql in ("v:a::int > 1", "n IN (1)", "v:a::string LIKE 'x%'", "n + 1", "1 = 1", "v:a"):

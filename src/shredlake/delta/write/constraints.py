@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.read.conform import conform, fit
@@ -28,6 +27,7 @@ from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSche
 from shredlake.expr import Expr, parse_columns, parse_predicate
 from shredlake.expr.arguments import check_condition
 from shredlake.expr.evaluate import evaluate, matching
+from shredlake.expr.tokens import SPARK, spark_tokens
 from shredlake.kernels import from_arrow, from_json, to_json
 from shredlake.kernels.arrow.types import is_variant
 
@@ -171,9 +171,12 @@ def _variant_default(text: str, what: str) -> pa.ChunkedArray:
 def parsed(text: str, what: str) -> exp.Expr:
     """Parses an expression from the log into a syntax tree."""
     try:
-        return sqlglot.parse_one(text, dialect="databricks")
+        trees = SPARK.parser().parse(spark_tokens(text), text)
     except SqlglotError as error:
         raise refused(what, text, error) from None
+    if len(trees) != 1 or trees[0] is None:
+        raise refused(what, text, ParseError("expected one expression"))
+    return trees[0]
 
 
 def _evaluated(text: str, table: pa.Table, what: str) -> pa.ChunkedArray:

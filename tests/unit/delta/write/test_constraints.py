@@ -164,6 +164,7 @@ def test_a_new_check_is_held_against_the_rows_that_are_there(tmp_path: Path) -> 
     [
         ("NULL", None),
         ("""parse_json('{"a": [1, 2.5]}')""", {"a": [1, 2.5]}),
+        ("""parse_json('{"a": "it''s"}')""", {"a": "it's"}),
         ("cast(5 as variant)", 5),
         ("'text'::variant", "text"),
     ],
