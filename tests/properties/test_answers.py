@@ -26,7 +26,7 @@ from shredlake.kernels import dispatch
 CONDITIONS = int(os.environ.get("SHREDLAKE_ANSWERS", "200"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
 OTHERWISE_IN_DUCKDB = ("+ 1", "isnan")
-"""A sum may be left out, and so its overflow; isnan of null is null, and false in Spark."""
+"""DuckDB turns `3 < n + 1` into `n > 2`, which can't overflow; its isnan of null is null."""
 PER_TABLE = 100 if CONDITIONS < 10_000 else 500
 
 

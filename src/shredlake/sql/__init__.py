@@ -7,7 +7,7 @@ rows ◀─ result ◀─ DuckDB ◀─ typed Arrow columns ◀─ dataset ◀�
                                                       └─ sources: Delta tables, Parquet files, Arrow data
 ```
 
-Modules in reading order: `path_tokens`, `text`, `references`, `weights`, `rewrite`, `sources`, `pushdown`,
-`runs`, `time_parts`, `explain`, `dataset`, `functions`, `result`, `api`,
+Modules in reading order: `path_tokens`, `variant_names`, `text`, `references`, `weights`, `rewrite`,
+`sources`, `pushdown`, `runs`, `time_parts`, `explain`, `dataset`, `functions`, `result`, `api`,
 `known_paths`.
 """

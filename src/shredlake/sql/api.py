@@ -20,7 +20,7 @@ from shredlake.sql.explain import RunLog
 from shredlake.sql.functions import register_getter
 from shredlake.sql.references import TableColumns, literal
 from shredlake.sql.result import SqlResult
-from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of
+from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of, words_of
 from shredlake.sql.sources import ArrowSource, Source, names_a_place, path_source, source_of
 from shredlake.sql.weights import EngineFunctions
 
@@ -57,8 +57,9 @@ def sql(
     rewritten = _rewritten(query, {name: source.schema for name, source in sources.items()})
     _require_query(_connection(threads, memory_limit, timezone), rewritten.sql)
     for name, source in sources.items():
-        uses = sum(reference.table == name for reference in rewritten.references)
-        if uses > 1 and isinstance(source, ArrowSource):
+        uses = [reference for reference in rewritten.references if reference.table == name]
+        once = len(uses) == 1 and uses[0].node is not None
+        if isinstance(source, ArrowSource) and not once:
             source.keep()
     options = CastOptions.of(strict=strict, timezone=timezone)
 
@@ -128,7 +129,12 @@ def _require_query(connection: Any, query: str) -> None:
         statements = connection.extract_statements(query)
     except duckdb.Error as error:
         raise InvalidExpression(str(error)) from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+    kinds = [statement.type for statement in statements]
+    if kinds == [duckdb.StatementType.EXPLAIN]:
+        raise InvalidExpression("sql() takes a query without EXPLAIN; its result has explain()")
+    if kinds == [duckdb.StatementType.MULTI]:  # DuckDB would run another query for the values
+        raise InvalidExpression("PIVOT needs the values that become columns: PIVOT ... ON kind IN ('a', 'b')")
+    if kinds != [duckdb.StatementType.SELECT]:
         raise InvalidExpression("sql() takes one query; use Table or ingest to write")
 
 
@@ -137,7 +143,8 @@ def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:
     given = {name.casefold(): table for name, table in tables.items()}
     opened: dict[str, Source] = {}
     found: dict[str, Source] = {}
-    for name in tables_of(query):
+    words = dict.fromkeys(word for word in words_of(query) if word.casefold() in given)
+    for name in {**dict.fromkeys(tables_of(query)), **words}:
         key = name.casefold()
         if key in given:
             opened[key] = opened.get(key) or source_of(given[key])

@@ -32,6 +32,14 @@ CASTS: Final = {"cast": None, "try_cast": False}
 
 NESTED: Final = ("array", "map", "struct")
 
+AFTER_PATH: Final = (TokenType.DCOLON, TokenType.ALIAS)
+DUCKDB_TYPES: Final = {
+    "int8": "bigint", "int64": "bigint", "int4": "int", "int32": "int", "int2": "smallint",
+    "int16": "smallint", "int1": "tinyint", "blob": "binary", "bytea": "binary", "varbinary": "binary",
+    "datetime": "timestamp", "bpchar": "string", "logical": "boolean",
+}  # fmt: skip
+"""Names of types in DuckDB that Spark's parser does not know, or takes for others."""
+
 ANY: Final = "v"
 """A placeholder for the column of a path, because every path is read from all Variants."""
 
@@ -96,11 +104,14 @@ class _Matcher:
     ) -> None:
         self._sql, self._tokens, self._start = sql, tokens, start
         self._names, self._scalar = names, scalar
+        self._ours = names is not None and not scalar
+        """Whether the query is ours, so that no rule of Spark's SQL applies."""
 
     def match(self) -> PathMatch | None:
         token = self._tokens[self._start]
-        if self._start and self._kind(self._start - 1) in (TokenType.DOT, TokenType.COLON):
-            return None  # inside a qualified name or a path
+        before = self._kind(self._start - 1)
+        if before == TokenType.DOT or (before == TokenType.COLON and not self._ours):
+            return None  # inside a qualified name, or inside a path that is left to Spark
         word = token.text.casefold()
         if self._kind(self._start + 1) == TokenType.L_PAREN and token.token_type != TokenType.IDENTIFIER:
             if word in GETTERS:
@@ -117,7 +128,15 @@ class _Matcher:
             return None
         if self._kind(path) == TokenType.DCOLON and (end := self._type(path + 1)):
             return self._found(column, end, strict=None)
-        return None if self._scalar else self._found(column, path, strict=None)
+        if self._scalar:
+            return None
+        if self._ours and self._kind(path) == TokenType.L_BRACKET:
+            text = self._sql[self._tokens[self._start].start : self._tokens[path - 1].end + 1]
+            raise InvalidExpression(
+                f"an index in a path is a number from 0: {text}[0]; for other indexes, read an array: "
+                f"({text}::variant[])[i]"
+            )
+        return self._found(column, path, strict=None)
 
     def _cast(self, strict: bool | None) -> PathMatch | None:
         """Matches `cast(v:a as type)`, with nothing else inside the parentheses."""
@@ -175,8 +194,12 @@ class _Matcher:
         if not self._is_name(index):
             return None
         if self._tokens[index].text.casefold() in NESTED:
-            return None if self._scalar else self._nested_type(index + 1)
-        index += 1
+            end = None if self._scalar else self._nested_type(index + 1)
+            if end is None:
+                return None
+            index = end
+        else:
+            index += 1
         if self._kind(index) == TokenType.L_PAREN:
             while index < len(self._tokens) and self._kind(index) != TokenType.R_PAREN:
                 index += 1
@@ -202,13 +225,21 @@ class _Matcher:
     def _found(
         self, column: int, end: int, strict: bool | None, first: int | None = None
     ) -> PathMatch | None:
-        """Parses the matched text with the expression parser. Text that it rejects is not matched."""
+        """Parses the matched text with the expression parser.
+
+        Text that it rejects is not matched, or an error if the column is known to be a Variant.
+        """
         first = self._start if first is None else first
+        path = self._tokens[column:end]
+        path = _with_spark_types(path) if self._ours else path
         try:
             before = _as_spark(self._tokens[self._start : first])
-            [projection] = parse_columns([f"{before}{ANY}{_as_spark(self._tokens[column:end])}"])
-        except InvalidExpression:
-            return None
+            [projection] = parse_columns([f"{before}{ANY}{_as_spark(path)}"])
+        except InvalidExpression as error:
+            if not self._ours:
+                return None
+            text = self._sql[self._tokens[self._start].start : self._tokens[end - 1].end + 1]
+            raise InvalidExpression(f"{text}: {str(error).partition(chr(10))[0]}") from None
         get = projection.expr
         if not isinstance(get, Get) or (self._scalar and get.type in (None, VARIANT)):
             return None
@@ -224,7 +255,7 @@ class _Matcher:
 
         Spark drops the backticks around a name in a path, and then splits the name at dots and brackets.
         """
-        return self._is_name(index) and not set(".[") & set(self._tokens[index].text)
+        return self._is_name(index) and (self._ours or not set(".[") & set(self._tokens[index].text))
 
     def _is_name(self, index: int) -> bool:
         """Whether the token is a name. Keywords can name columns, fields and types, so any word counts."""
@@ -234,6 +265,23 @@ class _Matcher:
         return token.token_type == TokenType.IDENTIFIER or (
             is_word(token.text) and token.token_type != TokenType.STRING
         )
+
+
+def _with_spark_types(tokens: Sequence[Token]) -> list[Token]:
+    """A path with the names of types that mean something else, or nothing, to Spark's parser replaced."""
+    place = max((n for n, one in enumerate(tokens) if one.token_type in AFTER_PATH), default=len(tokens))
+    named = [Token(one.token_type, DUCKDB_TYPES.get(one.text.casefold(), one.text)) for one in tokens[place:]]
+    return [*tokens[:place], *named]
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int:
+    """The index of the parenthesis that closes the one at an index; the last token if there is none."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[index].token_type, 0)
+        if not depth:
+            return index
+    return len(tokens) - 1
 
 
 def is_word(text: str) -> bool:

@@ -7,6 +7,8 @@ each of them gets one more column:
 with e as (select *, …  from events where …) select e.h from e        h: v:kind::string, of events
 ```
 
+A `UNION ALL` passes a path on from each of its SELECTs.
+
 If it is unclear which table has a path, the path is evaluated above the scan, on whole Variants.
 """
 
@@ -33,7 +35,8 @@ class Reference:
     """A table in a FROM clause. Each has a scan of its own."""
 
     number: int
-    node: exp.Table
+    node: exp.Table | None
+    """Its place in the query; None if the query was not understood, so that it keeps its own name."""
     table: str
     """The name or path of the table."""
     alias: str
@@ -49,7 +52,7 @@ class Reference:
     @property
     def name(self) -> str:
         """The name of the scan in the rewritten query."""
-        return f"{HIDDEN}table{self.number}"
+        return self.table if self.node is None else f"{HIDDEN}table{self.number}"
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,12 @@ class References:
 
     def __init__(self, tree: exp.Expr, tables: Mapping[str, TableColumns]) -> None:
         self._tables = tables
+        _name_subqueries(tree)
         self._scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
         self._recursive = any(node.recursive for node in tree.find_all(exp.With))
         self._references: dict[int, Reference] = {}
         self._hidden = 0
-        self.exports: dict[int, tuple[exp.Select, list[str]]] = {}
+        self.exports: dict[int, tuple[exp.Expr, list[str]]] = {}
         """The columns that SELECTs get in addition, by the identity of the SELECT."""
         self._exported: dict[tuple[int, str, Get], str] = {}
         self.exposed: dict[int, dict[str, list[str]]] = {}
@@ -104,8 +108,7 @@ class References:
 
     def provide(self, scope: Scope, column: exp.Column, get: Get) -> str | None:
         """The SQL of a path's value in a scope, read by a scan; None if that is in doubt."""
-        owner = self.owner(scope, column)
-        return None if owner is None else self._provided(*owner, column.name.casefold(), get)
+        return self._provided(scope, column, get) if self._is_readable(scope, column) else None
 
     def owner(self, scope: Scope, column: exp.Column) -> tuple[Scope, str, exp.Table | Scope] | None:
         """The scope and the source there that a column comes from, and the source's alias."""
@@ -155,54 +158,111 @@ class References:
         found = [self._has(one, key) for star in stars for one in _behind(star, inner)]
         return True if True in found else None if None in found else False
 
-    def _provided(
-        self, scope: Scope, alias: str, source: exp.Table | Scope, key: str, get: Get
-    ) -> str | None:
-        if self.is_closed(scope, alias):
-            return None
+    def _is_readable(self, scope: Scope, column: exp.Column) -> bool:
+        """Whether a column is a Variant of tables that scans read."""
+        owner = self.owner(scope, column)
+        if owner is None or self.is_closed(owner[0], owner[1]):
+            return False
+        _, _, source = owner
+        key = column.name.casefold()
         if isinstance(source, exp.Table):
             reference = self.reference(source)
             if reference is None or _column_list(source):
-                return None
+                return False
             columns = self.columns(reference)
-            column = columns.by_key.get(key)
-            if column is None or column not in columns.variants:
-                return None
-            read = Get(column, get.path, get.type, get.strict)
+            return columns.by_key.get(key) in columns.variants
+        branches = self._branches(source, key)
+        return bool(branches) and all(self._is_readable(*branch) for branch in branches)
+
+    def _provided(self, scope: Scope, column: exp.Column, get: Get) -> str:
+        """The SQL of a path into a column that is readable."""
+        owner = self.owner(scope, column)
+        assert owner is not None
+        scope, alias, source = owner
+        key = column.name.casefold()
+        if isinstance(source, exp.Table):
+            reference = self.reference(source)
+            assert reference is not None
+            read = Get(self.columns(reference).by_key[key], get.path, get.type, get.strict)
             name = reference.paths.get(read)
             if name is None:
                 name = reference.paths[read] = self.new_name()
             alias = reference.alias
         else:
-            found = self._export(source, key, get)
-            if found is None:
-                return None
-            name = found
+            name = self._export(source, key, get)
         hidden = self.exposed.setdefault(id(scope.expression), {}).setdefault(alias, [])
         if name not in hidden:
             hidden.append(name)
-        return f"{double_quote(alias)}.{name}"
+        return name if alias.startswith(HIDDEN) else f"{double_quote(alias)}.{name}"
 
-    def _export(self, source: Scope, key: str, get: Get) -> str | None:
+    def _export(self, source: Scope, key: str, get: Get) -> str:
         """The name of the column with which a subquery passes a path on."""
-        select = source.expression
-        known = self._exported.get((id(select), key, get))
+        known = self._exported.get((id(source.expression), key, get))
         if known is not None:
             return known
-        if not isinstance(select, exp.Select) or self._recursive or _column_list(select.parent):
-            return None
-        if select.args.get("distinct") or select.args.get("group") or select.args.get("having"):
-            return None
-        if any(_may_aggregate(node) for node in own_nodes(select)):
-            return None
-        inner = self._passed_on(select, source, key)
-        text = None if inner is None else self.provide(source, inner, get)
-        if text is None:
-            return None
         name = self.new_name()
-        self.exports.setdefault(id(select), (select, []))[1].append(f"{text} AS {name}")
-        self._exported[id(select), key, get] = name
+        for branch, column in self._branches(source, key):
+            text = self._provided(branch, column, get)
+            exports = self.exports.setdefault(id(branch.expression), (branch.expression, []))
+            exports[1].append(f"{text} AS {name}")
+        self._exported[id(source.expression), key, get] = name
         return name
+
+    def _branches(self, source: Scope, key: str) -> list[tuple[Scope, exp.Column]]:
+        """The SELECTs of a subquery, and the columns that they pass on; empty if that is in doubt.
+
+        There are several if it is a `UNION ALL`, whose columns belong together by their places or names.
+        """
+        query = source.expression
+        selects = _selects(query)
+        if selects is None or self._recursive or _column_list(query.parent):
+            return []
+        place: int | None = None
+        if isinstance(query, exp.SetOperation) and not query.args.get("by_name"):
+            names = self._names(selects[0])
+            if names is None or names.count(key) != 1:
+                return []
+            place = names.index(key)
+        found = []
+        for select in selects:
+            scope = self._scopes.get(id(select))
+            if scope is None or any(select.args.get(part) for part in ("distinct", "group", "having")):
+                return []
+            if any(_may_aggregate(node) for node in own_nodes(select)):
+                return []
+            names = [key] if place is None else self._names(select)
+            name = names[place or 0] if names is not None and len(names) > (place or 0) else None
+            column = None if name is None else self._passed_on(select, scope, name)
+            if column is None:
+                return []
+            found.append((scope, column))
+        return found
+
+    def _names(self, select: exp.Select) -> list[str] | None:
+        """The names of the columns of a SELECT, in order; None if they are in doubt."""
+        scope = self._scopes.get(id(select))
+        found: list[str] = []
+        for projection in select.expressions:
+            if not projection.is_star:
+                found.append(projection.alias_or_name.casefold())
+                continue
+            behind = [] if scope is None else _behind(projection, scope)
+            if len(behind) != 1 or any(_star(projection).args.values()):
+                return None
+            [source] = behind
+            names = self._names_of(source)
+            if names is None:
+                return None
+            found += names
+        return found
+
+    def _names_of(self, source: exp.Table | Scope) -> list[str] | None:
+        if isinstance(source, exp.Table):
+            reference = self.reference(source)
+            unknown = reference is None or _column_list(source)
+            return None if unknown else list(self.columns(reference).by_key)  # type: ignore[arg-type]
+        selects = None if _column_list(source.expression.parent) else _selects(source.expression)
+        return None if selects is None else self._names(selects[0])
 
     def _passed_on(self, select: exp.Select, scope: Scope, key: str) -> exp.Column | None:
         """The column that a SELECT passes on under a name."""
@@ -232,7 +292,7 @@ class References:
             if (
                 isinstance(node, exp.Star)
                 and not isinstance(node.parent, exp.Count | exp.Anonymous)
-                and ("start" not in node.meta or any(node.args.values()))
+                and (not node.meta.get("start") or any(node.args.values()))
             ):
                 return True
             if isinstance(node, exp.Join) and str(node.args.get("method") or "").upper() == "NATURAL":
@@ -250,6 +310,24 @@ def sources_of(scope: Scope) -> dict[str, exp.Table | Scope]:
             name = join.this.alias_or_name
             found[name] = scope.sources.get(name, join.this)
     return found
+
+
+def _selects(query: exp.Expr) -> list[exp.Select] | None:
+    """The SELECTs of a query: one, or those of a `UNION ALL`. None for other queries."""
+    query = query.unnest()
+    if isinstance(query, exp.Select):
+        return [query]
+    if not isinstance(query, exp.Union) or query.args.get("distinct"):
+        return None
+    left, right = _selects(query.this), _selects(query.expression)
+    return None if left is None or right is None else left + right
+
+
+def _name_subqueries(tree: exp.Expr) -> None:
+    """Gives subqueries in FROM clauses that have no name one of their own, in the tree alone."""
+    for number, node in enumerate(tree.find_all(exp.Subquery)):
+        if isinstance(node.parent, exp.From | exp.Join) and not node.alias:
+            node.set("alias", exp.TableAlias(this=exp.to_identifier(f"{HIDDEN}subquery{number}")))
 
 
 def real_tables(tree: exp.Expr, scopes: Iterable[Scope]) -> list[exp.Table]:

@@ -6,10 +6,11 @@ alone decides what it means.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import cast
+from typing import Final, cast
 
 import pyarrow as pa
 import sqlglot
@@ -22,11 +23,17 @@ from shredlake.expr.ast import Get
 from shredlake.expr.types import BIGINT
 from shredlake.parquet.read.skipping import has_exact_extremes
 from shredlake.parquet.read.statistics import Extreme
-from shredlake.sql.path_tokens import DUCKDB
+from shredlake.sql.path_tokens import DUCKDB, tokenize
 from shredlake.sql.references import HIDDEN, Reference, References, TableColumns, literal, real_tables
 from shredlake.sql.text import MARK, TIME_PARTS, Mark, MarkedQuery, TimePart, mark_query
 from shredlake.sql.weights import EngineFunctions, mark_number, merging_reference
 from shredlake.variant.identifiers import double_quote
+
+NOT_UNDERSTOOD: Final = (SqlglotError, RecursionError, AssertionError)
+"""The errors of sqlglot for a query that only DuckDB understands."""
+
+TABLES_FOLLOW: Final = ("from", "join", ",", "describe", "summarize")
+"""Words after which a table may stand, in a query that sqlglot does not understand."""
 
 _numbers = count()
 """Functions of all queries live in one database, so each has a number of its own."""
@@ -50,7 +57,20 @@ def tables_of(sql: str) -> tuple[str, ...]:
     >>> tables_of("with c as (select * from a) select * from c join 'lake/b' using (id)")
     ('a', 'lake/b')
     """
-    return tuple(dict.fromkeys(node.name for node in _table_nodes(mark_query(sql, _any_name(sql)))))
+    query = mark_query(sql, None)
+    if _parsed(query) is None:
+        return query.names_after(TABLES_FOLLOW)
+    return tuple(dict.fromkeys(node.name for node in _table_nodes(query)))
+
+
+@cached(64, "words of queries")
+def words_of(sql: str) -> frozenset[str]:
+    """Every word and string of a query.
+
+    >>> sorted(words_of("select key from query_table('a')"))
+    ['(', ')', 'a', 'from', 'key', 'query_table', 'select']
+    """
+    return frozenset(token.text for token in tokenize(sql, DUCKDB))
 
 
 def rename_tables(sql: str, names: Mapping[str, str]) -> str:
@@ -59,7 +79,7 @@ def rename_tables(sql: str, names: Mapping[str, str]) -> str:
     >>> rename_tables("select 'lake/b' from 'lake/b'", {"lake/b": "events"})
     "select 'lake/b' from events"
     """
-    query = mark_query(sql, _any_name(sql))
+    query = mark_query(sql, None)
     renamed = [node.this for node in _table_nodes(query) if node.name in names]
     for identifier in reversed(renamed):
         start, end = (query.place(identifier.meta[place]) for place in ("start", "end"))
@@ -74,14 +94,9 @@ def _table_nodes(query: MarkedQuery) -> list[exp.Table]:
         return []
     try:
         found = real_tables(tree, traverse_scope(tree))
-    except (SqlglotError, RecursionError):
+    except NOT_UNDERSTOOD:
         found = list(tree.find_all(exp.Table))
     return sorted(found, key=lambda node: node.this.meta.get("start", 0))
-
-
-def _any_name(sql: str) -> set[str]:
-    """Every word of the text: before the tables are known, any of them may be a Variant."""
-    return {token.text for token in DUCKDB.tokenize(sql)}
 
 
 def rewrite(
@@ -99,7 +114,7 @@ def rewrite(
 def _parsed(query: MarkedQuery) -> exp.Expr | None:
     try:
         return sqlglot.parse_one(query.copy, dialect=DUCKDB)
-    except (SqlglotError, RecursionError):
+    except NOT_UNDERSTOOD:
         return None
 
 
@@ -120,7 +135,7 @@ class _Rewriter:
         self.tree = _parsed(query)
         try:
             self.references = References(self.tree, tables) if self.tree is not None else None
-        except (SqlglotError, RecursionError):
+        except NOT_UNDERSTOOD:
             self.references = None
         self.nodes: dict[int, exp.Anonymous] = {}
         for node in self.tree.find_all(exp.Anonymous) if self.tree is not None else ():
@@ -180,6 +195,10 @@ class _Rewriter:
         """Names the columns of SELECTs that a mark lies in as if nothing had been replaced."""
         mark, node = self.query.marks[number], self.nodes.get(number)
         if node is None:
+            if mark.span in mark.items:
+                self._edit(
+                    (mark.span[1], mark.span[1]), f" AS {double_quote(self._item_name(mark, mark.span))}", 1
+                )
             return
         projections = []
         around: exp.Expr | None = node
@@ -203,12 +222,16 @@ class _Rewriter:
 
     def _replace_tables(self) -> list[Reference]:
         if self.references is None:
-            return []
+            return self._unplaced([])
         for reference in self.references.all:
+            assert reference.node is not None
             identifier = reference.node.this
             start = self.query.place(identifier.meta["start"])
             end = self.query.place(identifier.meta["end"]) + 1
-            alias = "" if reference.node.alias else f" AS {double_quote(reference.alias)}"
+            named = reference.node.alias or isinstance(
+                reference.node.parent, exp.Describe | exp.Summarize | exp.Copy
+            )
+            alias = "" if named else f" AS {double_quote(reference.alias)}"
             self._edit((start, end), f"{reference.name}{alias}")
         for select, columns in self.references.exports.values():
             place = self._place_in(select)
@@ -216,9 +239,16 @@ class _Rewriter:
             assert end_of_list is not None, "a SELECT that passes a path on has a column with a place"
             self._edit((end_of_list, end_of_list), "".join(f", {column}" for column in columns), order=2)
         self._hide_from_stars()
-        return self.references.all
+        return [*self.references.all, *self._unplaced(self.references.all)]
 
-    def _place_in(self, select: exp.Select) -> int | None:
+    def _unplaced(self, placed: list[Reference]) -> list[Reference]:
+        """The tables that the query also names where no FROM clause was found, as in `query_table('t')`."""
+        found = Counter(reference.table for reference in placed)
+        written = self.query.words()
+        more = [name for name in self.tables if written[name] > found[name]]
+        return [Reference(len(placed) + number, None, name, name) for number, name in enumerate(more)]
+
+    def _place_in(self, select: exp.Expr) -> int | None:
         """A place in the text inside the columns of a SELECT."""
         for projection in select.expressions:
             for node in projection.walk():

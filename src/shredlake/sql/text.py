@@ -12,13 +12,16 @@ select __mark0(v), __mark1(*) from events         the copy
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from sqlglot import Token, TokenType
 
-from shredlake.sql.path_tokens import DUCKDB, PathMatch, is_word, match_path, tokenize
+from shredlake.errors import InvalidExpression
+from shredlake.sql.path_tokens import DUCKDB, PathMatch, closing, is_word, match_path, tokenize
+from shredlake.sql.variant_names import as_list, new_variants
 
 MARK: Final = "__mark"
 
@@ -81,6 +84,20 @@ class MarkedQuery:
         start, origin = self._breaks[at]
         return origin + copied - start
 
+    def names_after(self, words: Collection[str]) -> tuple[str, ...]:
+        """The texts that follow any of these words."""
+        pairs = zip(self.tokens, self.tokens[1:], strict=False)
+        return tuple(dict.fromkeys(after.text for before, after in pairs if before.text.casefold() in words))
+
+    def words(self) -> Counter[str]:
+        """How often each word or string occurs, except as a qualifier."""
+        ends = [*self.tokens[1:], None]
+        return Counter(
+            token.text
+            for token, after in zip(self.tokens, ends, strict=False)
+            if after is None or after.token_type != TokenType.DOT
+        )
+
     def end_of_select_list(self, place: int) -> int | None:
         """The place in the text behind the last column of the innermost SELECT list around a place."""
         tokens = self.tokens
@@ -91,8 +108,8 @@ class MarkedQuery:
         return tokens[last].end + 1
 
 
-def mark_query(sql: str, variants: Collection[str]) -> MarkedQuery:
-    """Finds what scans can provide. `variants` are the names of Variant columns.
+def mark_query(sql: str, variants: Collection[str] | None) -> MarkedQuery:
+    """Finds what scans can provide. `variants` are the names of Variant columns; None if they are not known.
 
     >>> found = mark_query("select v:kind::string, min(v:n::int) from events", {"v"})
     >>> [(mark.kind, found.sql[slice(*mark.span)]) for mark in found.marks]
@@ -101,8 +118,8 @@ def mark_query(sql: str, variants: Collection[str]) -> MarkedQuery:
     'select __mark0(v), __mark1(__mark2(v)) from events'
     """
     tokens = tokenize(sql, DUCKDB)
-    names = _with_aliases(tokens, variants)
-    items = _select_items(tokens)
+    paths = _find_paths(sql, tokens, variants)
+    items = _select_items(tokens, paths)
     marks: list[Mark] = []
     pieces: list[str] = []
     breaks: list[tuple[int, int]] = [(0, 0)]
@@ -117,35 +134,81 @@ def mark_query(sql: str, variants: Collection[str]) -> MarkedQuery:
         breaks.append((length, copied))
 
     index = 0
-    braces: list[bool] = []
     while index < len(tokens):
         token = tokens[index]
         around = [item for item in items if item.first <= index <= item.last]
         spans = tuple((tokens[item.first].start, tokens[item.last].end + 1) for item in reversed(around))
-        key = bool(braces and braces[-1]) and tokens[index - 1].token_type in (
-            TokenType.L_BRACE, TokenType.COMMA,
-        )  # fmt: skip
-        path = None if key else match_path(sql, tokens, index, names=names, scalar=False)
+        path = paths.get(index)
         if path is not None:
             span = (token.start, tokens[path.end - 1].end + 1)
             replace(span, f"{MARK}{len(marks)}({path.column})")
             marks.append(Mark("path", span, path, spans))
             index = path.end
             continue
-        end = _aggregate(sql, tokens, index, names) or _time_part(sql, tokens, index, names)
+        end = _aggregate(tokens, index, paths) or _time_part(tokens, index, paths)
         if end is not None:
             replace((token.start, token.end + 1), f"{MARK}{len(marks)}")
             marks.append(Mark(token.text.casefold(), (token.start, tokens[end].end + 1), None, spans))  # type: ignore[arg-type]
-        if token.token_type in OPENING:
-            braces.append(token.token_type == TokenType.L_BRACE)
-        elif token.token_type in CLOSING and braces:
-            braces.pop()
         index += 1
     pieces.append(sql[copied:])
     return MarkedQuery(sql, tokens, tuple(marks), "".join(pieces), tuple(items), tuple(breaks))
 
 
-def _aggregate(sql: str, tokens: Sequence[Token], index: int, names: Collection[str]) -> int | None:
+def _find_paths(sql: str, tokens: Sequence[Token], variants: Collection[str] | None) -> dict[int, PathMatch]:
+    """The paths by their first token, also those into Variants that the query gives a name."""
+    if variants is None:
+        names = {token.text.casefold() for token in tokens}
+        return _paths(sql, tokens, names, certain=False)
+    names = {name.casefold() for name in variants}
+    while True:
+        paths = _paths(sql, tokens, names)
+        more = names | new_variants(tokens, names, paths)
+        if more == names:
+            return paths
+        names = more
+
+
+def _paths(
+    sql: str, tokens: Sequence[Token], names: Collection[str], certain: bool = True
+) -> dict[int, PathMatch]:
+    """The paths by their first token. Text that can't be a path is an error if the names are certain."""
+    found: dict[int, PathMatch] = {}
+    braces: list[bool] = []
+    index = 0
+    while index < len(tokens):
+        token, before = tokens[index], tokens[max(index - 1, 0)]
+        key = bool(braces and braces[-1]) and before.token_type in (TokenType.L_BRACE, TokenType.COMMA)
+        parameter = before.text.casefold() == "lambda"
+        try:
+            path = None if key or parameter else match_path(sql, tokens, index, names=names, scalar=False)
+        except InvalidExpression:
+            if certain:
+                raise
+            path = None
+        if path is not None:
+            found[index] = as_list(path) if _is_unnested(tokens, index, path) else path
+            index = path.end
+            continue
+        if token.token_type in OPENING:
+            is_map = before.token_type == TokenType.MAP
+            braces.append(token.token_type == TokenType.L_BRACE and not is_map)
+        elif token.token_type in CLOSING and braces:
+            braces.pop()
+        index += 1
+    return found
+
+
+def _is_unnested(tokens: Sequence[Token], index: int, path: PathMatch) -> bool:
+    """Whether a path without a type stands alone in `unnest(...)`, so that it must be an array."""
+    return (
+        path.get.type is None
+        and [token.text.casefold() for token in tokens[max(index - 2, 0) : index]] == ["unnest", "("]
+        and path.end < len(tokens)
+        and tokens[path.end].token_type in (TokenType.R_PAREN, TokenType.COMMA)
+    )
+
+
+def _aggregate(tokens: Sequence[Token], index: int, paths: Mapping[int, PathMatch]) -> int | None:
     """The last token of `count(*)`, or of an aggregate of a single column or path."""
     word = tokens[index].text.casefold()
     if word not in AGGREGATES or index + 2 >= len(tokens):
@@ -159,8 +222,8 @@ def _aggregate(sql: str, tokens: Sequence[Token], index: int, names: Collection[
         return inside
     if word == "count" and tokens[inside].token_type == TokenType.STAR:
         end = inside + 1
-    elif path := match_path(sql, tokens, inside, names=names, scalar=False):
-        end = path.end
+    elif inside in paths:
+        end = paths[inside].end
     else:
         end = inside
         while end + 1 < len(tokens) and tokens[end + 1].token_type == TokenType.DOT:
@@ -171,7 +234,7 @@ def _aggregate(sql: str, tokens: Sequence[Token], index: int, names: Collection[
     return end if end < len(tokens) and tokens[end].token_type == TokenType.R_PAREN else None
 
 
-def _time_part(sql: str, tokens: Sequence[Token], index: int, names: Collection[str]) -> int | None:
+def _time_part(tokens: Sequence[Token], index: int, paths: Mapping[int, PathMatch]) -> int | None:
     """The last token of `hour(make_timestamp(path))`."""
     words = [token.text.casefold() for token in tokens[index : index + 4]]
     if words[0] not in TIME_PARTS or words[1:] != ["(", "make_timestamp", "("]:
@@ -180,26 +243,15 @@ def _time_part(sql: str, tokens: Sequence[Token], index: int, names: Collection[
         return None
     if index and tokens[index - 1].token_type == TokenType.DOT:
         return None
-    path = match_path(sql, tokens, index + 4, names=names, scalar=False)
+    path = paths.get(index + 4)
     end = None if path is None else path.end + 1
     closed = end is not None and [token.text for token in tokens[end - 1 : end + 1]] == [")", ")"]
     return end if closed else None
 
 
-def _with_aliases(tokens: Sequence[Token], variants: Collection[str]) -> set[str]:
-    """The names of Variants, with those that the query gives them (`v AS document`)."""
-    names = {name.casefold() for name in variants}
-    for before, middle, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if before.text.casefold() in names:
-            if middle.token_type == TokenType.ALIAS:
-                names.add(after.text.casefold())
-            elif middle.token_type in (TokenType.VAR, TokenType.IDENTIFIER):
-                names.add(middle.text.casefold())
-    return names
-
-
-def _select_items(tokens: Sequence[Token]) -> list[SelectItem]:
+def _select_items(tokens: Sequence[Token], paths: Mapping[int, PathMatch]) -> list[SelectItem]:
     """The columns of every SELECT, outer ones before those inside of them."""
+    inside = {index for start, path in paths.items() for index in range(start + 1, path.end)}  # `v:from`
     found: list[SelectItem] = []
     starts: list[tuple[int, int] | None] = [None]  # per open bracket: where a column and its SELECT start
 
@@ -209,6 +261,8 @@ def _select_items(tokens: Sequence[Token]) -> list[SelectItem]:
         starts[-1] = None
 
     for index, token in enumerate(tokens):
+        if index in inside:
+            continue
         kind = token.token_type
         before = tokens[index - 1].token_type if index else None
         if kind in OPENING:
@@ -221,6 +275,8 @@ def _select_items(tokens: Sequence[Token]) -> list[SelectItem]:
             starts[-1] = (index + 1, index + 1)
         elif before == TokenType.SELECT and kind in (TokenType.DISTINCT, TokenType.ALL):
             starts[-1] = (index + 1, index)
+        elif before == TokenType.DISTINCT and kind == TokenType.ON and starts[-1] is not None:
+            starts[-1] = (closing(tokens, index + 1) + 1, starts[-1][1])
         elif kind == TokenType.COMMA and starts[-1] is not None:
             select = starts[-1][1]
             close(index)

@@ -135,6 +135,84 @@ def test_what_is_not_understood_is_evaluated_above(events: sl.Table) -> None:
     assert "evaluated on whole Variants" in str(result.explain())
 
 
+def test_paths_are_read_through_union_all(events: sl.Table) -> None:
+    query = """with two as (select day, v from events union all select * from events where day = 1)
+               select v:kind::string as kind, count(*) as n from two where v:id::bigint < 10010 group by 1"""
+    result = sl.sql(query, events=events)
+    assert sorted(map(tuple, (row.values() for row in result.to_arrow().to_pylist()))) == [
+        ("k0", 5000), ("k1", 5000), ("k2", 20)
+    ]  # fmt: skip
+    explained = str(result.explain())
+    assert "whole Variants" not in explained
+    assert explained.count("filter    v:id::bigint < 10010") == 2
+
+
+NONE = (None, None)
+ITEMS = [
+    '{"items": [{"p": 1.5, "q": "a"}, {"p": "z"}, 7], "n": 300}',
+    '{"items": [], "n": "2"}',
+    '{"items": 3}',
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("select i:p::double, i:q::string from t, unnest(v:items) as u(i)", [(1.5, "a"), NONE, NONE]),
+        ("select i:q::string q from (select unnest(v:items::variant[]) i from t) where q <> ''", [("a",)]),
+        ("with x as (select unnest(t.v:items) i from t) select x.i:p::double p from x where p > 1", [(1.5,)]),
+        ("select w:n::int from (select max_by(v, v:n::string) w from t)", [(300,)]),
+        ("select max(i.p) from t, unnest(v:items::struct<p double, q string>[]) as u(i)", [(1.5,)]),
+        ("select v:n::int8 from t", [(300,), (2,), (None,)]),
+        ("select v:n::varchar, v:items::blob from t", [("300", None), ("2", None), (None, None)]),
+        ("select v:from::int, v:select::int, v:`a.b`::int from t limit 1", [(None, None, None)]),
+        ("select n: v:n::int, {'a': v:n::int}.a, map {'k': v:n::int}['k'] from t limit 1", [(300, 300, 300)]),
+        ("select list_transform([1, 2], lambda v: v + 1) from t limit 1", [([2, 3],)]),
+        ("select distinct on (v:n::int) v:n::int from t order by all", [(2,), (300,), (None,)]),
+        ("select v:n::int from query_table('t') order by 1 limit 1", [(2,)]),
+        ("select v:n::int from ((t)) where v:n::int > 5", [(300,)]),
+        ("select 1 from t where exists (from t u where u.v:n::int = t.v:n::int + 298)", [(1,)]),
+        ("select column_name from (describe t)", [("v",)]),
+    ],
+)  # fmt: skip
+def test_paths_stand_anywhere(query: str, answer: list[tuple[object, ...]]) -> None:
+    found = sl.sql(query, t=pa.table({"v": sl.from_json(ITEMS)})).to_arrow()
+    assert [tuple(row.values()) for row in found.to_pylist()] == answer
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("select v:from::int, v:select::string, v:`a.b`::int from t", ["from", "select", "a.b"]),
+        ("select distinct on (v:n::int) v:n::int from t", ["n"]),
+        ("select v:n::int from ((t))", ["n"]),
+        ("select v:n::int from (select * from t)", ["n"]),
+        ("summarize t", ["column_name", "column_type"]),
+    ],
+)
+def test_columns_are_named_after_paths_anywhere(query: str, named: list[str]) -> None:
+    names = sl.sql(query, t=pa.table({"v": sl.from_json(ITEMS)})).schema.names
+    assert names[: len(named)] == named
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select v:n::hugeint from t", "v:n::hugeint: the type .* can't be used here"),
+        ("select v:n::nosuch from t", "v:n::nosuch: unknown type"),
+        ("select v:n[-1]::int from t", "an index in a path is a number from 0"),
+        ("select v:n[*] from t", "an index in a path is a number from 0"),
+        ("select v:a[0]:b::int from t", "v:a.0.:b::int"),
+        ("explain select v:n from t", "without EXPLAIN"),
+        ("pivot t on v using count(*)", "PIVOT needs the values"),
+        ("copy t to 'x.csv'", "takes one query"),
+    ],
+)
+def test_what_a_path_can_not_be_is_said(query: str, message: str) -> None:
+    with pytest.raises(sl.InvalidExpression, match=message):
+        sl.sql(query, t=pa.table({"v": sl.from_json(ITEMS)})).to_arrow()
+
+
 def test_a_value_that_does_not_cast_is_null_or_an_error() -> None:
     data = pa.table({"v": sl.from_json(['{"a": "x"}', '{"a": 1}'])})
     assert sl.sql("select v:a::int a from t", t=data).to_arrow().to_pylist() == [{"a": None}, {"a": 1}]
