@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import obstore
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from obstore.store import from_url
 from typer.testing import CliRunner
@@ -102,3 +104,28 @@ def test_verbs_that_read_one_file_take_the_settings_of_its_store(reach: dict[str
     assert run("check", f"s3://lake/t/{path}") == []
     assert run("advise", "s3://lake/t")[0]["column"] == "v"
     assert run("sql", "select v:a::int as a from t", "-t", "t=s3://lake/t") == [{"a": 1}]
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_convert_on_s3(reach: dict[str, Any], copied: bool) -> None:
+    """A folder of Parquet files in a bucket, as Hive names folders, with a row that is not JSON."""
+    folder = f"hive{copied}"
+    source, target = f"s3://lake/{folder}", "s3://lake/copy" if copied else None
+    store = from_url("s3://lake", **reach)
+    for day in (1, 2):
+        texts = [json.dumps({"n": n}) for n in range(100 * day, 100 * day + 50)] + ["oops"]
+        file = io.BytesIO()
+        pq.write_table(pa.table({"id": range(51), "payload": texts}), file)
+        obstore.put(store, f"{folder}/day={day}/a.parquet", file.getvalue())
+    report = sl.convert(source, ["payload"], target=target, storage_options=reach)
+    assert (report.documents, report.rows, report.rejects) == (102, 100, 2)
+    table = sl.Table(target or source, storage_options=reach)
+    found = table.scan(["day", "payload:n::int AS n"]).to_arrow().to_pylist()
+    assert sorted((row["day"], row["n"]) for row in found) == [
+        (day, n) for day in (1, 2) for n in range(100 * day, 100 * day + 50)
+    ]
+    rejects = sl.Table(f"{target or source}_rejects", storage_options=reach)
+    kept = rejects.scan(["payload", "day"]).to_arrow().to_pylist()
+    assert sorted((row["payload"], row["day"]) for row in kept) == [("oops", 1), ("oops", 2)]
+    again = sl.convert(source, ["payload"], target=target, storage_options=reach)
+    assert again.already_done

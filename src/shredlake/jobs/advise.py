@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,10 +17,12 @@ from shredlake.delta.read.scan import TableScan
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write.layout import newest_layout
-from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.errors import InvalidFile, InvalidSchema, NotATable, PipelineError, WrongType
 from shredlake.expr import join_name
 from shredlake.formatting import bytes_text, counted, html_text
-from shredlake.jobs.ingest.documents import is_array, split_elements, split_lines
+from shredlake.jobs.ingest.ingest_arrow import document_columns
+from shredlake.jobs.ingest.sources import SourceFile, cut, find_files, open_stream, spooled
+from shredlake.jobs.ingest.text import pieces
 from shredlake.kernels.arrow.types import is_variant, shredding_schema
 from shredlake.kernels.from_json import from_json
 from shredlake.kernels.profile import merge_profiles, profile_bytes
@@ -107,7 +110,7 @@ class Advice:
 
 
 def advise(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | IO[Any] | Iterable[Any],
     *,
     column: str | None = None,
     queries: Sequence[str] = (),
@@ -116,8 +119,9 @@ def advise(
 ) -> Advice:
     """Recommends which paths to shred, with reasons, and measures the effect on the size of a sample.
 
-    `source` is a Delta table, a Parquet file (Variants, or JSON in a string column) or a file of JSON
-    documents. `queries` are paths that queries use: they get a column however rare they are.
+    `source` is a Delta table, a Parquet file (Variants, or JSON in a string column) or JSON text: a file, a
+    glob, a folder, `-` for standard input, an open file, or an iterable of documents (JSON text or Python
+    objects). `queries` are paths that queries use: they get a column however rare they are.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.ndjson"
@@ -125,8 +129,10 @@ def advise(
     >>> advice = advise(file)
     >>> str(advice.schema), advice.rows
     ('struct<id bigint, name string>', 100)
+    >>> str(advise({"id": n} for n in range(100)).schema)
+    'struct<id bigint>'
     """
-    return advice_on(open_data(os.fspath(source), column, storage_options), queries, max_leaves)
+    return advice_on(open_data(source, column, storage_options), queries, max_leaves)
 
 
 def advice_on(data: Data, queries: Sequence[str], max_leaves: int) -> Advice:
@@ -143,16 +149,47 @@ def advice_on(data: Data, queries: Sequence[str], max_leaves: int) -> Advice:
     return Advice(schema, data.column, sample.rows, sample.size(None), sample.size(schema))
 
 
-def open_data(source: str, column: str | None, storage_options: Mapping[str, str] | None = None) -> Data:
-    """Opens the Variants of a table, of a Parquet file, or of JSON text."""
-    path = Path(source)
-    if path.is_dir() or "://" in source:
-        return _from_table(source, column, storage_options)
-    if not path.exists():
-        raise InvalidFile(f"{source} does not exist")
-    with path.open("rb") as file:
-        head = file.read(4)
-    return _from_parquet(source, column) if head == b"PAR1" else Data(source, "", _from_text(source))
+def open_data(
+    source: str | os.PathLike[str] | IO[Any] | Iterable[Any],
+    column: str | None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Data:
+    """Opens the Variants of a table, of a Parquet file, or of JSON documents."""
+    if not isinstance(source, str | os.PathLike):
+        if hasattr(source, "read"):
+            return Data("the open file", "", _from_files([open_stream(source)]))
+        if isinstance(source, Mapping | bytes | bytearray) or not isinstance(source, Iterable):
+            raise WrongType(
+                f"a {type(source).__name__} is not a source: pass a path, an open file or documents"
+            )
+        columns = document_columns(source)
+        return Data("the documents", "", (one if is_variant(one.type) else _parsed(one) for one in columns))
+    address = os.fspath(source)
+    if "://" in address or os.path.isdir(address):
+        try:
+            return _from_table(address, column, storage_options)
+        except NotATable:
+            files = _documents_at(address, storage_options)
+            if not files:
+                raise
+            return Data(address, "", _from_files(files))
+    if os.path.isfile(address):
+        with open(address, "rb") as file:
+            if file.read(4) == b"PAR1":
+                return _from_parquet(address, column)
+    files = _documents_at(address, storage_options)
+    if not files:
+        raise InvalidFile(f"{address} does not exist")
+    return Data(address, "", _from_files(files))
+
+
+def _documents_at(address: str, storage_options: Mapping[str, str] | None) -> list[SourceFile]:
+    """The files at an address that may hold JSON; none if there are only Parquet files or no files."""
+    try:
+        files = find_files(address, storage_options)
+    except PipelineError:
+        return []
+    return [file for file in files if not file.uri.endswith(".parquet")]
 
 
 def _from_table(source: str, column: str | None, storage_options: Mapping[str, str] | None) -> Data:
@@ -191,19 +228,14 @@ def _variants(array: pa.Array) -> pa.Array:
     return array if shredding_schema(array.type) is None else unshred(array)
 
 
-def _from_text(source: str) -> Iterator[pa.Array]:
-    """Documents of NDJSON or of one JSON array, compressed or not. Invalid JSON counts as NULL."""
-    with pa.input_stream(source, compression="detect") as stream:
-        rest = stream.read(BLOCK_BYTES)
-        whole = is_array(rest[: 1 << 16])
-        if whole:
-            rest = rest[rest.index(b"[") + 1 :]
-        split = split_elements if whole else split_lines
-        while True:
-            more = stream.read(BLOCK_BYTES)
-            documents = split(rest, final=not more)
-            if len(documents.rows):
-                yield from_json(documents.rows, on_error="null")
-            if documents.closed or not more:
-                return
-            rest = rest[documents.taken :] + more
+def _from_files(files: Sequence[SourceFile]) -> Iterator[pa.Array]:
+    """Documents of NDJSON or of JSON arrays, compressed or not. Invalid JSON counts as NULL."""
+    with spooled(files) as found:
+        for split in cut(found, BLOCK_BYTES):
+            for piece in pieces(split):
+                if len(piece.rows) and piece.problem is None:
+                    yield _parsed(piece.rows)
+
+
+def _parsed(texts: pa.Array) -> pa.Array:
+    return from_json(texts, on_error="null")

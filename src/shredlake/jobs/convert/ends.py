@@ -24,6 +24,7 @@ from shredlake.delta.storage.storage import Storage, encode_path, normalized_uri
 from shredlake.delta.write.alter import redefined
 from shredlake.delta.write.create import planned
 from shredlake.errors import InvalidSchema, NotATable, TableExists
+from shredlake.jobs.ingest.folder_columns import folder_fields, folder_texts, inferred_type
 from shredlake.kernels.arrow.types import is_variant
 
 TEXT = "string"
@@ -70,16 +71,35 @@ def _parquet_source(storage: Storage, columns: Sequence[str]) -> Source:
         keys = [entry for entry in [storage.head(name)] if entry is not None]
     if not keys:
         raise NotATable(f"{storage.uri} is neither a Delta table nor a folder with Parquet files")
-    if partitioned := next((entry.path for entry in keys if "=" in entry.path.rpartition("/")[0]), None):
-        raise InvalidSchema(
-            f"{storage.uri} is partitioned by the names of folders ({partitioned}). Make it a Delta table "
-            "first, e.g. with CONVERT TO DELTA on Spark; convert then keeps the partitions"
-        )
     schemas = {entry.path: _schema(storage, entry.path) for entry in keys}
     # An interrupted conversion in place may have left new files, which have Variants, among the old ones.
     old = [entry for entry in keys if not _has_variants(schemas[entry.path], columns)] or keys
-    adds = [Add(encode_path(entry.path), entry.size, int(entry.modified.timestamp() * 1000)) for entry in old]
-    return Source(planned(storage, schemas[old[0].path], force=True), tuple(adds), is_file)
+    folders = {} if is_file else {entry.path: folder_texts(entry.path) for entry in old}
+    partitions = _folder_columns(storage.uri, folders)
+    adds = tuple(
+        Add(
+            encode_path(entry.path), entry.size, int(entry.modified.timestamp() * 1000),
+            folders.get(entry.path, {}),
+        )
+        for entry in old
+    )  # fmt: skip
+    inside = [field for field in schemas[old[0].path] if field.name not in partitions]
+    schema = pa.schema([*inside, *folder_fields(partitions)])
+    return Source(planned(storage, schema, tuple(partitions), force=True), adds, is_file)
+
+
+def _folder_columns(uri: str, folders: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
+    """The columns that the names of folders hold, and their types."""
+    if not folders:
+        return {}
+    wanted = next(iter(folders.values()))
+    for path, texts in folders.items():
+        if list(texts) != list(wanted):
+            raise InvalidSchema(
+                f"{uri}: folders name different columns: {', '.join(wanted) or 'none'}; "
+                f"{path}: {', '.join(texts) or 'none'}. Convert each part of the files by itself"
+            )
+    return {name: inferred_type(texts[name] for texts in folders.values()) for name in wanted}
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:

@@ -8,6 +8,7 @@ raw/day=2026-01-01/hour=07/a.ndjson     {"day": "date", "hour": "int"}     day 2
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,6 +18,8 @@ from shredlake.delta.schema.types import from_arrow
 from shredlake.errors import CorruptLog, InvalidSchema, PipelineError
 from shredlake.expr.types import parse_type
 from shredlake.jobs.ingest.sources import SourceFile
+
+MISSING: Final = object()
 
 
 def folder_fields(columns: Mapping[str, str]) -> list[pa.Field]:
@@ -43,20 +46,16 @@ def folder_values(uri: str, columns: Mapping[str, str]) -> dict[str, pa.Scalar]:
     """
     if not columns:
         return {}
-    found = {}
-    for folder in uri.split("/")[:-1]:
-        name, equals, value = folder.partition("=")
-        if equals:
-            found[unquote(name).casefold()] = unquote(value)
+    found = {name.casefold(): value for name, value in folder_texts(uri).items()}
     values: dict[str, pa.Scalar] = {}
     for field, item in zip(folder_fields(columns), _delta_types(columns), strict=True):
-        text = found.get(field.name.casefold())
-        if text is None:
+        text = found.get(field.name.casefold(), MISSING)
+        if text is MISSING:
             raise PipelineError(
                 f"{uri}: no folder above the file is named {field.name}=..., which folder_columns asks for. "
                 "Nothing was committed"
             )
-        known = pa.array([None if text == NULL_DIRECTORY else text], pa.string())
+        known = pa.array([text], pa.string())
         try:
             values[field.name] = parse_values(known, item)[0]
         except CorruptLog:
@@ -65,6 +64,33 @@ def folder_values(uri: str, columns: Mapping[str, str]) -> dict[str, pa.Scalar]:
                 f"committed. Read it as a string, or rename the folder"
             ) from None
     return values
+
+
+def folder_texts(uri: str) -> dict[str, str | None]:
+    """The names and texts of a file's folders.
+
+    >>> folder_texts("raw/day=2026-01-01/a=__HIVE_DEFAULT_PARTITION__/x.parquet")
+    {'day': '2026-01-01', 'a': None}
+    """
+    pairs = (folder.partition("=") for folder in uri.split("/")[:-1])
+    found = {unquote(name): unquote(value) for name, equals, value in pairs if equals}
+    return {name: None if value == NULL_DIRECTORY else value for name, value in found.items()}
+
+
+def inferred_type(texts: Iterable[str | None]) -> str:
+    """The narrowest type of `int`, `bigint`, `date` and `string` that all texts read as.
+
+    >>> inferred_type(["07", None]), inferred_type(["2026-01-31"]), inferred_type(["7", "x"])
+    ('int', 'date', 'string')
+    """
+    known = pa.array([text for text in texts if text is not None], pa.string())
+    for kind, name in (("integer", "int"), ("long", "bigint"), ("date", "date")):
+        try:
+            if len(known) and not parse_values(known, kind).null_count:
+                return name
+        except CorruptLog:
+            continue
+    return "string"
 
 
 def _delta_types(columns: Mapping[str, str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app
+from shredlake.delta.schema.partitions import NULL_DIRECTORY
 from shredlake.jobs.convert import convert as job
 from shredlake.jobs.convert import task
 from shredlake.jobs.convert.journal import FOLDER
@@ -105,6 +107,28 @@ def test_parquet_files(tmp_path: Path, target: str | None) -> None:
     check(sl.Table(place), f"{place}_rejects", 30)
     if target is None:
         assert sl.convert(folder, ["payload"]).already_done
+
+
+@pytest.mark.parametrize("target", [None, "copy"])
+def test_folders_as_hive_names_them(tmp_path: Path, target: str | None) -> None:
+    given = [("d0", "2026-01-01", "07"), ("d1", "2026-01-02", "12"), ("d%2F2", NULL_DIRECTORY, "3")]
+    for number, (day, at, hour) in enumerate(given):
+        folder = tmp_path / "hive" / f"day={day}" / f"at={at}" / f"hour={hour}"
+        folder.mkdir(parents=True)
+        part = pa.Table.from_pylist(rows(number * 10, number * 10 + 10), SCHEMA).select(["id", "payload"])
+        pq.write_table(part, folder / "a.parquet")
+    place = tmp_path / (target or "hive")
+    report = sl.convert(tmp_path / "hive", ["payload"], target=None if target is None else place)
+    assert (report.documents, report.rows, report.rejects) == (30, 27, 3)
+    table = sl.Table(place)
+    assert table.schema.names == ["id", "payload", "day", "at", "hour"]
+    assert table.snapshot.metadata.partition_columns == ("day", "at", "hour")
+    found = table.scan(["id", "day", "at", "hour"], where="payload:n::int % 10 = 1").to_arrow()
+    assert sorted(tuple(row.values()) for row in found.to_pylist()) == [
+        (1, "d0", date(2026, 1, 1), 7), (11, "d1", date(2026, 1, 2), 12), (21, "d/2", None, 3),
+    ]  # fmt: skip
+    rejects = sl.Table(f"{place}_rejects").scan(["id", "hour"]).to_arrow().to_pylist()
+    assert sorted((row["id"], row["hour"]) for row in rejects) == [(3, 7), (13, 12), (23, 3)]
 
 
 def test_several_columns(tmp_path: Path) -> None:
@@ -237,7 +261,8 @@ def test_what_is_refused_of_files_and_partitions(tmp_path: Path) -> None:
     folder = tmp_path / "hive" / "day=1"
     folder.mkdir(parents=True)
     pq.write_table(pa.table({"payload": ["1"]}), folder / "a.parquet")
-    with pytest.raises(sl.InvalidSchema, match="partitioned by the names of folders"):
+    pq.write_table(pa.table({"payload": ["1"]}), tmp_path / "hive" / "b.parquet")
+    with pytest.raises(sl.InvalidSchema, match=r"different columns: .*none"):
         sl.convert(tmp_path / "hive", ["payload"])
     with pytest.raises(sl.InvalidSchema, match="a single file can't be converted in place"):
         sl.convert(folder / "a.parquet", ["payload"])

@@ -34,7 +34,7 @@ STYLES = {
 
 def advise(
     source: str = typer.Argument(
-        help="A Delta table, a Parquet file, a file of JSON documents, or - for standard input."
+        help="A Delta table, a Parquet file, JSON documents (a file, glob or folder), or - for stdin."
     ),
     column: str | None = typer.Option(
         None, "--column", "-c", callback=not_empty, help="The column to profile, if there are several."
