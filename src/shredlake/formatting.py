@@ -93,6 +93,23 @@ def escaped(text: str, *, keep: str = "", form: str = "\\x{:02x}") -> str:
     return _UNSAFE.sub(spelled, text)
 
 
+def is_text(value: Any) -> bool:
+    r"""Whether a value is text that can be written as UTF-8: half of a surrogate pair can't.
+
+    >>> is_text("é"), is_text("\udcff"), is_text(b"x")
+    (True, False, False)
+    """
+    if not isinstance(value, str):
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def plain_fields(facts: Any) -> dict[str, Any]:
     """The fields of a dataclass as dicts, lists, numbers and strings, ready for JSON.
 

@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
-from delta_tables import PROTOCOL, add, metadata, write_commit
+from delta_tables import PROTOCOL, add, ids, metadata, write_commit
 from shredlake.delta.storage.storage import Storage
 
 SEED = 20
@@ -254,6 +254,41 @@ def small(tmp_path: Path) -> Path:
     table.append(pa.table({"id": [1]}))
     table.append(pa.table({"id": [2]}))
     return tmp_path / "t"
+
+
+@pytest.mark.parametrize("damage", [lambda raw: b"", lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-1]])
+def test_a_half_written_checkpoint_is_not_needed_while_the_commits_are_there(
+    small: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    table = sl.Table(small)
+    table.checkpoint()
+    [path] = small.glob("_delta_log/*.checkpoint.parquet")
+    path.write_bytes(damage(path.read_bytes()))
+    assert ids(sl.Table(small)) == [1, 2]
+    assert path.name in caplog.text
+    assert [finding.rule for finding in sl.check_table(small, repair=True).repaired] == ["checkpoint"]
+    caplog.clear()
+    table.append(pa.table({"id": [3]}))
+    assert ids(sl.Table(small)) == [1, 2, 3]
+    assert not caplog.text
+    path.write_bytes(b"")
+    (small / "_delta_log" / f"{0:020}.json").unlink()
+    with pytest.raises(sl.CorruptLog, match=path.name):
+        sl.Table(small)
+
+
+def test_files_of_others_in_the_log_do_not_matter(small: Path) -> None:
+    log = small / "_delta_log"
+    for name in (
+        "note.json", "3.json", f"{3:020}.json.bak", f".{3:020}.json.swp", f"{3:020}.checkpoint.parquet.tmp",
+        f"{3:021}.json", f"{3:019}.json", f"{3:020}.JSON", "_commits",
+        "\N{ARABIC-INDIC DIGIT ZERO}" * 19 + "\N{ARABIC-INDIC DIGIT THREE}.json",
+    ):  # fmt: skip
+        (log / name).write_text("x")
+    (log / f"{3:020}.json.d").mkdir()
+    table = sl.Table(small)
+    table.append(pa.table({"id": [3]}))
+    assert (table.version, ids(sl.Table(small))) == (3, [1, 2, 3])
 
 
 @pytest.mark.parametrize("cut", ["empty", "blank", "in a line", "between lines"])

@@ -37,7 +37,7 @@ from shredlake.delta.storage.storage import Entry, Storage
 from shredlake.errors import NotATable, ShredlakeError
 from shredlake.formatting import counted
 
-_CHECKSUM: Final = re.compile(rf"{LOG}/(\d{{20}})\.crc")
+_CHECKSUM: Final = re.compile(rf"{LOG}/([0-9]{{20}})\.crc")
 
 FileFact = tuple[int, int, tuple[tuple[str, str | None], ...]]
 """Size, modification time and partition values of a file."""

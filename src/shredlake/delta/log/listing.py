@@ -29,11 +29,11 @@ LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
 SIDECARS = f"{LOG}/_sidecars"
 
-_COMMIT = re.compile(r"(\d{20})\.json")
-_COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
-_CLASSIC = re.compile(r"(\d{20})\.checkpoint\.parquet")
-_PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
-_V2 = re.compile(r"(\d{20})\.checkpoint\.([0-9a-fA-F-]{36})\.(json|parquet)")
+_COMMIT = re.compile(r"([0-9]{20})\.json")
+_COMPACTED = re.compile(r"([0-9]{20})\.([0-9]{20})\.compacted\.json")
+_CLASSIC = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
+_PART = re.compile(r"([0-9]{20})\.checkpoint\.([0-9]{10})\.([0-9]{10})\.parquet")
+_V2 = re.compile(r"([0-9]{20})\.checkpoint\.([0-9a-fA-F-]{36})\.(json|parquet)")
 
 
 def commit_path(version: int) -> str:
@@ -170,6 +170,17 @@ def with_unlisted_commits(storage: Storage, segment: LogSegment) -> LogSegment:
         version += 1
         found.append(Commit(version, version, entry))
     return LogSegment(version, segment.checkpoint, tuple(found))
+
+
+def is_unchanged(storage: Storage, segment: LogSegment) -> bool:
+    """Whether the newest file of a segment is still in the log, with its size.
+
+    It is not if the table was moved, deleted or replaced by another one, or if its log was cleaned up.
+    """
+    checkpoint = () if segment.checkpoint is None else segment.checkpoint.files
+    newest = (*checkpoint, *(one.entry for one in segment.commits))[-1]
+    found = storage.head(newest.path)
+    return found is not None and found.size == newest.size
 
 
 def segment_of(storage: Storage, listing: Listing, version: int | None) -> LogSegment:

@@ -7,6 +7,7 @@ domain. Commits are read newest first; everything that they do not define comes 
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,14 @@ import pyarrow.compute as pc
 
 from shredlake.delta.log.checkpoint_read import CheckpointPart, open_checkpoint
 from shredlake.delta.log.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, key_of, keys_of
-from shredlake.delta.log.listing import LogSegment, find_segment, with_unlisted_commits
+from shredlake.delta.log.listing import (
+    LogSegment,
+    find_segment,
+    is_unchanged,
+    list_log,
+    segment_of,
+    with_unlisted_commits,
+)
 from shredlake.delta.protocol.action_types import problem_of
 from shredlake.delta.protocol.actions import (
     Action,
@@ -34,7 +42,9 @@ from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.schema.type_widening import check_type_changes
 from shredlake.delta.schema.types import Struct, arrow_schema, parse_schema
 from shredlake.delta.storage.storage import Storage
-from shredlake.errors import CorruptLog, InvalidSchema
+from shredlake.errors import CorruptLog, InvalidSchema, TableError
+
+_log = logging.getLogger(__name__)
 
 TOMBSTONE_SCHEMA = pa.schema(
     [
@@ -218,7 +228,7 @@ def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:
     >>> snapshot.version, snapshot.schema.names, len(snapshot.files)
     (1, ['id', 'v'], 1)
     """
-    return replay(storage, find_segment(storage, version))
+    return _rebuilt(storage, find_segment(storage, version))
 
 
 def newest(snapshot: Snapshot) -> Snapshot:
@@ -240,22 +250,41 @@ def latest_snapshot(storage: Storage, known: Snapshot | None = None) -> Snapshot
     """The latest snapshot, to plan a write on. Commits that a listing does not show yet are found by name.
 
     Without them, an operation could find nothing to do in an older version, and end as if it were done.
-    `known` is a snapshot of the table that the caller has; the result is never older.
+    `known` is a snapshot of the table that the caller has. The result is never older, unless another
+    table is in its place now.
 
     >>> from shredlake.example import example_table
     >>> latest_snapshot(Storage(example_table("latest-snapshot").uri)).version
     1
     """
     segment = find_segment(storage)
-    if known is not None and known.version > segment.version:
+    if known is not None and known.version > segment.version and is_unchanged(storage, known.segment):
         segment = known.segment
     segment = with_unlisted_commits(storage, segment)
-    return replay(storage, segment) if known is None else _moved_on(known, segment)
+    return _rebuilt(storage, segment) if known is None else _moved_on(known, segment)
 
 
 def _moved_on(snapshot: Snapshot, segment: LogSegment) -> Snapshot:
     """The snapshot of a segment: the given object itself if it is that of the segment."""
-    return snapshot if segment == snapshot.segment else replay(snapshot.storage, segment)
+    return snapshot if segment == snapshot.segment else _rebuilt(snapshot.storage, segment)
+
+
+def _rebuilt(storage: Storage, segment: LogSegment) -> Snapshot:
+    """Replays a segment. If its checkpoint is damaged, the one before it or the commits may be enough."""
+    try:
+        return replay(storage, segment)
+    except CorruptLog as error:
+        if segment.checkpoint is None:
+            raise
+        listing, damaged = list_log(storage), segment.checkpoint.version
+        older = {version: one for version, one in listing.checkpoints.items() if version < damaged}
+        try:
+            listing = replace(listing, checkpoints=older)
+            found = replay(storage, segment_of(storage, listing, segment.version))
+        except TableError:
+            raise error from None
+        _log.warning("%s. The table was read without this checkpoint; check with repair replaces it", error)
+        return found
 
 
 def replay(storage: Storage, segment: LogSegment) -> Snapshot:

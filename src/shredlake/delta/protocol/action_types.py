@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from shredlake.formatting import is_text
+
 LONG: Final = 1 << 63
 
 
@@ -21,31 +23,18 @@ class Kind:
     fits: Callable[[Any], bool]
 
 
-def _is_text(value: Any) -> bool:
-    """Text that can be written: half of a surrogate pair can't."""
-    if not isinstance(value, str):
-        return False
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _is_integer(value: Any, limit: int = LONG) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
 
 
 def _is_map(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        _is_text(key) and (item is None or _is_text(item)) for key, item in value.items()
+        is_text(key) and (item is None or is_text(item)) for key, item in value.items()
     )
 
 
-TEXT = Kind("text", _is_text)
-NAME = Kind("a string that is not empty", lambda value: value != "" and _is_text(value))
+TEXT = Kind("text", is_text)
+NAME = Kind("a string that is not empty", lambda value: value != "" and is_text(value))
 BOOLEAN = Kind("true or false", lambda value: isinstance(value, bool))
 INTEGER = Kind("an integer of 64 bits", _is_integer)
 COUNT = Kind("an integer of 64 bits, 0 or more", lambda value: _is_integer(value) and value >= 0)
@@ -56,7 +45,7 @@ MOMENT = Kind(
 SHORT_COUNT = Kind(
     "an integer of 32 bits, 0 or more", lambda value: _is_integer(value, 1 << 31) and value >= 0
 )
-TEXTS = Kind("a list of strings", lambda value: isinstance(value, list) and all(map(_is_text, value)))
+TEXTS = Kind("a list of strings", lambda value: isinstance(value, list) and all(map(is_text, value)))
 TEXT_MAP = Kind("an object of strings", _is_map)
 OBJECTS = Kind(
     "a list of objects",

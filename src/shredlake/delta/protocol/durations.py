@@ -6,6 +6,9 @@ import re
 
 from shredlake.errors import InvalidSchema
 
+FOREVER_MS = 10_000 * 365 * 86_400_000
+"""Longer durations count as this one: points in time that far back are still numbers of 64 bits."""
+
 _UNITS_MS = {
     "millisecond": 1,
     "second": 1000,
@@ -41,4 +44,4 @@ def milliseconds(text: str) -> int:
             )
         total += int(part[1]) * _UNITS_MS[part[2]]
         at = part.end()
-    return total
+    return min(total, FOREVER_MS)

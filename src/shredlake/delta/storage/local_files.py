@@ -64,38 +64,44 @@ class LocalFiles:
 
     def entries(self, prefix: str, start_after: str | None) -> Iterator[Entry]:
         """Yields the files below a directory, in any order. Links to directories are not followed."""
-        try:
-            found = os.scandir(self._at(prefix))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        with found:
-            for item in found:
-                key = f"{prefix}/{item.name}" if prefix else item.name
-                if item.is_dir(follow_symlinks=False):
-                    yield from self.entries(key, start_after)
-                elif (start_after is None or key > start_after) and not item.is_dir():
-                    with suppress(FileNotFoundError):  # deleted in the meantime
-                        yield _entry(key, item.stat(follow_symlinks=not _is_dangling(item)))
-
-    def residents(self, folder: str = "") -> Iterator[Entry]:
-        """Yields every file and symbolic link below a directory, sorted by name. Links are not followed."""
-        try:
-            with os.scandir(self._at(folder)) as found:
-                items = sorted(found, key=lambda item: item.name)
-        except FileNotFoundError:
-            return
-        for item in items:
-            key = f"{folder}/{item.name}" if folder else item.name
-            if item.is_dir(follow_symlinks=False):
-                yield from self.residents(key)
-                continue
+        waiting = [prefix]
+        while waiting:
+            folder = waiting.pop()
             try:
-                facts = item.stat(follow_symlinks=False)
-            except FileNotFoundError:  # deleted in the meantime
+                found = os.scandir(self._at(folder))
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            is_link = stat.S_ISLNK(facts.st_mode)
-            if is_link or stat.S_ISREG(facts.st_mode):
-                yield replace(_entry(key, facts), is_link=is_link, identity=(facts.st_dev, facts.st_ino))
+            with found:
+                for item in found:
+                    key = f"{folder}/{item.name}" if folder else item.name
+                    if item.is_dir(follow_symlinks=False):
+                        waiting.append(key)
+                    elif (start_after is None or key > start_after) and not item.is_dir():
+                        with suppress(FileNotFoundError):  # deleted in the meantime
+                            yield _entry(key, item.stat(follow_symlinks=not _is_dangling(item)))
+
+    def residents(self) -> Iterator[Entry]:
+        """Yields every file and symbolic link, sorted by name in each directory. Links are not followed."""
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(self._at(folder)) as found:
+                    items = sorted(found, key=lambda item: item.name)
+            except FileNotFoundError:
+                continue
+            for item in items:
+                key = f"{folder}/{item.name}" if folder else item.name
+                if item.is_dir(follow_symlinks=False):
+                    waiting.append(key)
+                    continue
+                try:
+                    facts = item.stat(follow_symlinks=False)
+                except FileNotFoundError:  # deleted in the meantime
+                    continue
+                is_link = stat.S_ISLNK(facts.st_mode)
+                if is_link or stat.S_ISREG(facts.st_mode):
+                    yield replace(_entry(key, facts), is_link=is_link, identity=(facts.st_dev, facts.st_ino))
 
     def identity(self, path: str) -> tuple[int, int] | None:
         """The device and inode number of the file that a path leads to, or None if there is none."""
@@ -270,5 +276,5 @@ def _entry(key: str, facts: os.stat_result) -> Entry:
     try:
         modified = datetime.fromtimestamp(facts.st_mtime, UTC)
     except (OverflowError, ValueError, OSError):  # out of range for a datetime
-        modified = datetime(1970, 1, 1, tzinfo=UTC)
+        modified = datetime(9999 if facts.st_mtime > 0 else 1970, 1, 1, tzinfo=UTC)
     return Entry(key, facts.st_size, modified)

@@ -27,6 +27,7 @@ from shredlake.delta.storage.local_files import Entry, LocalFiles, make_director
 from shredlake.delta.storage.secrets import StorageOptions, holds_secrets, shown_address, without_secrets
 from shredlake.delta.storage.store_files import StoreFiles
 from shredlake.errors import CorruptLog, FileMissing, ShredlakeError, StoreRefused, TableError, WrongType
+from shredlake.formatting import is_text
 from shredlake.parquet.io.source import FileView, open_input
 
 __all__ = ["Entry", "Storage", "decode_path", "encode_path", "is_absolute", "locate", "normalized_uri"]
@@ -59,6 +60,10 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
         raise WrongType(f"a table's address is a path or a URL, not a {type(uri).__name__}") from None
     if not isinstance(text, str) or not text.strip():
         raise TableError("a table's address is a path or a URL; this one is empty or not text")
+    if not is_text(text):
+        raise TableError(
+            f"{text!a}: the address is not UTF-8, which shredlake can't keep in a table. Rename it"
+        )
     if holds_secrets(text):
         raise TableError(
             f"{shown_address(text)}: an address may not hold a password or a query; pass credentials as "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final
 
@@ -27,7 +27,7 @@ _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _RULES: Final = (
     # Left by writes that were killed before the rename: by our own, and by obstore's on a local disk.
     (re.compile(r"(?:.*/)?\.[^/]+\.[0-9a-f]{32}\.tmp"), Kind.TEMPORARY),
-    (re.compile(r"(?:.*/)?[^/]+\.(?:parquet|json|crc|bin)#\d+"), Kind.TEMPORARY),
+    (re.compile(r"(?:.*/)?[^/]+\.(?:parquet|json|crc|bin)#[0-9]+"), Kind.TEMPORARY),
     (re.compile(rf"_staging/[^/]+/{_UUID}\.parquet"), Kind.TEMPORARY),
     (re.compile(r"_shredlake_convert/[0-9a-f]{32}/[^/]+\.(?:json|parquet)"), Kind.TEMPORARY),
     (re.compile(r"_delta_log/_sidecars/[^/]+\.parquet"), Kind.SIDECAR),
@@ -40,7 +40,9 @@ _RULES: Final = (
 )
 """The first pattern that matches the whole key determines the kind of the file."""
 
-_OUR_OWN: Final = re.compile(rf"(?:.*/)?(?:part|cdc)-{_UUID}\.c\d+\.[^/]*parquet|(?:.*/)?deletion_vector_.*")
+_OUR_OWN: Final = re.compile(
+    rf"(?:.*/)?(?:part|cdc)-{_UUID}\.c[0-9]+\.[^/]*parquet|(?:.*/)?deletion_vector_.*"
+)
 
 
 def kind_of(key: str) -> Kind:
@@ -55,6 +57,19 @@ def kind_of(key: str) -> Kind:
         if pattern.fullmatch(key) is not None:
             return kind
     return Kind.FOREIGN
+
+
+_LOG_OF_ANOTHER: Final = re.compile(r"(.+/)_delta_log/[0-9]{20}\.[^/]+")
+
+
+def other_tables(keys: Iterable[str]) -> tuple[str, ...]:
+    """The folders of other tables within the table's folder, each with a slash at its end.
+
+    >>> other_tables(["a/b/_delta_log/00000000000000000000.json", "_delta_log/00000000000000000000.json"])
+    ('a/b/',)
+    """
+    found = (_LOG_OF_ANOTHER.fullmatch(key) for key in keys if "/_delta_log/" in key)
+    return tuple(sorted({match[1] for match in found if match is not None}))
 
 
 def checked_file(key: str) -> str:

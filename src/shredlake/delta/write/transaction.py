@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version as package_version
 from typing import Any
 
-from shredlake.delta.log.listing import commit_path, in_commit_timestamp
+from shredlake.delta.log.listing import commit_path, in_commit_timestamp, is_unchanged
 from shredlake.delta.log.snapshot import Snapshot, actions_of
 from shredlake.delta.protocol.actions import (
     COUNT_TAG,
@@ -96,6 +96,7 @@ def add_version(
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
     _check_append_only(snapshot, actions)
+    _check_log(snapshot)
     planned = snapshot.planned if snapshot.version >= 0 else actions_of(snapshot)
     actions = [*planned, *actions]
     identity = str(uuid.uuid4())
@@ -250,6 +251,16 @@ def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
             )
 
 
+def _check_log(snapshot: Snapshot) -> None:
+    """Refuses a commit on a log that is not the one that was read: it would be lost there, or damage it."""
+    storage, version = snapshot.storage, snapshot.version
+    if version >= 0 and not is_unchanged(storage, snapshot.segment):
+        raise CommitConflict(
+            f"{storage.uri}: the log no longer has version {version} as it was read: the table was moved, "
+            "deleted or replaced, or its log was cleaned up. Nothing was changed; open the table again"
+        )
+
+
 def commit_info(
     actions: Sequence[Action],
     operation: Operation,
@@ -290,8 +301,11 @@ def _in_commit_time(snapshot: Snapshot, actions: Sequence[Action], version: int)
     """The timestamp of this commit, which is later than the previous one even if the clock went back."""
     if not properties_after(snapshot, actions).commit_times:
         return None
-    previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
     now = int(time.time() * 1000)
+    try:
+        previous = in_commit_timestamp(snapshot.storage, version - 1) if version else None
+    except FileMissing:  # the log was cleaned up to its checkpoint
+        previous = None
     return now if previous is None else max(now, previous + 1)
 
 

@@ -1,7 +1,8 @@
 """Deletes files that no version within the retention period needs.
 
 Vacuum deletes only the kinds of file that Delta writers create: data files, deletion vectors, change data,
-sidecars without a checkpoint, and temporary files of crashed writers. It keeps and reports all other files.
+sidecars without a checkpoint, and temporary files of crashed writers. It keeps and reports all other files;
+other tables within the table's folder it does not touch.
 When in doubt it keeps a file: any path in the log that leads to the file protects it, even through a symbolic
 link or a second mount.
 """
@@ -21,12 +22,13 @@ from shredlake.delta.log.files import as_adds, file_rows
 from shredlake.delta.log.listing import commit_path, may_name_sidecars
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add, loads
+from shredlake.delta.protocol.durations import FOREVER_MS
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import FILE_RETENTION
 from shredlake.delta.read.deletion_vectors import vector_path
 from shredlake.delta.storage.addresses import table_key
 from shredlake.delta.storage.storage import Entry, Storage, is_absolute
-from shredlake.delta.write.folder import Kind, checked_file, kind_of
+from shredlake.delta.write.folder import Kind, checked_file, kind_of, other_tables
 from shredlake.errors import FileMissing, TableError
 
 HOUR_MS = 3_600_000
@@ -72,7 +74,8 @@ def _unneeded(snapshot: Snapshot, kept_for: int) -> Vacuumed:
     horizon = int(time.time() * 1000) - kept_for
     needed = set(_needed(snapshot, horizon))
     found = list(snapshot.storage.residents())
-    files = [file for file in found if not file.is_link]
+    others = other_tables(file.path for file in found)
+    files = [file for file in found if not file.is_link and not file.path.startswith(others)]
     old = [
         file
         for file in files
@@ -144,9 +147,9 @@ def _kept_for(snapshot: Snapshot, asked_hours: float | None, enforce: bool) -> i
     kept_for = snapshot.settings.file_retention_ms
     if asked_hours is None:
         return kept_for
-    if not (isinstance(asked_hours, int | float) and math.isfinite(asked_hours) and asked_hours >= 0):
+    if not (isinstance(asked_hours, int | float) and 0 <= asked_hours < math.inf):
         raise TableError(f"a retention is a number of hours, 0 or more, not {asked_hours!r}")
-    asked = int(asked_hours * HOUR_MS)
+    asked = int(min(asked_hours * HOUR_MS, FOREVER_MS))
     if asked < kept_for and enforce:
         raise TableError(
             f"vacuum with a retention of {asked_hours:g} hours would delete files that readers and "

@@ -34,6 +34,7 @@ from obstore.exceptions import NotFoundError
 from shredlake.delta.storage.secrets import shown_address
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
+from shredlake.formatting import is_text
 from shredlake.jobs.ingest.documents import Framing, framing
 from shredlake.runner import call_storage
 
@@ -149,6 +150,9 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
             _find_remote(str(one), options or {}) if remote else _find_local(str(one).removeprefix("file://"))
         )
         matched = {file.uri: file for file in files}
+        unnamed = next((uri for uri in matched if not is_text(uri)), None)
+        if unnamed is not None:
+            raise PipelineError(f"{unnamed!a}: the name is not UTF-8. Rename the file. Nothing was ingested")
         if not matched:
             raise PipelineError(
                 f"nothing to ingest at {shown_address(one)}: no file matches. "

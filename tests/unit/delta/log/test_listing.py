@@ -358,6 +358,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_no_parquet(tmp_path: Path) -> None:
     simple_log(tmp_path)
     (tmp_path / "_delta_log" / f"{2:020}.checkpoint.parquet").write_text("nonsense")
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
     with pytest.raises(sl.CorruptLog, match=r"checkpoint.parquet is not a Parquet file"):
         sl.Table(tmp_path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shredlake as sl
-from shredlake.delta.protocol.durations import milliseconds
+from shredlake.delta.protocol.durations import FOREVER_MS, milliseconds
 from shredlake.errors import InvalidSchema
 
 HOUR = 3_600_000
@@ -21,6 +21,7 @@ HOUR = 3_600_000
         ("interval 0 hours", 0),
         ("interval 30 minutes 15 seconds 5 milliseconds", 1_815_005),
         ("interval 1day", 24 * HOUR),
+        ("interval 999999999999999 weeks", FOREVER_MS),
     ],
 )
 def test_intervals(text: str, expected: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import shredlake as sl
@@ -86,3 +88,9 @@ def test_absolute_paths(tmp_path: Path) -> None:
 def test_an_address_that_can_not_be() -> None:
     with pytest.raises(sl.TableError, match="could not be opened"):
         sl.Table("nothing://like/that")
+
+
+def test_an_address_that_is_not_utf8(tmp_path: Path) -> None:
+    with pytest.raises(sl.TableError, match="the address is not UTF-8"):
+        sl.Table.create(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"), pa.schema([("id", pa.int64())]))
+    assert os.listdir(tmp_path) == []

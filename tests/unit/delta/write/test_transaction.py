@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -397,6 +398,66 @@ def test_racing_deletes_and_appends(tmp_path: Path) -> None:
 # ── What a commit says ──────────────────────────────────────────────────────────────────────────────────
 
 
+# ── Logs that are no longer what was read ───────────────────────────────────────────────────────────────
+
+
+def _moved(root: Path) -> None:
+    root.rename(root.with_name("elsewhere"))
+
+
+def _created_anew(root: Path) -> None:
+    shutil.rmtree(root)
+    sl.Table.create(root, pa.schema([("other", pa.string())]))
+
+
+def _created_anew_with_as_many_versions(root: Path) -> None:
+    _created_anew(root)
+    for _ in range(3):
+        sl.Table(root).append(pa.table({"other": ["x"]}))
+
+
+def _cleaned_up(root: Path) -> None:
+    """Another writer goes on, writes a checkpoint, and removes the commits before it."""
+    for start in (20, 30):
+        sl.Table(root).append(numbered(start, start + 10))
+    sl.Table(root).checkpoint()
+    for version in range(4):
+        (root / "_delta_log" / f"{version:020}.json").unlink()
+
+
+@pytest.mark.parametrize("change", [_moved, _created_anew, _created_anew_with_as_many_versions, _cleaned_up])
+def test_a_commit_to_a_log_that_is_another_one_is_refused(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    """It would stand alone, leave a gap in the log of another table, or be lost behind a checkpoint."""
+    table = sl.Table.create(tmp_path / "t", ID_AND_VARIANT)
+    table.append(numbered(0, 10))
+    table.append(numbered(10, 20))
+    change(tmp_path / "t")
+    before = sorted(tmp_path.rglob("*.json"))
+    with pytest.raises(sl.CommitConflict, match="the log no longer has version 2 as it was read"):
+        commit(table.snapshot, [add("x.parquet")], WRITE)
+    assert sorted(tmp_path.rglob("*.json")) == before
+
+
+def test_an_open_table_finds_what_became_of_it(tmp_path: Path) -> None:
+    opened = sl.Table.create(tmp_path / "t", ID_AND_VARIANT)
+    opened.append(numbered(0, 10))
+    opened = sl.Table(opened.uri)
+    _cleaned_up(tmp_path / "t")
+    opened.append(numbered(40, 50))
+    assert ids(opened) == [*range(10), *range(20, 50)]
+    _created_anew(tmp_path / "t")
+    opened.append(pa.table({"other": ["x"]}))
+    assert sl.Table(opened.uri).scan().to_arrow().to_pylist() == [{"other": "x"}]
+    with pytest.raises(sl.InvalidSchema, match="the table lacks"):
+        opened.append(numbered(0, 10))
+    _moved(tmp_path / "t")
+    with pytest.raises(sl.NotATable):
+        opened.append(pa.table({"other": ["x"]}))
+    assert not (tmp_path / "t").exists()
+
+
 def test_commit_info(table: sl.Table) -> None:
     path = Path(table.snapshot.storage.local_root) / "_delta_log" / f"{2:020}.json"
     first = json.loads(path.read_text().splitlines()[0])["commitInfo"]
@@ -421,6 +482,16 @@ def test_in_commit_timestamps_never_go_back(tmp_path: Path, monkeypatch: pytest.
     assert next(iter(json.loads(lines[0]))) == "commitInfo"
     second = table.history()[0]["timestamp"]
     assert (second - first).total_seconds() == pytest.approx(0.001)
+
+
+def test_a_log_of_one_checkpoint_takes_commits_that_record_their_time(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableInCommitTimestamps": "true"})
+    table.append(numbered(0, 10))
+    table.checkpoint()
+    for commit_file in (tmp_path / "_delta_log").glob("*.json"):
+        commit_file.unlink()
+    sl.Table(tmp_path).append(numbered(10, 20))
+    assert ids(table) == list(range(20))
 
 
 def test_actions_survive_json() -> None:

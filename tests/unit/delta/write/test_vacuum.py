@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -159,6 +160,64 @@ def test_a_retention_that_can_not_be(tmp_path: Path, hours: float) -> None:
     table = sl.Table.create(tmp_path, SCHEMA)
     with pytest.raises(sl.TableError, match="a retention is a number of hours, 0 or more"):
         table.vacuum(retention_hours=hours, enforce_retention=False)
+
+
+@pytest.mark.parametrize("hours", [1e15, 1e308, 10**400])
+def test_a_retention_of_ages_keeps_everything(tmp_path: Path, hours: float) -> None:
+    table = sl.Table.create(tmp_path, SCHEMA)
+    table.append(pa.table({"id": [1]}))
+    table.delete("id = 1")
+    old_file(tmp_path / "x.parquet")
+    assert table.vacuum(retention_hours=hours, dry_run=False) == []
+
+
+def test_a_property_of_ages_keeps_everything(tmp_path: Path) -> None:
+    forever = "interval 99999999999999 weeks"
+    table = sl.Table.create(tmp_path, SCHEMA, properties={"delta.deletedFileRetentionDuration": forever})
+    table.append(pa.table({"id": [1]}))
+    table.delete("id = 1")
+    table.checkpoint()
+    old_file(tmp_path / "x.parquet")
+    assert sl.Table(tmp_path).vacuum(dry_run=False) == []
+
+
+def test_a_table_inside_of_the_folder_keeps_its_files(tmp_path: Path) -> None:
+    outer = sl.Table.create(tmp_path, SCHEMA)
+    inner = sl.Table.create(tmp_path / "a" / "inner", SCHEMA)
+    for table in (outer, inner):
+        table.append(pa.table({"id": [1, 2]}))
+    age(tmp_path, days=30)
+    stray = old_file(tmp_path / "a" / "x.parquet")
+    assert vacuumed(tmp_path) == ["a/x.parquet"]
+    assert not stray.exists()
+    assert ids(sl.Table(inner.uri)) == ids(sl.Table(outer.uri)) == [1, 2]
+    old_file(tmp_path / "a" / "inner" / "x.parquet")
+    assert vacuumed(tmp_path) == []
+    assert vacuumed(tmp_path / "a" / "inner") == ["x.parquet"]
+
+
+def test_folders_may_be_nested_deeper_than_python_calls(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, SCHEMA)
+    old_file(tmp_path / "x.parquet")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    assert table.vacuum() == ["x.parquet"]
+    subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # shutil.rmtree calls itself for each folder
+
+
+def test_a_file_of_the_far_future_is_not_old(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, SCHEMA)
+    file = old_file(tmp_path / "x.parquet")
+    try:
+        os.utime(file, (1e12, 1e12))
+    except OSError as error:
+        pytest.skip(f"this file system has no such times: {error}")
+    assert table.vacuum() == []
 
 
 def test_object_stores(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,13 @@ def test_finding_files(tmp_path: Path) -> None:
 
 def lines_split(file: SourceFile, start: int, end: int) -> Split:
     return Split(file, start, end, 0, "lines")
+
+
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.ndjson")).write_text("1\n")
+    for source in (tmp_path, tmp_path / "*.ndjson"):
+        with pytest.raises(PipelineError, match=r"\\udcff.ndjson': the name is not UTF-8"):
+            find_files(str(source))
 
 
 @given(
