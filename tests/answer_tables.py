@@ -1,4 +1,4 @@
-"""Random tables that leave nothing out, and random conditions on them, for tests of answers.
+"""Random tables with every kind of file and value, and random conditions on them, for tests of answers.
 
 Plain columns of every comparable type with NaN, infinities, signed zeros, long texts and nulls; Variants that
 fit their layout or do not; files of our own and of other writers, with statistics that are whole, partial,
@@ -61,7 +61,7 @@ PARTITIONS = ["one", "two/%=", "", "é ", None, "__HIVE_DEFAULT_PARTITION__"]
 
 @dataclass(frozen=True)
 class Answers:
-    """A table, and its live rows as one Arrow table in memory that nothing was ever skipped in."""
+    """A table, and its live rows as one Arrow table in memory, where nothing can be skipped."""
 
     table: sl.Table
     rows: pa.Table
@@ -128,7 +128,7 @@ def _gone(dice: random.Random, alive: pa.Table) -> set[int]:
 
 
 def _rows(dice: random.Random, first: int, count: int) -> pa.Table:
-    """Rows that mostly ascend, so that there is something to skip, with all that is odd among them."""
+    """Rows in mostly ascending order, so that scans can skip some, with all odd values among them."""
     wild = dice.choice([0.0, 0.1, 0.4])
 
     def column(regular: Callable[[int], Any], odd: list[Any]) -> list[Any]:
@@ -207,7 +207,7 @@ def _in_32_bits(number: int | None) -> int | None:
 
 
 def _foreign_statistics(rows: pa.Table, dice: random.Random) -> dict[str, Any]:
-    """As Spark collects them: NaN counts as the greatest or for nothing, texts are cut to 32 characters."""
+    """As Spark collects them: NaN counts as the maximum or is ignored, strings are cut to 32 characters."""
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
@@ -241,7 +241,7 @@ def _bound(value: Any, upper: bool) -> Any:
 
 
 def _change_statistics(place: Path, dice: random.Random) -> str:
-    """Makes the log look like another writer's: parts of the statistics are gone, or all, or all layouts."""
+    """Makes the log look like another writer's: some or all statistics, or all layouts, are removed."""
     kind = dice.choice(["layouts", "all", "some", "counts"])
     if kind == "layouts":
         forget_layouts(place)

@@ -1,4 +1,4 @@
-"""Values at the edges of every type, for casts: what both Spark and shredlake are asked to cast."""
+"""Values at the limits of every type, which both Spark and shredlake cast."""
 
 from __future__ import annotations
 

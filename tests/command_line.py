@@ -1,4 +1,4 @@
-"""The command line as tests run it: in this process, or in one of its own."""
+"""Runs the command line in this process or in another one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def run(*arguments: object, fails: bool = False) -> str:
-    """Runs the command line in this process, and returns its standard output, and all of it if it fails."""
+    """Runs the command line in this process and returns its standard output, or all of its output."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert (result.exit_code != 0) == fails, result.output
     return result.stdout if not fails else f"{result.output}{result.exception}"

@@ -32,7 +32,7 @@ def conformance() -> Path:
 
 @pytest.fixture(params=["compiled", "reference"])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Runs a test twice: on the compiled kernels, and on the reference that serves without them."""
+    """Runs a test twice: with the compiled kernels, and with the reference that replaces them."""
     from shredlake.kernels import dispatch as compiled
 
     if request.param == "reference":
@@ -91,7 +91,7 @@ SHARED: dict[str, Any] = {}
 
 @pytest.fixture(scope="module", autouse=True)
 def tidy_spark(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Gives the shared session back as it was: settings, views and functions stay within a module."""
+    """Restores the shared session after each module: its settings, views and functions."""
     yield
     if (
         request.node.get_closest_marker("spark")
@@ -103,7 +103,7 @@ def tidy_spark(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def session_state(session: SparkSession) -> dict[str, Any]:
-    """The state of a session that one test can change and another can notice."""
+    """The parts of a session's state through which tests can affect each other."""
     context = session.sparkContext
     return {
         # Creating a session again adds core settings to it, which can't be removed and have no effect.

@@ -28,7 +28,7 @@ ANSWER_SECONDS = 600
 
 
 def unavailable() -> str | None:
-    """Why delta-spark can't run here, or None."""
+    """The reason why delta-spark can't run here, or None."""
     if os.environ.get("SHREDLAKE_NO_SPARK") == "1":
         return "SHREDLAKE_NO_SPARK=1"
     if not PYTHON.exists():
@@ -43,7 +43,7 @@ class DeltaSparkError(Exception):
 
 
 class DeltaSpark:
-    """A running delta-spark. Every call waits for its answer, and fails rather than waits for ever."""
+    """A running delta-spark. Every call waits for its answer, but not forever."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "delta-spark.log"
@@ -96,7 +96,7 @@ class DeltaSpark:
         return reply["result"]
 
     def sql(self, text: str) -> list[dict[str, Any]]:
-        """The rows of a query or the outcome of a statement, values as Python has them."""
+        """The rows of a query or the outcome of a statement, as Python values."""
         return [{name: plain(value) for name, value in row.items()} for row in self.ask(sql=text)]
 
     def ours(self, text: str, **tables: str) -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ class DeltaSpark:
         return found
 
     def close(self) -> None:
-        """Ends the process: kindly, then not."""
+        """Ends the process: it is asked to exit, and killed if it does not."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -161,7 +161,7 @@ def plain(value: Any) -> Any:
 
 
 def started(folder: Path) -> Iterator[DeltaSpark]:
-    """For a fixture: delta-spark as long as the module runs."""
+    """Yields a running delta-spark, for fixtures of a module."""
     reason = unavailable()
     if reason is not None:
         pytest.skip(reason)

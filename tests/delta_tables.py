@@ -62,7 +62,7 @@ def python(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def set_by_another_writer(path: Path, properties: dict[str, str]) -> None:
-    """A commit that sets properties without asking whether they make sense."""
+    """Commits properties without validating them."""
     snapshot = sl.Table(path).snapshot
     changed = replace(snapshot.metadata, configuration={**snapshot.properties, **properties})
     (path / "_delta_log" / f"{snapshot.version + 1:020}.json").write_bytes(dumps([changed]))
@@ -98,7 +98,7 @@ def remove(path: str, **fields: Any) -> dict[str, Any]:
 
 
 def write_commit(root: Path, version: int, actions: Iterable[dict[str, Any]]) -> Path:
-    """A commit as other writers put it there."""
+    """Writes a commit file directly, as another writer would."""
     path = root / "_delta_log" / f"{version:020}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(action) + "\n" for action in actions))
@@ -116,7 +116,7 @@ def ids(table: sl.Table) -> list[int]:
 
 
 def age(root: Path, days: float) -> None:
-    """Makes every data file look old."""
+    """Sets the modification time of every data file to the past."""
     moment = time.time() - days * 86_400
     for file in root.rglob("*"):
         if file.is_file() and "_delta_log" not in file.parts:

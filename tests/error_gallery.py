@@ -216,7 +216,7 @@ FUTURE = (
 
 @contextmanager
 def workshop() -> Iterator[Path]:
-    """A folder with what `prepare` makes, as the current one."""
+    """Changes into a folder with the tables and files of `prepare`."""
     with tempfile.TemporaryDirectory() as name, chdir(name):
         folder = Path(name).resolve()
         prepare(folder)
@@ -224,7 +224,7 @@ def workshop() -> Iterator[Path]:
 
 
 def run_command(line: str) -> tuple[int, str]:
-    """Runs a command in this process: its exit code, and what it says on standard error."""
+    """Runs a command in this process and returns its exit code and standard error."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     code: object = 0
     environment = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}

@@ -248,7 +248,7 @@ def delete_by_vectors(table: sl.Table, gone: set[int]) -> None:
 
 
 def forget_layouts(place: Path) -> None:
-    """Makes the log look like another writer's, who says nothing of layouts."""
+    """Makes the log look like that of a writer that records no layouts."""
     for commit in (place / "_delta_log").glob("*.json"):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
         for action in actions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,18 @@ def adopt(table: sl.Table, files: Path) -> Path:
 
 
 def use_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if every table were large, and every key had few values."""
+    """Treats every table as large and every key as one with few values."""
     for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
         monkeypatch.setattr(by_workers, name, 0)
     monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
+
+
+@contextmanager
+def with_settings(spark: Any, settings: Mapping[str, str]) -> Iterator[Any]:
+    """Yields the session with other settings, which a test may change, and restores them."""
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)

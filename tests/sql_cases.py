@@ -154,7 +154,7 @@ class Tables:
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Rows in an order of their own; numbers as comparable values."""
+    """Sorted rows, with numbers as comparable values."""
     columns_ = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return sorted(zip(*columns_, strict=True), key=repr)
 

@@ -325,7 +325,7 @@ __all__ = [
 
 
 def json_texts_gone_wrong() -> list[bytes]:
-    """One text for each thing that can be wrong with JSON, and the edges around it."""
+    """One text for each kind of invalid JSON, and valid texts close to it."""
     return [
         b"", b" ", b"\n\n ", b"\xef\xbb\xbf1", b"{", b"[", b'{"a"', b'{"a":', b'{"a":1', b'{"a":1,', b"[1",
         b"[1,", b"]", b"}", b",", b":", b"[1,]", b"[1 , ]", b"[,1]", b'{"a":1,}', b"{,}", b"{1:2}",

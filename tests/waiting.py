@@ -10,7 +10,7 @@ STEP = 0.005
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 240) -> bool:
-    """Returns as soon as the condition holds, or when the time is over; whether it holds."""
+    """Waits until the condition holds or the time is over, and tells whether it holds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

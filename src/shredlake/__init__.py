@@ -74,8 +74,7 @@ if TYPE_CHECKING:
     from shredlake.parquet.inspect.rules import Violation
     from shredlake.parquet.legacy.convert import convert_draft, read_draft, write_draft
     from shredlake.parquet.read.explain import Explain
-    from shredlake.parquet.read.scan import Scan, scan_parquet
-    from shredlake.parquet.read.whole import read_parquet
+    from shredlake.parquet.read.scan import Scan, read_parquet, scan_parquet
     from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions, write_parquet
     from shredlake.shredding.inference.profile import Profile
     from shredlake.shredding.inference.report import InferredSchema
@@ -244,9 +243,8 @@ _MODULES = {
     "shredlake.parquet.legacy.convert": "convert_draft read_draft write_draft",
     "shredlake.parquet.read.explain": "Explain",
     "shredlake.parquet.inspect.inspect": "FileReport inspect",
-    "shredlake.parquet.read.whole": "read_parquet",
     "shredlake.parquet.inspect.rules": "Violation",
-    "shredlake.parquet.read.scan": "Scan scan_parquet",
+    "shredlake.parquet.read.scan": "Scan read_parquet scan_parquet",
     "shredlake.parquet.write.writer": "FileFacts ParquetWriter WriteOptions write_parquet",
     "shredlake.shredding.inference.report": "InferredSchema",
     "shredlake.shredding.inference.profile": "Profile",

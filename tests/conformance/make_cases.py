@@ -300,7 +300,7 @@ ROWS: list[tuple[str, str, pa.DataType, dict[str, Any]]] = [
 
 
 def cases() -> list[Case]:
-    """Every case, legal ones first."""
+    """All cases, the legal ones first."""
     other_names = pa.list_(group("item", *LEVEL))
     return [
         *LEGAL,

@@ -69,7 +69,7 @@ def test_the_table_can_be_written_to(version: str, tmp_path: Path) -> None:
 
 
 def test_a_layout_tag_of_a_later_version_is_ignored(tmp_path: Path) -> None:
-    """The file is read by its footer, and new files get a layout of their own."""
+    """The file is read according to its footer, and new files get their own layout."""
     shutil.copytree(GOLDEN / VERSIONS[-1] / "table", tmp_path / "t")
     last = sorted((tmp_path / "t" / "_delta_log").glob("*.json"))[-1]
     actions = [json.loads(line) for line in last.read_text().splitlines()]
@@ -95,7 +95,7 @@ def test_a_profile_of_a_later_version_is_refused_by_name() -> None:
 
 
 def test_every_versioned_part_is_in_a_golden_table() -> None:
-    """Layout tags, seals and profiles, so that later versions must read them."""
+    """Layout tags, seals and profiles, which later versions must read."""
     adds = as_adds(sl.Table(GOLDEN / SEALED / "table").snapshot.files.table())
     assert all(layout_text(add) is not None for add in adds)
     for path in (GOLDEN / SEALED / "table").glob("day=*/*.parquet"):

@@ -1,4 +1,4 @@
-"""The encoded Variants of the parquet-testing project: read as their dictionary says, written as they are."""
+"""The encoded Variants of the parquet-testing project: decoded to known values, encoded to the same bytes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_encodes_to_the_same_bytes(conformance: Path, name: str) -> None:
 
 
 def in_written_order(variant: Variant) -> Any:
-    """The value, fields in the order in which the writer added them: that of their values' bytes."""
+    """The value with its fields in the order in which the writer added them, which is that of their bytes."""
     if variant.type is VariantType.OBJECT:
         fields = sorted(variant.items(), key=lambda field: field[1]._start)
         return {key: in_written_order(value) for key, value in fields}

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from shredlake.errors import ShredlakeError
-from shredlake.parquet.read.scan import scan_parquet
-from shredlake.parquet.read.whole import read_parquet
+from shredlake.parquet.read.scan import read_parquet, scan_parquet
 from shredlake.variant.metadata import metadata_size
 from shredlake.variant.value import Variant
 
@@ -44,7 +43,7 @@ def variants(column: pa.ChunkedArray) -> list[Variant | None]:
 
 
 def exactly(variant: Variant | None) -> object:
-    """A value with its types: 1 as int8 and 1 as int64 are equal, yet not the same."""
+    """A value with its types, because 1 as int8 equals 1 as int64."""
     if variant is None:
         return None
     if variant.type.name == "OBJECT":
@@ -79,7 +78,7 @@ def test_the_cases_are_all_there(cases: dict[int, Any]) -> None:
 
 
 def test_the_files_of_one_shape_are_one_data_set(folder: Path, cases: dict[int, Any]) -> None:
-    """Conflicting layouts, shredded and not, side by side: one Variant column comes out."""
+    """Files of conflicting layouts, some unshredded, give one Variant column."""
     good = [case for case in cases.values() if "variant_file" in case and "notes" not in case]
     table = read_parquet([folder / case["parquet_file"] for case in good], columns=["var"])
     want = [value for case in good for value in expected(folder, case)]
@@ -87,7 +86,7 @@ def test_the_files_of_one_shape_are_one_data_set(folder: Path, cases: dict[int, 
 
 
 def test_a_path_reads_its_leaf_alone(folder: Path, cases: dict[int, Any]) -> None:
-    """Every field of every shredded object is found by its path, with the value of the whole."""
+    """Every field of every shredded object is found by its path, with its value in the whole object."""
     paths = 0
     for case in cases.values():
         if "variant_file" not in case or "notes" in case:

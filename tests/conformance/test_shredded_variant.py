@@ -1,4 +1,4 @@
-"""The shredded files of parquet-testing, read by pyarrow, put together by the kernels: one test per case."""
+"""The shredded files of parquet-testing, read by pyarrow and reconstructed by kernels: one test per case."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def case_id(case: dict[str, Any]) -> str:
 
 
 def each(found: list[dict[str, Any]]) -> list[Any]:
-    """One parameter per case, with its name; without the data, one that says what is missing."""
+    """One parameter per case, named after it; without the data, one that names the missing folder."""
     missing = pytest.mark.skip(reason=f"no conformance data at {FOLDER}: set SHREDLAKE_CONFORMANCE")
     return [pytest.param(case, id=case_id(case)) for case in found] or [pytest.param({}, marks=missing)]
 
@@ -67,7 +67,7 @@ def expected(case: dict[str, Any]) -> list[Variant | None]:
 
 
 def typed_form(variant: Variant | None) -> str | None:
-    """Value and types: objects that print the type they are written as."""
+    """The value as objects whose repr shows the encoded type."""
     return None if variant is None else repr(variant.to_python(exact=True))
 
 

@@ -50,12 +50,12 @@ State = tuple[Any, ...] | None
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """A broken promise."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run under faults ended: the faults that happened, the caller's outcome, and the table's state."""
+    """The end of a run under faults: the injected faults, the caller's outcome, and the table's state."""
 
     operation: str
     hits: tuple[tuple[str, str], ...]
@@ -138,7 +138,7 @@ class LocalWorld(World):
 
 
 class StoreWorld(World):
-    """An object store: in memory, or any that `options` lead to."""
+    """An object store: in memory, or the one that `options` describe."""
 
     kinds = IN_STORES
 
@@ -212,7 +212,7 @@ def state(place: Place, name: str, *, exact: bool = True) -> State:
 
 
 class Trial:
-    """One operation in one world, and what it does when nothing fails."""
+    """One operation in one world, and its result without faults."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
@@ -228,7 +228,7 @@ class Trial:
 
     @cached_property
     def others(self) -> tuple[State, ...]:
-        """The states that are right if another writer commits meanwhile."""
+        """The valid states if another writer commits meanwhile."""
         name = self.operation.table
         found = []
         for order in ("only the other", "other first", "other last"):

@@ -320,7 +320,7 @@ def local_calls(root: Path, plan: Plan) -> Iterator[Tap]:
 
 
 def _tap_drafts(patch: pytest.MonkeyPatch, tap: Tap) -> None:
-    """Lets the writing of Parquet files fail, which pyarrow does in C++: after it, before the footer."""
+    """Makes the writing of Parquet files fail before the footer; pyarrow writes them in C++."""
     from shredlake.parquet.write import writer
 
     real = writer._annotate_file

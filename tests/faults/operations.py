@@ -37,7 +37,7 @@ def rows(*ids: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an operation works: a folder of tables, and a local folder of files to read from."""
+    """The places of an operation: a folder of tables, and a local folder of source files."""
 
     uri: str
     sources: Path
@@ -130,7 +130,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def other_writer(place: Place, name: str) -> object:
-    """The work of another writer meanwhile: an append, if there is a table."""
+    """A concurrent commit of another writer: an append, if the table exists."""
     if name != "new":
         return sl.Table(place.at(name), storage_options=place.options).append(rows(77))
     return None

@@ -65,7 +65,7 @@ class Disk:
         self.moments: list[Moment] = []
 
     def note(self) -> None:
-        """Remembers what a power cut would leave at this moment."""
+        """Records the state that a power cut would leave at this moment."""
         root = os.stat(self._root).st_ino
         self.moments.append(Moment(root, dict(self._files), dict(self._synced), self._folders()))
 

@@ -1,4 +1,4 @@
-"""`make faults`: every fault at every storage call of every operation, and a table of what came out.
+"""`make faults`: every fault at every storage call of every operation, and a table of the outcomes.
 
     python tests/faults/run.py                              # all of it
     python tests/faults/run.py local --operations append --step 5 --triples 20

@@ -90,7 +90,7 @@ def writing_in_place(patch: pytest.MonkeyPatch) -> None:
 
 
 def blind_vacuum(patch: pytest.MonkeyPatch) -> None:
-    """Temporary files stay forever."""
+    """Temporary files are never removed."""
     patch.setattr(vacuum, "WRITTEN_BY_DELTA", (Kind.DATA, Kind.CHANGES))
 
 

@@ -36,7 +36,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Door:
-    """A place where input from outside comes in."""
+    """An entry point for input from outside."""
 
     name: str
     group: str
@@ -50,7 +50,7 @@ class Door:
 
 
 class ContractBroken(Exception):
-    """A door raised something else than a ShredlakeError, or took too much time or memory."""
+    """A door raised another error than a ShredlakeError, or took too much time or memory."""
 
     def __init__(self, door: Door, data: bytes, reason: str, place: str) -> None:
         super().__init__(f"{door.name}: {reason} at {place}; {len(data)} bytes: {data[:400]!r}")

@@ -23,7 +23,7 @@ DEEP = 1500
 
 
 def change_bytes(data: bytes, dice: random.Random) -> bytes:
-    """One to eight places changed."""
+    """Changes one to eight places."""
     changed = bytearray(data)
     for _ in range(dice.choice([1, 1, 1, 2, 4, 8])):
         _change_place(changed, data, dice)
@@ -58,7 +58,7 @@ def _change_place(changed: bytearray, data: bytes, dice: random.Random) -> None:
 
 
 def change_text(tokens: Sequence[str]) -> Mutate:
-    """Changes by tokens of a language: put in, cut out, doubled, exchanged, nested deeply."""
+    """Changes the tokens of a language: inserts, deletes, doubles, swaps or deeply nests them."""
     pieces = [token.encode("utf-8", "surrogatepass") for token in tokens]
 
     def change(data: bytes, dice: random.Random) -> bytes:
@@ -106,7 +106,7 @@ def change_json(data: bytes, dice: random.Random) -> bytes:
 
 
 def changed_tree(tree: Any, dice: random.Random) -> Any:
-    """One place of a JSON value changed."""
+    """Changes one place of a JSON value."""
     if isinstance(tree, dict) and tree and dice.random() < 0.93:
         key = dice.choice(list(tree))
         kind = dice.randrange(12)
@@ -155,7 +155,7 @@ def _changed_string(text: str, dice: random.Random) -> Any:
 
 
 def pack(*parts: bytes) -> bytes:
-    """Several byte strings as one input.
+    """Joins several byte strings into one input.
 
     >>> unpack(pack(b"ab", b"", b"c"))
     [b'ab', b'', b'c']

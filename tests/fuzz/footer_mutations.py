@@ -22,7 +22,7 @@ FOOTER_KEY_SIGNED = {8: (thrift.STRUCT, Struct({1: (thrift.STRUCT, Struct())}))}
 
 
 def mutated_footer(raw: bytes, dice: random.Random) -> bytes:
-    """A Parquet file with a footer that says something else."""
+    """A Parquet file with a changed footer."""
     length = int.from_bytes(raw[-8:-4], "little")
     start = len(raw) - 8 - length
     if dice.random() < BIT_FLIPS:
@@ -35,7 +35,7 @@ def mutated_footer(raw: bytes, dice: random.Random) -> bytes:
 
 
 def changed_struct(tree: Struct, dice: random.Random) -> Struct:
-    """A Thrift struct with one change; the same object."""
+    """Changes one place of a Thrift struct, in place."""
     dice.choice(_changes(tree))(dice)
     return tree
 

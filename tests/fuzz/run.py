@@ -1,4 +1,4 @@
-"""`make fuzz`: every door, each in a process of its own, and a table of what came out.
+"""`make fuzz`: every door, each in a process of its own, and a table of the outcomes.
 
 With atheris, inputs are chosen by the lines of shredlake that they reach, and more than half of the changes
 are the door's own, which keep the structure of its input. Without it, all are. The input being tried lies in
@@ -72,7 +72,7 @@ class Ledger:
 
 
 class Session:
-    """One door, entered again and again in this process."""
+    """Runs one door repeatedly in this process."""
 
     def __init__(self, name: str, seed: int, ledger: Ledger | None) -> None:
         doors = importlib.import_module("fuzz.doors")
@@ -118,7 +118,7 @@ class Session:
         }
 
     def unguided(self, executions: int, seconds: float) -> None:
-        """Changes upon changes, from the door's own rules alone."""
+        """Mutates inputs by the door's own rules, without guidance by coverage."""
         pool = sorted(self.seeds, key=len)
         for data in pool:
             self.once(data)
@@ -192,7 +192,7 @@ def child(options: argparse.Namespace) -> None:
 
 
 def run_door(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """A door in processes of its own: a new one where one died, until time or executions are used up."""
+    """Runs a door in other processes, restarting one that dies, until time or executions are used up."""
     WORK.mkdir(parents=True, exist_ok=True)
     total: dict[str, Any] = {
         "executions": 0,

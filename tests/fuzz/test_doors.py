@@ -1,4 +1,4 @@
-"""Every door holds its contract: on what once broke it, and in a short run of new inputs."""
+"""Every door keeps its contract, on inputs that once broke it and on some new ones."""
 
 from __future__ import annotations
 

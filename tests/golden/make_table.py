@@ -46,7 +46,7 @@ def arrow(rows: list[dict[str, object]]) -> pa.Table:
 
 
 def delete_by_vector(root: Path, partition: str, row: int) -> None:
-    """Commits a deletion vector for the file of a partition, as other engines do."""
+    """Commits a deletion vector for the file of a partition, as other engines write it."""
     log = root / "_delta_log"
     actions = [json.loads(line) for line in (log / f"{1:020}.json").read_text().splitlines()]
     [add] = [one["add"] for one in actions if one.get("add", {}).get("path", "").startswith(partition)]

@@ -1,4 +1,4 @@
-"""Delta itself as judge: delta-spark reads the tables that we write, and we read those that it writes."""
+"""delta-spark reads the tables that we write, and we read those that it writes."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def columns_of_timestamps(rows: list[dict[str, Any]], *names: str) -> list[dict[
 
 
 def assert_same(delta: DeltaSpark, table: sl.Table, path: Path, *timestamps: str) -> None:
-    """That both read the same rows, and some."""
+    """Asserts that both read the same rows, and at least one."""
     found = columns_of_timestamps(delta.rows(path), *timestamps)
     assert seen(found) == seen(ours(table.scan().to_arrow()))
     assert found
 
 
 def forget_before(path: Path, version: int) -> None:
-    """Leaves nothing of the log before a checkpoint: who reads the table now, reads that."""
+    """Removes the log before a checkpoint, so that readers must use the checkpoint."""
     log = path / "_delta_log"
     assert list(log.glob(f"{version:020}.checkpoint*"))
     for file in list(log.glob("*")):

@@ -56,12 +56,12 @@ def has_data(table: Path) -> Callable[[], bool]:
 
 
 def wait_while_it_runs(driver: Driver, condition: Callable[[], bool]) -> None:
-    """Waits for a condition; in vain if the driver has ended."""
+    """Waits for a condition, but not beyond the end of the driver."""
     wait_until(lambda: condition() or not driver.runs)
 
 
 def kill_the_next(driver: Driver, kill: Callable[[Driver], bool]) -> bool:
-    """Kills one that is there, or the next one that comes; whether one came before the driver ended."""
+    """Kills a running process, or the next one that starts; false if the driver ended first."""
     met: list[bool] = []
 
     def done() -> bool:
@@ -102,7 +102,7 @@ def kill_driver(driver: Driver) -> bool:
 
 
 def count(table: Path) -> int:
-    """The rows of the table, each of which must be there once; a table that is not there has none."""
+    """The rows of the table, each of which must occur once; none if the table does not exist."""
     if not list((table / "_delta_log").glob("*.json")):
         return 0
     rows = sl.Table(table).scan(columns=["v"]).to_arrow().column("v")

@@ -81,7 +81,7 @@ def test_every_type_as_scalar_field_and_element(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize("ddl", sorted(SPARK_CANNOT_SHRED))
 def test_what_spark_cannot_read(ddl: str, spark: SparkSession, tmp_path: Path) -> None:
-    """Types that Spark 4.3 has no column type for. When this fails, Spark has learnt one: shred it."""
+    """Types that Spark 4.3 has no column type for. When this fails, Spark supports one of them: shred it."""
     path = tmp_path / "f.parquet"
     write_parquet(pa.table({"v": column_of(BY_TYPE[ddl])}), path, shredding={"v": ddl})
     with pytest.raises(Exception, match=r"PARQUET_TYPE_ILLEGAL|FAILED_READ_FILE"):

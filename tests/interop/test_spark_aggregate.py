@@ -1,4 +1,4 @@
-"""Groups made by the workers: the same answers as Spark's, and only where they are sure to be."""
+"""Groups computed by the workers: the same answers as Spark's, and only where that is certain."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def native(spark: Any, events: str) -> str:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if every table were large."""
+    """Treats every table as large."""
     for name in SMALL:
         monkeypatch.setattr(by_workers, name, 0)
 
@@ -179,7 +179,7 @@ def test_groups_by_spark(spark: Any, events: str, native: str, eager: None, text
 def test_groups_that_come_back_are_made_by_the_workers(
     spark: Any, events: str, native: str, eager: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where no dictionary tells, rows of two files do: days come back, names do not."""
+    """Where dictionaries tell nothing, rows of two files decide: days repeat, names do not."""
     monkeypatch.setattr(aggregate, "SMALL_DICTIONARY", 0)
     text = "select v:{key}::string, max(id) from {t} where id >= 0 group by 1"
     assert not explain(spark, text.format(key="name", t="t"), t=events).by_workers

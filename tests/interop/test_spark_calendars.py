@@ -1,4 +1,4 @@
-"""Dates and times mean the same to files, to the log and to Spark, in whatever zone and calendar."""
+"""Dates and times mean the same in files, in the log and in Spark, in every zone and calendar."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def by_the_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 def use_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also for tables as small as a test's."""
+    """Uses workers for small tables, too."""
     monkeypatch.setattr(by_workers, "ENOUGH_BYTES", 0)
     monkeypatch.setattr(by_workers, "FILES_PER_CORE", 0)
     monkeypatch.setattr(aggregate, "FEW_GROUPS", 100.0)
@@ -104,7 +104,7 @@ def test_constants_are_those_of_the_session(
 
 
 def test_the_constant_of_another_zone_prunes(spark: Any, times: str, zone: str) -> None:
-    """Nothing to read, and nothing that should have been."""
+    """No file is read, and none has a matching row."""
     before = explain(spark, "select id from t where k < timestamp'2024-03-10 05:00:00Z'", t=times)
     assert [one.files for one in before.tables.values()] == [0]
     until = explain(spark, "select id from t where k <= timestamp'2024-03-10 05:00:00Z'", t=times)

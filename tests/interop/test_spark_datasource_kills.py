@@ -68,7 +68,7 @@ def kill_driver(driver: Driver) -> bool:
 
 
 def count(place: Path) -> int:
-    """The rows of a table, each of which must be there once; a table that is not there has none."""
+    """The rows of a table, each of which must occur once; none if the table does not exist."""
     if not list((place / "_delta_log").glob("*.json")):
         return 0
     texts = sl.to_json(sl.Table(place).scan(["v"]).to_arrow().column("v")).to_pylist()
@@ -77,7 +77,7 @@ def count(place: Path) -> int:
 
 
 def ended(driver: Driver) -> bool:
-    """Waits for the driver; whether it came to a good end."""
+    """Waits for the driver and tells whether it succeeded."""
     try:
         driver.finish()
     except AssertionError:

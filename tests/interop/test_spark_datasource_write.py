@@ -25,7 +25,7 @@ def rows(table: Path, *columns: str) -> list[Any]:
 
 
 def problem(error: pytest.ExceptionInfo[Exception]) -> str:
-    """The line of our own error in Spark's."""
+    """The line of our error within Spark's message."""
     [line, *_] = [line for line in str(error.value).splitlines() if "shredlake.errors." in line]
     return line
 

@@ -107,7 +107,7 @@ def test_sql_has_the_digits_that_spark_has(
 def test_kernel_and_reference_print_as_java(
     spark: Any, numbers: list[Any], kind: str, by_hand: Callable[[float], str]
 ) -> None:
-    """And where Java is new, as everywhere."""
+    """The digits that Java 19 and later prints."""
     table = pa.table({"n": pa.array([float(n) for n in numbers], parse_type(kind).arrow)})
     want = spark.createDataFrame(table).selectExpr("cast(n as string) n").toArrow()["n"].to_pylist()
     dialect = dialect_of(spark)
@@ -119,7 +119,7 @@ def test_kernel_and_reference_print_as_java(
 
 
 def test_java_has_changed() -> None:
-    """The two really differ, on numbers that people write."""
+    """Both algorithms differ on common numbers."""
     column = sl.from_json(pa.array(["5.27e21", "0.1"]))
     old, new = (get(column, "$", pa.string(), dialect=spark_on(java)).to_pylist() for java in (17, 21))
     assert old != new

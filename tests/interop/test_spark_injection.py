@@ -102,7 +102,7 @@ NAMES = tuple(text for text in TEXTS if text.strip())
 
 
 def test_names_of_columns_and_of_fields(spark: Any, tmp_path: Path) -> None:
-    """Columns, fields of structs and keys of Variants, each of these names."""
+    """Columns, fields of structs and keys of Variants with each of these names."""
     inner = pa.struct([(name, pa.int64()) for name in NAMES])
     schema = pa.schema([*((name, pa.int64()) for name in NAMES), ("st", inner), ("v", sl.variant())])
     properties = {"delta.columnMapping.mode": "name", "delta.enableVariantShredding": "true"}

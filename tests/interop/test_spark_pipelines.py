@@ -16,6 +16,7 @@ import pytest
 
 from random_tables import PLAIN_SCHEMA, random_table
 from shredlake.spark.query.api import read
+from spark_tables import with_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,12 +110,8 @@ def rows_of(frame: DataFrame) -> tuple[list[tuple[str, str]], list[str]]:
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> Any:
-    before = {name: spark.conf.get(name) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with with_settings(spark, SETTINGS) as session:
+        yield session
 
 
 @pytest.mark.parametrize("number", range(TABLES))

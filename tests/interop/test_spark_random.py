@@ -32,7 +32,7 @@ from shredlake.spark.query.api import read, sql
 from shredlake.spark.query.strategies import Answer, Question
 from shredlake.spark.query.strategies import answer as answered
 from shredlake.spark.settings import temporary_settings
-from spark_tables import use_workers
+from spark_tables import use_workers, with_settings
 
 pytestmark = pytest.mark.spark
 
@@ -55,12 +55,8 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def session(spark: Any) -> Iterator[Any]:
     """The session, with settings that a test may change."""
-    before = {name: spark.conf.get(name) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with with_settings(spark, SETTINGS) as session:
+        yield session
 
 
 def answer(query: Any) -> Any:

@@ -15,7 +15,7 @@ from long_runs import some
 from shredlake import caches
 from shredlake.spark.arrow import collected
 from shredlake.spark.query.api import explain, read, sql
-from spark_tables import adopt, in_every_layout, use_workers
+from spark_tables import adopt, in_every_layout, use_workers, with_settings
 
 pytestmark = pytest.mark.spark
 
@@ -81,12 +81,8 @@ QUERIES = [
 def light_queries(spark: Any) -> Iterator[None]:
     """Rows are few and queries many: compiling them takes longer than running them."""
     light = {"spark.sql.codegen.wholeStage": "false", "spark.sql.shuffle.partitions": "1"}
-    before = {name: spark.conf.get(name) for name in light}
-    for name, value in light.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with with_settings(spark, light):
+        yield
 
 
 @pytest.fixture(scope="module")

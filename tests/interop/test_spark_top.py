@@ -61,7 +61,7 @@ def native(spark: Any, events: str) -> str:
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if every table were large."""
+    """Treats every table as large."""
     for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
         monkeypatch.setattr(by_workers, name, 0)
 

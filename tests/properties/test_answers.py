@@ -84,7 +84,7 @@ def test_scans_answer_as_the_reference(number: int, tmp_path: Path, monkeypatch:
 
 
 def test_a_lost_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison sees a row that a scan does not return."""
+    """The comparison detects a row that a scan does not return."""
     answers = random_answers("memory://answers/lost", random.Random(3))
     more = pa.concat_tables([answers.rows, answers.rows.slice(0, 1)])
     assert len(answers.rows)

@@ -101,7 +101,7 @@ def test_the_parts_cover_the_file(raw: bytes) -> None:
 
 @pytest.mark.slow
 def test_without_the_seal_the_footer_is_trusted(raw: bytes) -> None:
-    """The test can fail: with the seal gone, some bit of the footer does give another answer."""
+    """The test can fail: without the seal, some flipped bit of the footer gives another answer."""
     unsealed = raw.replace(KEY.encode(), b"x" * len(KEY))
     expected = answers(unsealed)
     footer = file_parts(unsealed)["footer"]

@@ -46,7 +46,7 @@ def column_of(rows: list[Variant | None]) -> pa.StructArray:
 
 @st.composite
 def paths_into(draw: st.DrawFn, rows: list[Variant | None]) -> Path:
-    """A way into one of the rows, sometimes leading nowhere."""
+    """A path into one of the rows; some paths lead nowhere."""
     steps: list[str | int] = []
     current = draw(st.sampled_from([row for row in rows if row is not None] or [Variant.of(None)]))
     while draw(st.integers(0, 3)):

@@ -111,7 +111,7 @@ def test_validate_and_to_json_judge_any_bytes_as_the_reference(buffers: list[tup
 @settings(max_examples=40)
 @given(json_documents())
 def test_text_to_variant_to_text_settles(text: str) -> None:
-    """A double prints as 5.0, which reads as a decimal and prints as 5: the text settles."""
+    """A double prints as 5.0, which parses as a decimal that prints as 5: then the text is stable."""
     once = to_json(from_json(pa.array([text]), on_error="null"))
     twice = to_json(from_json(once))
     assert to_json(from_json(twice)).to_pylist() == twice.to_pylist()

@@ -30,7 +30,7 @@ def columns() -> st.SearchStrategy[list[Variant | None]]:
 
 
 def without_order(path: PathProfile) -> PathProfile:
-    """Order in the file is an estimate: where a column is cut adds a comparison."""
+    """Order in the file is an estimate: each cut of a column adds a comparison."""
     return replace(path, order=None, children=tuple(map(without_order, path.children)))
 
 

@@ -1,4 +1,4 @@
-"""A scan with a condition gives what filtering everything gives, for any data, layout and pages."""
+"""A scan with a condition returns the same rows as a filter over all rows, for any data, layout and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After any operations, a table holds what a list of dicts holds, at every version."""
+"""After any operations, a table equals a list of dicts at every version."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Model:
         return list(self.table.schema.names)
 
     def record(self, rows: list[Row]) -> None:
-        """Records the rows of the new version; versions without an entry changed only metadata."""
+        """Records the rows of the new version; versions without an entry only changed metadata."""
         self.versions[self.table.version] = self.names, rows
 
     def new_rows(self, test: Callable[[Row], bool] = lambda row: True) -> list[Row]:
@@ -138,7 +138,7 @@ class Model:
         self.table.checkpoint()
 
     def vacuum(self) -> None:
-        """Nothing is old enough to be deleted: every version stays readable."""
+        """Deletes nothing, because no file is old enough; every version stays readable."""
         assert self.table.vacuum(dry_run=False) == []
 
     OPERATIONS = (

@@ -1,4 +1,4 @@
-"""Writers, readers, optimize and vacuum at once: one order of all operations explains what everybody saw.
+"""Concurrent writers, readers, optimize and vacuum: one order of all operations explains every observation.
 
 Threads here, a few commits each; `make races` runs 8 processes with 25 commits each, also on S3. The second
 half shows that the checker rejects stores and writers that are broken.

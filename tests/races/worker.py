@@ -53,7 +53,7 @@ class Worker:
         return sl.Table(self.uri, storage_options=self.options)
 
     def note(self, kind: str, act: Callable[[], int], **arguments: Any) -> bool:
-        """Does something and records it; a conflict is recorded, too."""
+        """Runs an operation and records it; a conflict is recorded, too."""
         began, version, problem = time.monotonic(), None, None
         try:
             version = act()
@@ -115,7 +115,7 @@ class Worker:
         return self.note("restore", lambda: table.restore(to), to=to)
 
     def read(self) -> None:
-        """Opens the table and reads it, slowly."""
+        """Opens the table and reads it in small steps."""
         while not Path(self.done).exists():
             began = time.monotonic()
             table = self.table()
@@ -155,7 +155,7 @@ def archive(storage: Any, folder: Path) -> None:
 
 
 def bring_back(storage: Any, folder: Path) -> None:
-    """Puts archived files back that are gone."""
+    """Restores archived files that were deleted."""
     there = {entry.path for entry in storage.list()}
     for kept in (folder / "archive").rglob("*.parquet"):
         key = str(kept.relative_to(folder / "archive"))

@@ -17,7 +17,7 @@ from source_trees import SOURCE
 
 
 class Session:
-    """Stands for a Spark session: an object that attributes can be set on."""
+    """Stands in for a Spark session: attributes can be set on it."""
 
 
 def test_the_least_recently_used_entry_is_dropped() -> None:

@@ -1,4 +1,4 @@
-"""The public names: every one resolves, is documented, and stands in order."""
+"""The public names: each one resolves and is documented, and they are sorted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCE = Path(shredlake.__file__)
 
 
 def natural(name: str) -> tuple[bool, list[int | str]]:
-    """Classes before functions, Int8 before Int16: the order that ruff asks of __all__."""
+    """Classes before functions, Int8 before Int16: the order that ruff requires in __all__."""
     return name[0].islower(), [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 

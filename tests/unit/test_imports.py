@@ -82,3 +82,15 @@ def test_the_function_wins_over_the_package_of_its_name() -> None:
 def test_names_that_are_not_there() -> None:
     with pytest.raises(AttributeError, match="module 'shredlake' has no attribute 'tabel'"):
         shredlake.tabel  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_tables_are_written_and_read_without_the_parser() -> None:
+    """sqlglot takes longer to import than all of a table; it is needed for expressions only."""
+    modules = imported(
+        "import pyarrow as pa, tempfile, shredlake as sl; "
+        "table = sl.Table.create(tempfile.mkdtemp(), pa.schema([('id', pa.int64()), ('v', sl.variant())])); "
+        "table.append(pa.table({'id': [1], 'v': sl.from_json(['{\"a\": 1}'])})); "
+        "assert table.scan().count() == 1 == table.scan().to_arrow().num_rows"
+    )
+    assert "shredlake.table" in modules
+    assert "sqlglot" not in packages(modules)

@@ -66,6 +66,6 @@ def test_text_is_in_order() -> None:
 
 
 def test_text_of_a_key_that_is_there_twice() -> None:
-    """Damage, but printed by the reference: so it is by the kernel."""
+    """Damaged bytes that the reference prints are printed by the kernel, too."""
     metadata, value = unsorted(["b", "a", "b"], [b"\x0c\x01", b"\x0c\x02", b"\x0c\x03"])
     assert to_json(column_of((metadata, value))).to_pylist() == [Variant(metadata, value).to_json()]

@@ -22,7 +22,7 @@ from shredlake.errors import (
     MalformedVariant,
 )
 from shredlake.expr import parse_predicate
-from shredlake.expr.parse import MOST_DIGITS, MOST_LEVELS
+from shredlake.expr.grammar import MOST_DIGITS, MOST_LEVELS
 from shredlake.parquet.format.thrift import MAX_DEPTH as MAX_THRIFT_DEPTH
 from shredlake.parquet.format.thrift import read_struct
 from shredlake.shredding.schema import MAX_DEPTH as MAX_LAYOUT_DEPTH

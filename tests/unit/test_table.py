@@ -442,7 +442,7 @@ def test_overwrite_partitions_however_they_are_spelled(
 
 
 def test_not_a_number_in_partition_values(tmp_path: Path) -> None:
-    """As Java spells it: other engines must read it."""
+    """As Java prints it, because other engines must read it."""
     table = sl.Table.create(tmp_path, pa.schema([("p", pa.float64()), ("id", pa.int64())]), ["p"])
     values = [float("inf"), float("-inf"), float("nan"), 0.1]
     table.append(pa.table({"p": values, "id": [1, 2, 3, 4]}))

@@ -15,7 +15,7 @@ EMPTY = b"\x01\x00\x00"
 
 @pytest.mark.slow
 def test_twenty_thousand_mutated_buffers() -> None:
-    """The long version is `make fuzz`."""
+    """`make fuzz` runs for longer."""
     valid = 0
     for metadata, value in mutated(20_000, seed=3):
         try:

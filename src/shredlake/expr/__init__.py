@@ -1,6 +1,6 @@
 """Spark SQL expressions over columns and Variant paths, shared by all scans.
 
-Modules in reading order: `types`, `ast`, `parse` (with `tokens`, `parse_errors`, `constants` and `chains`),
+Modules in reading order: `types`, `ast`, `parse` (with `grammar`, `tokens`, `parse_errors` and `constants`),
 `arguments` (`columns` and `where` of a query), `sort_key`, `evaluate` (with `coerce`, `arithmetic` and
 `like`), `prune` (with `cast_bounds`), `sql` (back to text).
 """

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
-from sqlglot import TokenType
-from sqlglot.errors import TokenError
 
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Expr, Projection
 from shredlake.expr.evaluate import matching
 from shredlake.expr.parse import parse_columns, parse_predicate
-from shredlake.expr.tokens import spark_tokens
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
-
-_OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
-_CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
@@ -46,21 +40,9 @@ def split_columns(text: str) -> list[str]:
     >>> split_columns("v:a::decimal(9,2) AS a, variant_get(v, '$.b,c', 'int') AS b")
     ['v:a::decimal(9,2) AS a', "variant_get(v, '$.b,c', 'int') AS b"]
     """
-    try:
-        tokens = spark_tokens(text)
-    except TokenError as error:
-        raise InvalidExpression(f"not a list of columns: {text!r} ({error})") from None
-    columns: list[str] = []
-    start = depth = 0
-    for token in tokens:
-        if token.token_type in _OPEN:
-            depth += 1
-        elif token.token_type in _CLOSE:
-            depth -= 1
-        elif token.token_type == TokenType.COMMA and depth == 0:
-            columns.append(text[start : token.start].strip())
-            start = token.end + 1
-    columns.append(text[start:].strip())
+    from shredlake.expr.tokens import parts_between_commas
+
+    columns = parts_between_commas(text)
     if not all(columns):
         raise InvalidExpression(f"not a list of columns: {text!r} has an empty column between its commas")
     return columns

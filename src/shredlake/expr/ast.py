@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from typing import Literal as OneOf
 
 from shredlake.expr.types import DataType
@@ -222,3 +222,49 @@ def join_name(parts: tuple[str, ...]) -> str:
     ('s.a', '`a.b`.c')
     """
     return ".".join(quote(part) if "." in part or "`" in part or not part else part for part in parts)
+
+
+LONG: Final = 32
+"""Chains of at least this many operands are shortened; shorter ones stay as the user wrote them."""
+
+
+def conjunction(operands: Sequence[Expr]) -> Expr:
+    """Returns the conjunction of the operands; a long one is shortened.
+
+    >>> from shredlake.expr.types import INT
+    >>> parts = [Compare("<>", Column("a"), Literal(n, INT)) for n in range(100)]
+    >>> len(conjunction(parts).value.options)
+    100
+    """
+    short = _shortened(operands, "<>")
+    return short[0] if len(short) == 1 else And(tuple(short))
+
+
+def disjunction(operands: Sequence[Expr]) -> Expr:
+    """Returns the disjunction of the operands; a long one is shortened."""
+    short = _shortened(operands, "=")
+    return short[0] if len(short) == 1 else Or(tuple(short))
+
+
+def _shortened(operands: Sequence[Expr], op: ComparisonOp) -> list[Expr]:
+    """Drops repeated operands, and replaces many comparisons of one value with constants by one IN.
+
+    Generated conditions have thousands of parts, such as `x = 1 OR x = 2 OR ...`.
+    """
+    if len(operands) < LONG:
+        return list(operands)
+    others: list[Expr] = []
+    options: dict[tuple[Expr, DataType], list[Literal]] = {}
+    for operand in dict.fromkeys(operands):
+        match operand:
+            case Compare(found, value, Literal() as constant) if found == op and constant.value is not None:
+                options.setdefault((value, constant.type), []).append(constant)
+            case _:
+                others.append(operand)
+    for (value, _), constants in options.items():
+        if len(constants) == 1:
+            others.append(Compare(op, value, constants[0]))
+        else:
+            member = In(value, tuple(constants))
+            others.append(member if op == "=" else Not(member))
+    return others

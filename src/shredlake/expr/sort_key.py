@@ -39,7 +39,7 @@ class SortKey:
     @property
     def needs_spark(self) -> bool:
         """Whether only Spark may be able to evaluate the key."""
-        return isinstance(understood(self.text), UnsupportedExpression)
+        return isinstance(understood(self.text, parse_value), UnsupportedExpression)
 
 
 def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
@@ -59,7 +59,7 @@ def parse_sort_keys(texts: Iterable[str]) -> list[SortKey]:
                 raise InvalidExpression(
                     "a sort key is missing its expression: write one such as v:ts::bigint DESC"
                 )
-            understood(key.text)  # refuses what is not an expression
+            understood(key.text, parse_value)  # refuses what is not an expression
             keys.append(key)
     return keys
 

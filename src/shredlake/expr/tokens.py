@@ -6,8 +6,14 @@ from typing import Final
 
 from sqlglot import Dialect, Token, TokenType
 from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import TokenError
+
+from shredlake.errors import InvalidExpression
 
 SPARK: Final[Dialect] = Databricks()
+
+_OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 def spark_tokens(sql: str) -> list[Token]:
@@ -36,3 +42,22 @@ def _is_continued(sql: str, last: Token, token: Token) -> bool:
         and last.end + 1 == token.start
         and sql[last.end] == sql[token.start]
     )
+
+
+def parts_between_commas(text: str) -> list[str]:
+    """Splits a list at the commas outside brackets and strings."""
+    try:
+        tokens = spark_tokens(text)
+    except TokenError as error:
+        raise InvalidExpression(f"not a list of columns: {text!r} ({error})") from None
+    parts: list[str] = []
+    start = depth = 0
+    for token in tokens:
+        if token.token_type in _OPEN:
+            depth += 1
+        elif token.token_type in _CLOSE:
+            depth -= 1
+        elif token.token_type == TokenType.COMMA and depth == 0:
+            parts.append(text[start : token.start].strip())
+            start = token.end + 1
+    return [*parts, text[start:].strip()]

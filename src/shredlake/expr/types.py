@@ -19,13 +19,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
 from shredlake.kernels.arrow.types import is_variant, variant
-from shredlake.variant.identifiers import quote_if_needed
 
 MAX_PRECISION = 38
 
@@ -62,25 +59,6 @@ VARIANT = DataType("variant", variant())
 
 INTEGRALS = (TINYINT, SMALLINT, INT, BIGINT)  # from narrow to wide
 
-_BY_SQLGLOT = {
-    exp.DType.BOOLEAN: BOOLEAN,
-    exp.DType.TINYINT: TINYINT,
-    exp.DType.SMALLINT: SMALLINT,
-    exp.DType.INT: INT,
-    exp.DType.BIGINT: BIGINT,
-    exp.DType.FLOAT: FLOAT,
-    exp.DType.DOUBLE: DOUBLE,
-    exp.DType.TEXT: STRING,
-    exp.DType.BINARY: BINARY,
-    exp.DType.DATE: DATE,
-    exp.DType.TIMESTAMPTZ: TIMESTAMP,
-    exp.DType.TIMESTAMPLTZ: TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
-    exp.DType.TIME: TIME,
-    exp.DType.UUID: UUID,
-    exp.DType.NULL: VOID,
-    exp.DType.VARIANT: VARIANT,
-}
 _OURS = {kind.name: kind for kind in (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)}
 
 
@@ -115,44 +93,16 @@ def parse_type(text: str) -> DataType:
     ours = _OURS.get(text.strip().lower())
     if ours is not None:
         return ours
-    try:
-        node = exp.DataType.build(text, dialect="databricks")
-    except SqlglotError:
-        raise InvalidExpression(f"{text!r} is not a type; expected one like {_EXAMPLES}") from None
-    return from_sqlglot(node)
+    from shredlake.expr.grammar import read_type
+
+    return read_type(text)
 
 
-_EXAMPLES = "bigint, double, decimal(10,2), string, timestamp, array<string> or struct<a int>"
+TYPE_EXAMPLES: Final = "bigint, double, decimal(10,2), string, timestamp, array<string> or struct<a int>"
 
 
-def _digits(text: str, node: exp.DataType) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InvalidExpression(f"{node.sql('databricks')} is not a type: a decimal has 1 to 38 digits")
-    return int(text)
-
-
-def from_sqlglot(node: exp.DataType) -> DataType:
-    """Converts a parsed sqlglot type."""
-    kind = node.this
-    if kind == exp.DType.DECIMAL:
-        return _decimal([_digits(parameter.name, node) for parameter in node.expressions])
-    if kind == exp.DType.ARRAY and node.expressions:
-        element = from_sqlglot(node.expressions[0])
-        return DataType(f"array<{element}>", pa.list_(pa.field("element", element.arrow)))
-    if kind == exp.DType.MAP and len(node.expressions) == 2:
-        key, value = (from_sqlglot(part) for part in node.expressions)
-        return DataType(f"map<{key},{value}>", pa.map_(key.arrow, value.arrow))
-    if kind == exp.DType.STRUCT and node.expressions:
-        fields = [(field.name, from_sqlglot(field.args["kind"])) for field in node.expressions]
-        inner = ",".join(f"{quote_if_needed(name)}:{field}" for name, field in fields)
-        return DataType(f"struct<{inner}>", pa.struct([(name, field.arrow) for name, field in fields]))
-    plain = _BY_SQLGLOT.get(kind)
-    if plain is None:
-        raise InvalidExpression(f"the type {node.sql('databricks')} can't be used here: use {_EXAMPLES}")
-    return plain
-
-
-def _decimal(parameters: list[int]) -> DataType:
+def checked_decimal(parameters: list[int]) -> DataType:
+    """The decimal type of a precision and a scale, either of which may be omitted."""
     if len(parameters) > 2:
         raise InvalidExpression(f"a decimal has a precision and a scale, not {len(parameters)} numbers")
     precision, scale = [*parameters, *(10, 0)[len(parameters) :]]
@@ -166,8 +116,22 @@ def _decimal(parameters: list[int]) -> DataType:
 _BY_ARROW: dict[pa.DataType, DataType] = {
     **{
         kind.arrow: kind
-        for kind in (*_BY_SQLGLOT.values(), TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)
-        if kind is not VARIANT
+        for kind in (
+            BOOLEAN,
+            *INTEGRALS,
+            FLOAT,
+            DOUBLE,
+            STRING,
+            BINARY,
+            DATE,
+            TIMESTAMP,
+            TIMESTAMP_NTZ,
+            TIME,
+            TIMESTAMP_NANOS,
+            TIMESTAMP_NTZ_NANOS,
+            UUID,
+            VOID,
+        )
     },
     pa.uint8(): SMALLINT,
     pa.uint16(): INT,

@@ -183,20 +183,9 @@ if TYPE_CHECKING:
     # mypy checks this, nothing runs it: the fallback has the functions of the protocols. The stub of a
     # compiled module takes its signatures from the fallback.
     _Kernels: TypeAlias = tuple[
-        Checksum,
-        FooterPlaces,
-        FromArrow,
-        Get,
-        JsonEncode,
-        JsonRender,
-        Lines,
-        Profile,
-        Shred,
-        Tally,
-        ToPython,
-        Unshred,
-        Validate,
-    ]
+        Checksum, FooterPlaces, FromArrow, Get, JsonEncode, JsonRender, Lines, Profile, Shred, Tally,
+        ToPython, Unshred, Validate,
+    ]  # fmt: skip
 
     def _fallback() -> _Kernels:
         from shredlake.kernels.fallback import (
@@ -216,17 +205,6 @@ if TYPE_CHECKING:
         )
 
         return (
-            checksum,
-            footer_places,
-            from_arrow,
-            get,
-            json_encode,
-            json_render,
-            lines,
-            profile,
-            shred,
-            tally,
-            to_python,
-            unshred,
-            validate,
-        )
+            checksum, footer_places, from_arrow, get, json_encode, json_render, lines, profile, shred, tally,
+            to_python, unshred, validate,
+        )  # fmt: skip

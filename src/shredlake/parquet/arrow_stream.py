@@ -40,7 +40,7 @@ class ArrowStream(ABC):
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in batches, in the order of the files. A few batches are read ahead."""
         batches = self._batches()
-        return batches if self._limit is None else _first_rows(batches, self._limit)
+        return batches if self._limit is None else first_rows(batches, self._limit)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches that can be read once."""
@@ -111,11 +111,11 @@ def columns_text(schema: pa.Schema) -> str:
     )
 
 
-def _first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+def first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
     """Cuts a stream after some rows and ends it.
 
     >>> batch = pa.record_batch({"id": [1, 2]})
-    >>> [part.num_rows for part in _first_rows(iter([batch, batch, batch]), 3)]
+    >>> [part.num_rows for part in first_rows(iter([batch, batch, batch]), 3)]
     [2, 1]
     """
     left = limit

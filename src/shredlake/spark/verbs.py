@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shredlake.errors import PipelineError, TableError
@@ -136,10 +137,8 @@ def optimize(spark: SparkSession, table: Given, **options: Unpack[OptimizeArgume
     >>> report.files_before, report.files_after, report.rows
     (2, 1, 2)
     """
-    ensure_supported(spark)
-    address = _address(table, options)
-    with described(spark, "optimize", address):
-        return optimize_table(SparkEngine(spark), address, **options)
+    with _job(spark, "optimize", _address(table, options)) as (engine, address):
+        return optimize_table(engine, address, **options)
 
 
 @options_of(ConvertOptions)
@@ -160,10 +159,8 @@ def convert(
     >>> report.rows, report.rejects, report.layout
     (1, 1, 'struct<a bigint>')
     """
-    ensure_supported(spark)
-    address = _address(table, options)
-    with described(spark, "convert", address):
-        return convert_table(SparkEngine(spark), address, columns, **options)
+    with _job(spark, "convert", _address(table, options)) as (engine, address):
+        return convert_table(engine, address, columns, **options)
 
 
 @options_of(migrate_files)
@@ -186,10 +183,8 @@ def migrate_draft(
     >>> migrate_draft(session(), str(folder / "draft.parquet"), folder / "table").layout
     'struct<id bigint>'
     """
-    ensure_supported(spark)
-    address = _address(table, options)
-    with described(spark, "migrate into", address):
-        return migrate_files(SparkEngine(spark), source, address, **options)
+    with _job(spark, "migrate into", _address(table, options)) as (engine, address):
+        return migrate_files(engine, source, address, **options)
 
 
 @options_of(unshred_table)
@@ -207,12 +202,18 @@ def unshred(
     >>> unshred(session(), table, plain).rows
     1
     """
-    ensure_supported(spark)
-    address = _address(table, options, reads=True)
     if isinstance(table, Table) and table.is_pinned:
         options.setdefault("version", table.version)
-    with described(spark, "unshred", address):
-        return unshred_table(SparkEngine(spark), address, target, **options)
+    with _job(spark, "unshred", _address(table, options, reads=True)) as (engine, address):
+        return unshred_table(engine, address, target, **options)
+
+
+@contextmanager
+def _job(spark: SparkSession, verb: str, address: str) -> Iterator[tuple[SparkEngine, str]]:
+    """Runs a job on a table with Spark; the Spark UI shows the verb and the table."""
+    ensure_supported(spark)
+    with described(spark, verb, address):
+        yield SparkEngine(spark), address
 
 
 def _address(table: Given, options: Any, *, reads: bool = False) -> str:

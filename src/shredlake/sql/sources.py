@@ -18,7 +18,8 @@ from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
-from shredlake.parquet.read.scan import Finish, Scan, scan_parquet
+from shredlake.parquet.read.file_reader import Finish
+from shredlake.parquet.read.scan import Scan, scan_parquet
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.table import Table
 

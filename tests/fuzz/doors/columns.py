@@ -70,7 +70,7 @@ TYPES = [
 
 
 def exact(array: pa.Array) -> pa.Array:
-    """The same array in buffers without a byte to spare, so that AddressSanitizer sees a read beyond."""
+    """The same array in buffers of the exact size, so that AddressSanitizer detects reads beyond them."""
     rows = len(array)
     if array.offset:
         return array
@@ -101,7 +101,7 @@ def _as(kind: pa.DataType) -> Callable[[pa.StructArray], pa.StructArray]:
 
 
 def _wild_offsets(column: pa.StructArray) -> pa.StructArray:
-    """A child whose offsets lead out of its buffer and back: pyarrow takes such arrays without a look."""
+    """A child whose offsets point outside its buffer; pyarrow accepts such arrays unchecked."""
     rows = len(column)
     offsets = [0, *(5000 * number for number in range(1, rows)), 2][: rows + 1]
     packed = pa.py_buffer(struct.pack(f"<{rows + 1}i", *offsets))
@@ -191,7 +191,7 @@ def enter_get(data: bytes) -> None:
 
 
 def enter_shred(data: bytes) -> None:
-    """There and back: the same values; and on to another layout."""
+    """Shreds and unshreds: the values stay the same, also in another layout."""
     choices, column = _column(data)
     schema, other = (SCHEMAS[choices.below(len(SCHEMAS))] for _ in range(2))
     shredded = shred(column, schema, threads=1)

@@ -55,7 +55,7 @@ QUERIES: list[dict[str, Any]] = [
 
 
 def enter_footer(data: bytes) -> None:
-    """The footer alone: found, parsed, checked, its chunks and page indexes read; pyarrow sees nothing."""
+    """Reads only the footer, with its chunks and page indexes, without pyarrow."""
     with open_input(io.BytesIO(data[1:])) as source:
         footer = source.footer()
         chunks = Chunks(footer, source.name)
@@ -179,7 +179,7 @@ def footer_seeds() -> list[bytes]:
 
 
 def change_footer(data: bytes, dice: random.Random) -> bytes:
-    """As `change_file`, but most often by bytes, which costs little."""
+    """As `change_file`, but mostly by bytes, which is cheap."""
     if dice.random() < 0.15:
         return change_file(data, dice)
     return data[:1] + _changed_bytes(data[1:], dice)

@@ -39,14 +39,14 @@ _PREDICATES = [
 
 
 def _put(files: dict[str, bytes]) -> None:
-    """The log holds just these files."""
+    """Replaces the log with these files."""
     _STORE.delete([entry.path for entry in _STORE.list(_LOG.rstrip("/")) if entry.path not in files])
     for path, data in files.items():
         _STORE.put(path, data)
 
 
 def _use(choice: int) -> None:
-    """Opens the table and does what a reader does; one thing of each kind per call."""
+    """Opens the table and runs one read of each kind."""
     table = Table(_URI)
     _ = table.schema, table.properties, table.partition_columns, table.snapshot.transactions
     if choice % 8 == 0:

@@ -84,7 +84,7 @@ _JSON_TOKENS = [
 
 
 def enter_split(data: bytes) -> None:
-    """Text cut into documents: by lines, as elements, in a row; pieces that stop anywhere included."""
+    """Splits text into documents: lines, array elements, or concatenated documents, cut at any place."""
     head, text = (*unpack(data), b"", b"")[:2]
     final = sum(head) % 2 == 0
     for split in (split_lines, split_elements, split_documents):
@@ -144,7 +144,7 @@ _TABLE = _small_table()
 
 
 def enter_expression(data: bytes) -> None:
-    """As a condition, as columns, as a type; printed, read again and evaluated."""
+    """Parses the text as a condition, as columns and as a type; prints, reparses and evaluates it."""
     text = text_of(data)
     for read in (split_columns, parse_type, lambda sql: parse_columns([sql]), read_columns):
         try:

@@ -38,7 +38,7 @@ def _two(data: bytes) -> tuple[bytes, bytes]:
 
 
 def enter_variant(data: bytes) -> None:
-    """Everything that can be done with one value."""
+    """Runs every operation on one value."""
     variant = Variant(*_two(data))
     repr(variant)
     try:
@@ -102,7 +102,7 @@ def z85_seeds() -> list[bytes]:
 
 
 def enter_profile(data: bytes) -> None:
-    """Read, written, merged with itself, and used."""
+    """Decodes, encodes and merges a profile, and infers a schema from it."""
     one = Profile.from_bytes(data)
     again = one.to_bytes()
     assert Profile.from_bytes(again).to_bytes() == again

@@ -1,4 +1,4 @@
-"""Rows go where they are asked to, in any format, and only as many are read as are shown."""
+"""Rows are written to the given output in any format, and only as many are read as are shown."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def hostile(log: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[str, str, in
 
 
 def uses(uri: str) -> None:
-    """Everything that reads a log."""
+    """Runs every reader of a log."""
     table = sl.Table(uri)
     for use in (
         lambda: table.scan().to_arrow(),

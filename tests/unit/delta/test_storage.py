@@ -105,7 +105,7 @@ def test_a_commit_that_the_disk_does_not_confirm_is_uncertain(
 def test_vacuum_stops_if_it_can_t_tell_what_a_path_leads_to(
     template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log names a file through a link; the file may not be deleted because the link can't be followed."""
+    """The log names a file through a link; it must not be deleted because the link fails."""
     root = tmp_path / "table"
     shutil.copytree(template, root)
     table = sl.Table(root)

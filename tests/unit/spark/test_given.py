@@ -13,7 +13,7 @@ from shredlake.spark.given import check_frame, check_source, is_in_memory, strea
 
 
 class Frame:
-    """The few things that are asked of a DataFrame."""
+    """The few attributes of a DataFrame that are used."""
 
     isStreaming = True
 

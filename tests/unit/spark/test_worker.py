@@ -1,4 +1,4 @@
-"""A worker that Spark lets go leaves without a traceback; errors of tasks are told as ever."""
+"""A worker that Spark dismisses exits without a traceback; errors of tasks are still reported."""
 
 from __future__ import annotations
 

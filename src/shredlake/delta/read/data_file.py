@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,13 +24,12 @@ from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import decode_path
 from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
-from shredlake.parquet.read.explain import Explain
+from shredlake.parquet.read.file_reader import FileReader, Finish
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.plan import make_plan
-from shredlake.parquet.read.scan import Finish, Scan
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.parquet.read.window import Live, are_indexes, are_runs
-from shredlake.runner import OrderedRunner
+from shredlake.runner import in_order
 
 # Files of at least this many bytes are streamed; smaller files are read ahead as a whole.
 LARGE_FILE = 64 << 20
@@ -50,6 +49,24 @@ class Query:
         """The types of computed columns; None for a column of the table, whose type in files may differ."""
         pairs = zip(self.projections, self.schema, strict=True)
         return [None if isinstance(found.expr, Column) else field.type for found, field in pairs]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the rows of a file are returned."""
+
+    indexes: bool = False
+    """Whether strings may be dictionary-encoded, with a dictionary per batch."""
+    runs: Mapping[str, Extreme] | None = None
+    """As in `Task`: if given, a column of one value may be run-end encoded."""
+    first_rows: int | None = None
+    """If given, the first batch has about that many rows, and later batches grow."""
+    finish: Finish | None = None
+    """Applied to each batch on the thread that reads it."""
+
+
+WHOLE: Final = Reading()
+"""As the table has them, in batches as large as memory allows."""
 
 
 def partition_values(snapshot: Snapshot, add: Add) -> dict[str, Any]:
@@ -79,67 +96,8 @@ class DataFile:
             by_id=snapshot.settings.mapping_mode == "id",
         )
 
-    @property
-    def is_large(self) -> bool:
-        return is_large(self.add)
-
-    def batches(
-        self,
-        query: Query,
-        *,
-        indexes: bool = False,
-        runs: Mapping[str, Extreme] | None = None,
-        first_rows: int | None = None,
-        runner: OrderedRunner | None = None,
-        finish: Finish | None = None,
-        done: Callable[[Explain], None] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows that the query keeps, with its columns.
-
-        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch. `runs` is that of
-        `Task`: a column of one value may be run-end encoded. With `first_rows`, the first batches are small.
-        `runner` provides the threads of the scan that this file belongs to. `finish` is applied to each batch
-        on the thread that reads it. `done` is told what was read once the reader stops.
-        """
-        encoded = indexes or runs is not None
-
-        def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
-            found = self._finished(batch, query, encoded)
-            return found if finish is None else finish(found)
-
-        scan = self._scan(query, runner, indexes, runs, first_rows, finished)
-        try:
-            with closing(cast(Generator[pa.RecordBatch], scan.to_batches())) as batches:
-                yield from batches
-        finally:
-            if done is not None:
-                done(scan.explain())
-
-    def encoded_scan(self, query: Query, runs: Mapping[str, Extreme], finish: Finish) -> Scan:
-        """A scan with columns as the file has them, as `batches` with `indexes` and `runs`."""
-        return self._scan(
-            query, None, True, runs, None, lambda batch: finish(self._finished(batch, query, True))
-        )
-
-    def count(self, query: Query, runner: OrderedRunner | None = None) -> int:
-        """How many rows the query keeps; its columns are not read."""
-        return self._scan(query, runner).count()
-
-    def explain(self, query: Query, runner: OrderedRunner | None = None, limit: int | None = None) -> Explain:
-        """Report how much of the file the query reads; with a limit, for that many rows."""
-        if limit is None:
-            return self._scan(query, runner).explain()
-        return self._scan(query, runner, first_rows=max(limit, 1)).limit(limit).explain()
-
-    def _scan(
-        self,
-        query: Query,
-        runner: OrderedRunner | None,
-        indexes: bool = False,
-        runs: Mapping[str, Extreme] | None = None,
-        first_rows: int | None = None,
-        finish: Finish | None = None,
-    ) -> Scan:
+    def reader(self, query: Query, reading: Reading = WHOLE) -> FileReader:
+        """The windows of the file as jobs, for a caller with threads."""
         plan = make_plan(
             [self.file],
             [Projection(p.name, self.binding.expression(p.expr)) for p in query.projections],
@@ -147,13 +105,38 @@ class DataFile:
             views="variant",
             options=query.options,
             live=self._live(),
-            indexes=indexes,
-            runs=runs,
+            indexes=reading.indexes,
+            runs=reading.runs,
             output_types=query.computed_types,
         )
-        # Small files are read in parallel, each on one thread; a large file uses all threads.
-        threads = None if self.is_large or first_rows else 1
-        return Scan(plan, threads=threads, first_rows=first_rows, runner=runner, finish=finish)
+        encoded, complete = reading.indexes or reading.runs is not None, reading.finish
+
+        def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
+            found = self._finished(batch, query, encoded)
+            return found if complete is None else complete(found)
+
+        return FileReader(plan.tasks[0], plan.predicate, first_rows=reading.first_rows, finish=finish)
+
+    def batches(self, query: Query, *, indexes: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows that the query keeps, with its columns; a large file is read by several threads.
+
+        With `indexes`, strings may be dictionary-encoded, with a dictionary per batch.
+        """
+        reader = self.reader(query, Reading(indexes=indexes))
+        threads = pa.cpu_count() if is_large(self.add) else 1
+        try:
+            for found in in_order(reader.batches(), threads, size=attrgetter("bytes")):
+                if found.batch is not None:
+                    yield found.batch
+        finally:
+            self.file.close()
+
+    def count(self, query: Query) -> int:
+        """How many rows the query keeps; its columns are not read."""
+        reader = self.reader(query)
+        found = sum(job().rows for job in reader.counts())
+        self.file.close()
+        return found
 
     def _finished(self, batch: pa.RecordBatch, query: Query, encoded: bool) -> pa.RecordBatch:
         """Casts columns to the types and nested names of the table."""

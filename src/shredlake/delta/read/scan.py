@@ -7,11 +7,11 @@ all files ─ partition values ─▶ ─ column and Variant statistics ─▶ f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.bind import canonical, condition
-from shredlake.delta.read.data_file import DataFile, Query, is_large, nullable_schema
+from shredlake.delta.read.data_file import WHOLE, DataFile, Query, Reading, is_large, nullable_schema
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.types import arrow_field
 from shredlake.delta.stats.skipping import FileStatistics, Verdict, prune
@@ -32,13 +32,11 @@ from shredlake.expr.sql import spelled
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
-from shredlake.parquet.arrow_stream import ArrowStream, columns_text
+from shredlake.parquet.arrow_stream import ArrowStream, columns_text, first_rows
 from shredlake.parquet.read.explain import Explain, cost_lines
-from shredlake.parquet.read.scan import Finish, Job, Scan
+from shredlake.parquet.read.file_reader import FileReader, Finish, Found, Job
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.runner import OrderedRunner
-
-T = TypeVar("T")
 
 # The number of files that become Python objects at a time, so that scans of a million files need little
 # memory.
@@ -105,14 +103,14 @@ class TableRun:
 
 
 class Part(NamedTuple):
-    """The result of one job of `TableScan.encoded_batches`."""
+    """The result of one job of a scan."""
 
-    scan: Scan | None
-    """The scan of a large file; None for a small file, which was read as a whole."""
-    rows: int
-    batches: tuple[pa.RecordBatch, ...]
-    is_last: bool = False
-    """Whether the large file has no more windows."""
+    found: tuple[Found, ...]
+    """The result of all windows of a small file, or of one window of a large file; empty at its end."""
+    reader: FileReader | None = None
+    """The reader of a large file, to be closed at its end."""
+    cost: Explain | None = None
+    """The cost of a small file, which is already closed."""
 
 
 class TableScan(ArrowStream):
@@ -209,17 +207,12 @@ class TableScan(ArrowStream):
         }
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        if self._limit is not None:  # one file after another, because the first may have enough rows
-            return self.stream(first_rows=max(1, min(self._limit, FIRST_ROWS)))
-        return self._all_batches()
+        return self._rows(TableRun())
 
-    def _all_batches(self) -> Iterator[pa.RecordBatch]:
-        for batches in self._per_file(self._batches_of):
-            yield from (batch for batch in batches if batch.num_rows)
-
-    def _batches_of(self, file: DataFile, runner: OrderedRunner | None) -> Iterable[pa.RecordBatch]:
-        batches = file.batches(self.query, runner=runner)
-        return list(batches) if runner is None else batches
+    def _rows(self, run: TableRun) -> Iterator[pa.RecordBatch]:
+        """The rows; with a limit, of as many files as it takes."""
+        first = None if self._limit is None else max(1, min(self._limit, FIRST_ROWS))
+        return _batches_of(self._parts(Reading(first_rows=first), FileReader.batches, run))
 
     def encoded_batches(
         self,
@@ -233,51 +226,62 @@ class TableScan(ArrowStream):
         Of columns in `extremes`, only the minimum or maximum of equal rows is needed. `run` learns what was
         read. `finish` is applied to each batch on the thread that reads it.
         """
-        current: Scan | None = None
+        reading = Reading(indexes=True, runs=extremes or {}, finish=finish)
+        return _batches_of(self._parts(reading, FileReader.batches, run or TableRun()))
+
+    def _parts(
+        self, reading: Reading, jobs_of: Callable[[FileReader], Iterator[Job]], run: TableRun
+    ) -> Iterator[Part]:
+        """Reads the files in order, on one pool of threads. `run` learns the cost of each."""
+        reader: FileReader | None = None
         rows = 0
-        reports = (run or TableRun()).files
-        jobs = self._encoded_jobs(extremes or {}, finish or (lambda batch: batch), reports.append)
+        gradual = reading.first_rows is not None
         with OrderedRunner(self.threads) as runner:
             try:
-                for part in runner.run(jobs, size=lambda part: sum(batch.nbytes for batch in part.batches)):
-                    current, rows = part.scan, rows + part.rows
-                    yield from (batch for batch in part.batches if batch.num_rows)
-                    if part.is_last and current is not None:
-                        reports.append(current.close(rows))
-                        current, rows = None, 0
+                for part in runner.run(self._jobs(reading, jobs_of), gradual=gradual, size=_bytes_of):
+                    if part.cost is not None:
+                        run.files.append(part.cost)
+                    else:
+                        reader, rows = part.reader, rows + _rows_of(part.found)
+                        if reader is not None and not part.found:
+                            run.files.append(reader.close(rows))
+                            reader, rows = None, 0
+                    yield part
             finally:
-                if current is not None:
-                    reports.append(current.close(rows))
+                if reader is not None:
+                    run.files.append(reader.close(rows))
 
-    def _encoded_jobs(
-        self, extremes: Mapping[str, Extreme], finish: Finish, done: Callable[[Explain], None]
+    def _jobs(
+        self, reading: Reading, jobs_of: Callable[[FileReader], Iterator[Job]]
     ) -> Iterator[Callable[[], Part]]:
         """The windows of large files, and small files as a whole: one line of jobs over all files.
 
-        So threads begin with the next file while others still read the last windows of the one before it.
+        So threads begin with the next file while others still read the last windows of the one before it. If
+        the first batch is to be small, every file is read window by window.
         """
 
-        def small(add: Add) -> Part:
-            with self._naming_the_table():
-                file = DataFile(self.snapshot, add, checksums=self.checksums)
-                batches = file.batches(self.query, indexes=True, runs=extremes, finish=finish, done=done)
-                return Part(None, 0, tuple(batches))
+        def opened(add: Add) -> FileReader:
+            return DataFile(self.snapshot, add, checksums=self.checksums).reader(self.query, reading)
 
-        def window(scan: Scan, job: Job) -> Part:
+        def whole(add: Add) -> Part:
             with self._naming_the_table():
-                _, (rows, batch) = job()
-            return Part(scan, rows, () if batch is None else (batch,))
+                reader = opened(add)
+                found = tuple(job() for job in jobs_of(reader))
+                return Part(found, cost=reader.close(_rows_of(found)))
+
+        def window(reader: FileReader, job: Job) -> Part:
+            with self._naming_the_table():
+                return Part((job(),), reader)
 
         for add in self._adds():
-            if not is_large(add):
-                yield partial(small, add)
+            if not is_large(add) and reading.first_rows is None:
+                yield partial(whole, add)
                 continue
             with self._naming_the_table():
-                file = DataFile(self.snapshot, add, checksums=self.checksums)
-                scan = file.encoded_scan(self.query, extremes, finish)
-                for job in scan.jobs():
-                    yield partial(window, scan, job)
-            yield partial(Part, scan, 0, (), True)
+                reader = opened(add)
+                for job in jobs_of(reader):
+                    yield partial(window, reader, job)
+            yield partial(Part, (), reader)
 
     def first_file(self) -> DataFile | None:
         """The first file that the log can't rule out, opened."""
@@ -294,11 +298,7 @@ class TableScan(ArrowStream):
         [{'id': 1}]
         """
 
-        def start(file: DataFile, runner: OrderedRunner | None) -> Iterator[pa.RecordBatch]:
-            return file.batches(self.query, first_rows=first_rows, runner=runner)
-
-        for batches in self._per_file(start, gradual=True):
-            yield from (batch for batch in batches if batch.num_rows)
+        return _batches_of(self._parts(Reading(first_rows=first_rows), FileReader.batches, TableRun()))
 
     def count(self) -> int:
         """How many rows match."""
@@ -308,7 +308,8 @@ class TableScan(ArrowStream):
             known = self._recorded_rows()
             if known is not None:
                 return known
-        return sum(self._per_file(lambda file, runner: file.count(self.query, runner)))
+        parts = self._parts(WHOLE, FileReader.counts, TableRun())
+        return sum(_rows_of(part.found) for part in parts)
 
     def _recorded_rows(self) -> int | None:
         """The sum of the recorded counts, if every file has a plausible one."""
@@ -326,12 +327,17 @@ class TableScan(ArrowStream):
 
     def explain(self) -> TableExplain:
         """Runs the scan and reports how much of the table it read."""
-        return self.summary(list(self._explained()))
+        run = TableRun()
+        batches = self._rows(run)
+        for _ in batches if self._limit is None else first_rows(batches, self._limit):
+            pass
+        return self.summary(run.files)
 
     def summary(self, reports: Sequence[Explain]) -> TableExplain:
         """How much of the table a run read, from the reports of its files."""
         sizes = self.snapshot.files.table(["size"]).column(0)
         columns = dict.fromkeys(column for report in reports for column in report.columns)
+        rows = sum(report.rows for report in reports)
         return TableExplain(
             files_read=len(reports),
             files_total=len(sizes),
@@ -344,46 +350,8 @@ class TableScan(ArrowStream):
             bytes_read=sum(report.bytes_read for report in reports),
             bytes_total=int(pc.sum(sizes).as_py() or 0),
             columns=tuple(columns),
-            rows=sum(report.rows for report in reports),
+            rows=rows if self._limit is None else min(rows, self._limit),
         )
-
-    def _explained(self) -> Iterator[Explain]:
-        """The cost of every file; with a limit, of as many files as it takes."""
-        left = self._limit
-
-        def explain(file: DataFile, runner: OrderedRunner | None) -> Explain:
-            return file.explain(self.query, runner, left)
-
-        for report in self._per_file(explain, gradual=left is not None):
-            yield report
-            if left is not None:
-                left -= report.rows
-                if left <= 0:
-                    return
-
-    def _per_file(
-        self, work: Callable[[DataFile, OrderedRunner | None], T], *, gradual: bool = False
-    ) -> Iterator[T]:
-        """Yields the result for every file, in order, working a few files ahead on one thread pool.
-
-        For a small file, `work` runs on a thread, without a runner. For a large file, and for any file with
-        `gradual`, it runs on the consumer's thread and shares the runner's threads.
-        """
-
-        def start(add: Add) -> Callable[[], T]:
-            with self._naming_the_table():
-                file = DataFile(self.snapshot, add, checksums=self.checksums)
-                if file.is_large or gradual:
-                    return partial(work, file, runner)
-                result = work(file, None)
-                return lambda: result
-
-        with OrderedRunner(self.threads) as runner:
-            jobs = (partial(start, add) for add in self._adds())
-            for finish in runner.run(jobs, gradual=gradual):
-                with self._naming_the_table():
-                    result = finish()
-                yield result
 
     @contextmanager
     def _naming_the_table(self) -> Iterator[None]:
@@ -392,6 +360,20 @@ class TableScan(ArrowStream):
         except InvalidFile as error:
             error.at(self.snapshot.storage.uri)
             raise
+
+
+def _batches_of(parts: Iterator[Part]) -> Iterator[pa.RecordBatch]:
+    with closing(cast(Generator[Part], parts)):
+        for part in parts:
+            yield from (found.batch for found in part.found if found.batch is not None)
+
+
+def _rows_of(found: Sequence[Found]) -> int:
+    return sum(one.rows for one in found)
+
+
+def _bytes_of(part: Part) -> int:
+    return sum(found.bytes for found in part.found)
 
 
 def _plausible(counts: pa.ChunkedArray, deleted: pa.ChunkedArray, sizes: pa.ChunkedArray) -> bool:

@@ -10,13 +10,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
 
 from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.read.conform import conform, fit
@@ -27,9 +25,11 @@ from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSche
 from shredlake.expr import Expr, parse_columns, parse_predicate
 from shredlake.expr.arguments import check_condition
 from shredlake.expr.evaluate import evaluate, matching
-from shredlake.expr.tokens import SPARK, spark_tokens
 from shredlake.kernels import from_arrow, from_json, to_json
 from shredlake.kernels.arrow.types import is_variant
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 GENERATED = "delta.generationExpression"
 INVARIANT = "delta.invariants"
@@ -158,6 +158,8 @@ def default_values(item: Field, count: int) -> pa.Array:
 
 def _variant_default(text: str, what: str) -> pa.ChunkedArray:
     """Evaluate the default of a Variant column: NULL, `parse_json('...')`, or a constant cast to variant."""
+    from sqlglot import exp
+
     one = pa.table({"\0": pa.array([True])})
     match parsed(text, what):
         case exp.ParseJSON(this=exp.Literal(is_string=True, this=document)):
@@ -170,6 +172,10 @@ def _variant_default(text: str, what: str) -> pa.ChunkedArray:
 
 def parsed(text: str, what: str) -> exp.Expr:
     """Parses an expression from the log into a syntax tree."""
+    from sqlglot.errors import ParseError, SqlglotError
+
+    from shredlake.expr.tokens import SPARK, spark_tokens
+
     try:
         trees = SPARK.parser().parse(spark_tokens(text), text)
     except SqlglotError as error:

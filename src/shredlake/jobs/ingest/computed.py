@@ -15,7 +15,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.write.constraints import DEFAULT, GENERATED
 from shredlake.errors import InvalidExpression, InvalidSchema
 from shredlake.expr.evaluate import evaluate, type_of
-from shredlake.expr.parse import parse_columns, understood
+from shredlake.expr.parse import parse_columns, parse_value, understood
 from shredlake.expr.sql import to_sql
 from shredlake.kernels.arrow.types import is_variant, variant
 
@@ -48,7 +48,7 @@ def _keeps(field: pa.Field, column: str, expression: str) -> bool:
     """Whether the table can store the expression: it is not a Variant, and has a type here without Spark."""
     if is_variant(field.type):
         return False
-    found = understood(expression)
+    found = understood(expression, parse_value)
     documents = pa.schema([(column, variant())])
     return not isinstance(found, InvalidExpression) and isinstance(type_of(found, documents), pa.DataType)
 
@@ -99,6 +99,6 @@ def spark_sql(expression: str) -> str:
     >>> spark_sql("to_date(v:ts::timestamp)")
     'to_date(v:ts::timestamp)'
     """
-    found = understood(expression)
+    found = understood(expression, parse_value)
     # Spark may support what is not understood here, or it reports what is wrong.
     return expression if isinstance(found, InvalidExpression) else to_sql(found)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from shredlake.formatting import bytes_text, counted, html_text
+from shredlake.parquet.read.open_file import OpenFile
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,27 @@ class Explain:
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
+
+
+def cost_of(files: Sequence[OpenFile], rows: int) -> Explain:
+    """The cost of a run over some files, of which so many rows match."""
+    columns = {file: sorted(file.tally.columns) for file in files}
+    return Explain(
+        files_read=sum(bool(file.tally.row_groups) for file in files),
+        files_total=len(files),
+        row_groups_read=sum(len(file.tally.row_groups) for file in files),
+        row_groups_total=sum(len(file.chunks) for file in files),
+        pages_read=sum(file.tally.pages for file in files),
+        pages_total=sum(
+            file.page_count(group, columns[file]) for file in files for group in range(len(file.chunks))
+        ),
+        columns=tuple(
+            dict.fromkeys(file.leaves[column].dotted for file in files for column in columns[file])
+        ),
+        bytes_read=sum(file.tally.bytes_read for file in files),
+        bytes_total=sum(file.source.size for file in files),
+        rows=rows,
+    )
 
 
 class Cost(Protocol):

@@ -21,8 +21,8 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.schema.names import resolve
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr import Column, Expr, Get, Projection, all_of, join_name, name_parts
-from shredlake.expr.arguments import read_columns, split_columns
-from shredlake.expr.parse import understood
+from shredlake.expr.arguments import split_columns
+from shredlake.expr.parse import parse_columns, parse_value, understood
 from shredlake.spark.columns import without_substitution
 from shredlake.spark.query.explain import SparkExplain
 from shredlake.spark.query.scan import SparkScan
@@ -79,7 +79,7 @@ class ScanBelowSpark(SparkScan):
         below: list[Expr] = []
         self._left: dict[str, str] = {}
         for part in conjuncts_of(where) if isinstance(where, str) else ():
-            condition = understood(part)
+            condition = understood(part, parse_value)
             if isinstance(condition, UnsupportedExpression):
                 self._left[part] = inner.rewritten(part)
             else:
@@ -127,9 +127,8 @@ class _Below:
 
     def column(self, text: str) -> str:
         """A column of the query over the names below; named after its text if it has no other name."""
-        try:
-            [known] = read_columns([text])
-        except UnsupportedExpression:
+        known = understood(text, lambda text: parse_columns([text])[0])
+        if isinstance(known, UnsupportedExpression):
             return self.rewritten(text) + ("" if has_name(text) else f" AS {quote(text.strip())}")
         name = self._free(f"__column{len(self._known)}")
         self._known.append(Projection(name, known.expr))

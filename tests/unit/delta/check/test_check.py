@@ -1,4 +1,4 @@
-"""A healthy table has no findings; each kind of damage has exactly its own; a repair mends what it says."""
+"""A healthy table has no findings, each kind of damage has its own, and a repair fixes what it reports."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def entry(table: Path) -> dict[str, Any]:
 
 
 def change_entry(table: Path, **fields: Any) -> None:
-    """Another writer's idea of the newest file's entry."""
+    """Replaces the entry of the newest file, as another writer might have written it."""
     path = log_file(table, commit(2))
     actions = [json.loads(line) for line in path.read_text().splitlines()]
     for action in actions:

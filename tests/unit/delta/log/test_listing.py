@@ -1,4 +1,4 @@
-"""Logs: which files make up a version, and what a hostile log is told."""
+"""Logs: which files make up a version, and how hostile logs are refused."""
 
 from __future__ import annotations
 

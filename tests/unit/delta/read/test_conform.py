@@ -1,4 +1,4 @@
-"""Rows that are given are stored as they are, or refused; files are read by the table's schema of today."""
+"""Rows are stored unchanged or refused; files are read with the current schema of the table."""
 
 from __future__ import annotations
 

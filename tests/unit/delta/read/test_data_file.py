@@ -18,7 +18,7 @@ ROWS = [{"metadata": b"not a Variant", "value": b"\xff\xff"}, None, {"metadata":
 
 
 def new_table(folder: Path) -> Path:
-    """A table that Delta's own words describe: `s` is a struct, `v` a Variant."""
+    """A table whose schema says that `s` is a struct and `v` is a Variant."""
     fields: list[dict[str, object]] = [
         {"name": name, "type": "binary", "nullable": True, "metadata": {}} for name in ("metadata", "value")
     ]
@@ -79,7 +79,7 @@ def test_a_path_into_it_is_refused(table: sl.Table) -> None:
 
 
 def test_the_schema_decides_even_where_a_file_is_annotated(table: sl.Table, tmp_path: Path) -> None:
-    """As files of earlier versions of shredlake are."""
+    """As in files of earlier versions of shredlake."""
     other = tmp_path / "other.parquet"
     variants = sl.from_json(pa.array(['{"a":1}', "2", "3"]))
     sl.write_parquet(pa.table({"id": [1, 2, 3], "s": variants, "v": variants}), other)

@@ -1,4 +1,4 @@
-"""A log can't lead readers out of the table: not by a path, a scheme, a link, a pipe or a device."""
+"""A log can't lead readers out of the table by a path, a scheme, a link, a pipe or a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local files: a link is there although its answer was lost."""
+"""Local files: a link exists although its response was lost."""
 
 from __future__ import annotations
 

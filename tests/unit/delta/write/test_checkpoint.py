@@ -128,7 +128,7 @@ def test_unshredded_variant_statistics_prune_too(tmp_path: Path, monkeypatch: py
 
 
 def test_statistics_without_json(tmp_path: Path) -> None:
-    """Where the property forbids JSON, the typed statistics are all there is, and they survive."""
+    """Where the property forbids JSON, only typed statistics exist, and they are kept."""
     properties = SHREDDED | {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpointInterval": "1000"}
     schema = pa.schema(
         [*ID_AND_VARIANT, ("x", pa.float64()), ("t", pa.timestamp("us", tz="UTC")), ("s", pa.string())]

@@ -1,4 +1,4 @@
-"""Restore: the rows of an older version come back, and nothing is given out twice."""
+"""Restore: the rows of an older version are restored, and no identity value is reused."""
 
 from __future__ import annotations
 

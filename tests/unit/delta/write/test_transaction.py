@@ -1,4 +1,4 @@
-"""Commits side by side: which can both stand, which can't, and that no row is lost or doubled."""
+"""Concurrent commits: which ones conflict, and that no row is lost or duplicated."""
 
 from __future__ import annotations
 

@@ -18,11 +18,10 @@ from shredlake.errors import CastError, InvalidExpression, InvalidFile, InvalidS
 from shredlake.expr import parse_predicate
 from shredlake.parquet.format.row_ranges import Rows
 from shredlake.parquet.legacy.convert import write_draft
-from shredlake.parquet.read import scan as scanning
+from shredlake.parquet.read import file_reader
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.plan import make_plan
-from shredlake.parquet.read.scan import Scan, scan_parquet
-from shredlake.parquet.read.whole import read_parquet
+from shredlake.parquet.read.scan import Scan, read_parquet, scan_parquet
 from shredlake.parquet.write.writer import WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
 
@@ -261,7 +260,7 @@ def test_batches_are_no_larger_than_asked() -> None:
 def test_large_row_groups_are_read_in_windows(
     monkeypatch: pytest.MonkeyPatch, page_index: bool, where: str | None
 ) -> None:
-    monkeypatch.setattr(scanning, "WINDOW_BYTES", 20_000)
+    monkeypatch.setattr(file_reader, "WINDOW_BYTES", 20_000)
     rows = [f'{{"n":{n},"s":"{"x" * (n % 50)}"}}' for n in range(5000)]
     table = {"id": range(5000), "v": column(rows, "struct<n int>")}
     file = written(table, write_page_index=page_index, max_rows_per_page=500)
@@ -335,7 +334,7 @@ def test_late_columns_are_read_for_matching_rows_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("window", [1 << 26, 5_000])
 @pytest.mark.parametrize("page_index", [True, False])
 def test_deleted_rows_are_left_out(monkeypatch: pytest.MonkeyPatch, window: int, page_index: bool) -> None:
-    monkeypatch.setattr(scanning, "WINDOW_BYTES", window)
+    monkeypatch.setattr(file_reader, "WINDOW_BYTES", window)
     options = {"row_group_size": 2000, "write_page_index": page_index, "max_rows_per_page": 100}
     file = OpenFile(written({"id": range(5000), "v": column(['{"a":1}'] * 5000, "struct<a int>")}, **options))
     live = {file: lambda start, stop: pa.array([row % 3 > 0 for row in range(start, stop)])}

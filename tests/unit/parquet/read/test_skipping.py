@@ -214,7 +214,7 @@ def test_every_match_is_found(name: str) -> None:
 
 
 def test_skipping_happens() -> None:
-    """Else the cases above would prove nothing."""
+    """Otherwise the cases above would prove nothing."""
     file = file_of(rows(*range(64)), "struct<x bigint>")
     found, scan = ids(file, "v:x::bigint between 20 and 21")
     assert found == [20, 21]

@@ -47,7 +47,7 @@ def test_the_beginning_of_a_sorted_column_does_not_speak_for_all() -> None:
 
 
 def test_values_that_come_back_late_are_counted_out() -> None:
-    """Among a few of them hardly two are equal, among all of them each comes back five times."""
+    """A sample has almost no repeated value; in the whole column, each value occurs five times."""
     numbers = random.Random(1)
     assert chosen([f"key {numbers.randrange(ROWS // 5)}" for _ in range(ROWS)]) == "dictionary"
 

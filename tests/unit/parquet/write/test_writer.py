@@ -16,7 +16,7 @@ from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant, Shred
 from shredlake.kernels import shred, shredded_type, to_json, variant
 from shredlake.parquet.inspect.check import check
 from shredlake.parquet.inspect.inspect import inspect
-from shredlake.parquet.read.whole import read_parquet
+from shredlake.parquet.read.scan import read_parquet
 from shredlake.parquet.variant_columns import parse_layout_json, variant_columns
 from shredlake.parquet.write.writer import ParquetWriter, WriteOptions, write_parquet
 from shredlake.shredding.schema import ShreddingSchema
@@ -422,7 +422,7 @@ def test_names_with_dots_and_quotes(tmp_path: Path) -> None:
 
 
 def test_the_metadata_of_null_rows_may_be_anything(tmp_path: Path) -> None:
-    """Arrow allows rubbish under a null; Parquet's writer does not, so it is filled."""
+    """Arrow allows any bytes under a null; Parquet's writer does not, so they are replaced."""
     parts = [pa.array([None, b"\x01\x00\x00"]), pa.array([None, b"\x00"])]
     array = pa.StructArray.from_arrays(parts, fields=list(variant()), mask=pa.array([True, False]))
     path = tmp_path / "f.parquet"

@@ -137,7 +137,7 @@ def test_what_is_counted_once_is_one_more_key(
 
 
 def test_sums_that_may_overflow_are_left_to_spark() -> None:
-    """Arrow's would wrap around without a word."""
+    """Arrow's sum would overflow silently."""
     grouping = Grouping((), (Part("Sum", NUMBER),))
     batch = pa.record_batch({"n": pa.array([(1 << 62), (1 << 62), 1], pa.int64())})
     [parts] = grouping.parts_of([batch])
