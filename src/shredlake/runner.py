@@ -65,6 +65,8 @@ class OrderedRunner:
         ahead = list(islice(waiting, 1 if gradual else 2))
         if len(ahead) == 1:  # nothing to run beside it: starting a thread takes longer than many a job
             yield ahead.pop()()
+            if not gradual:  # it was the only one
+                return
         line = _Line(self._pool, chain(ahead, waiting), self._threads, gradual, size)
         try:
             yield from line.results()

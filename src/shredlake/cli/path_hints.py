@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.scan import TableScan
 from shredlake.delta.report.paths import short_path
-from shredlake.delta.schema.variants import variant_places
 from shredlake.expr.ast import Get, references
 from shredlake.parquet.variant_columns import ColumnLayout, parse_layout_json
 
@@ -31,7 +30,7 @@ def unknown_paths(scan: TableScan, rows: int) -> Iterator[str]:
     }
     if not asked:
         return
-    places = {place.name: place.physical for place in variant_places(scan.snapshot.schema)}
+    places = {place.name: place.physical for place in scan.snapshot.variants}
     layouts = _layouts(scan)
     for ref in sorted(asked, key=str):
         found = [layout[places[ref.column]] for layout in layouts if places.get(ref.column) in layout]

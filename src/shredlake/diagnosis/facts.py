@@ -9,7 +9,6 @@ from typing import Literal
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.read.layouts import FileLayouts
-from shredlake.delta.schema.variants import variant_places
 from shredlake.parquet.inspect.inspect import inspect
 from shredlake.shredding.schema import ShreddingSchema
 
@@ -36,7 +35,7 @@ def table_facts(snapshot: Snapshot) -> Facts:
 
 def _table_needs(snapshot: Snapshot) -> Iterator[str]:
     yield from (f"feature {name}" for name in snapshot.protocol.reader_features or ())
-    if next(variant_places(snapshot.schema), None) is not None:
+    if snapshot.variants:
         yield "variant"
     adds = as_adds(snapshot.files.table())
     if any(add.deletion_vector is not None for add in adds):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.properties import SHREDDING
-from shredlake.delta.schema.variants import type_at, variant_places
+from shredlake.delta.schema.variants import type_at
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.delta.write.create import planned
@@ -112,7 +112,7 @@ def _layout(snapshot: Snapshot, file: SourceFile) -> dict[str, str]:
     with open_input(path, store) as source, parquet_file(source) as opened:
         arrow = opened.schema_arrow
     given: dict[str, ShreddingSchema | str | None] = {}
-    for place in variant_places(snapshot.schema):
+    for place in snapshot.variants:
         draft = type_at(arrow, place)
         known = draft is not None and is_draft(draft)
         given[place.name] = ShreddingSchema(todays_node(draft_schema(draft))) if known else None

@@ -33,7 +33,7 @@ from shredlake.delta.protocol.layout_tag import tagged_layout
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import DataFile, whole_rows
 from shredlake.delta.schema.names import resolve
-from shredlake.delta.schema.variants import VariantPlace, variant_places, variants_at
+from shredlake.delta.schema.variants import VariantPlace, variants_at
 from shredlake.delta.stats.skipping import prune
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.cleanup import removed_unless_committed
@@ -122,7 +122,7 @@ def optimize_table(
     engine.check_sort_keys(sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))
     if column is not None and resolve(snapshot.schema, column)[-1].type != "variant":
-        names = ", ".join(place.name for place in variant_places(snapshot.schema)) or "none"
+        names = ", ".join(place.name for place in snapshot.variants) or "none"
         raise InvalidSchema(f"{column} is not a Variant, so it can't be shredded; the Variants are: {names}")
     layout = _layout(engine, snapshot, adds, column, shredding)
     chosen = adds if sort_by else [add for add in adds if not _is_well(add, layout, file_bytes)]

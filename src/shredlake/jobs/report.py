@@ -85,7 +85,7 @@ class IngestReport:
         if self.input_bytes:
             share = self.table_bytes / self.input_bytes
             size += f" from {bytes_text(self.input_bytes)} of text ({share:.1%})"
-            rate = f"{self.input_bytes / 1e6 / max(self.seconds, 1e-9):,.1f} MB/s"
+            rate = f"{bytes_text(self.input_bytes / max(self.seconds, 1e-9))}/s"
         grid.add_row("table", f"{self.table}  version {self.version}")
         grid.add_row(
             "documents",

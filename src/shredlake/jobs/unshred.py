@@ -14,7 +14,6 @@ from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
-from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
@@ -77,7 +76,7 @@ def unshred_table(
 
 def _with_texts(source: Snapshot) -> pa.Schema:
     """The schema with strings for Variants."""
-    nested = next((place.name for place in variant_places(source.schema) if len(place.steps) > 1), None)
+    nested = next((place.name for place in source.variants if len(place.steps) > 1), None)
     if nested is not None:
         raise InvalidSchema(f"{source.storage.uri}: {nested} is a nested Variant, which can't become text")
     return pa.schema(

@@ -41,6 +41,7 @@ from shredlake.delta.protocol.features import require_readable
 from shredlake.delta.protocol.properties import TableProperties
 from shredlake.delta.schema.type_widening import check_type_changes
 from shredlake.delta.schema.types import Struct, arrow_schema, parse_schema
+from shredlake.delta.schema.variants import VariantPlace, variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import CorruptLog, InvalidSchema, TableError
 
@@ -108,6 +109,11 @@ class Snapshot:
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         return arrow_schema(self.schema)
+
+    @cached_property
+    def variants(self) -> tuple[VariantPlace, ...]:
+        """The Variants of the schema, wherever they are nested."""
+        return tuple(variant_places(self.schema))
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -20,7 +20,6 @@ from shredlake.delta.read.deletion_vectors import check_inside, live_mask, read_
 from shredlake.delta.schema import partitions
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.types import arrow_type, physical_type
-from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import decode_path
 from shredlake.expr import Column, Expr, Projection, join_name
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
@@ -129,13 +128,13 @@ class DataFile:
                 if found.batch is not None:
                     yield found.batch
         finally:
-            self.file.close()
+            reader.close()
 
     def count(self, query: Query) -> int:
         """How many rows the query keeps; its columns are not read."""
         reader = self.reader(query)
         found = sum(job().rows for job in reader.counts())
-        self.file.close()
+        reader.close()
         return found
 
     def _finished(self, batch: pa.RecordBatch, query: Query, encoded: bool) -> pa.RecordBatch:
@@ -184,7 +183,7 @@ def is_large(add: Add) -> bool:
 def open_file(snapshot: Snapshot, add: Add, *, checksums: bool = True) -> OpenFile:
     """The Parquet file itself."""
     location, store = snapshot.storage.source(decode_path(add.path))
-    declared = [place.groups for place in variant_places(snapshot.schema)]
+    declared = [place.groups for place in snapshot.variants]
     return OpenFile(location, store, variants=declared, exact=True, checksums=checksums)
 
 

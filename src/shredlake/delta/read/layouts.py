@@ -10,7 +10,6 @@ from shredlake.caches import LruCache
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.protocol.layout_tag import layout_text
-from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.variant_columns import ColumnLayout, Level, layout_json, parse_layout_json
@@ -44,7 +43,7 @@ class FileLayouts:
         unknown = [key for key, text in zip(keys, texts, strict=True) if text is None]
         found: dict[FileKey, str] = {}
         if unknown:
-            variants = tuple(place.groups for place in variant_places(self._snapshot.schema))
+            variants = tuple(place.groups for place in self._snapshot.variants)
             storage = self._snapshot.storage
             read = self._run(unknown, lambda key: footer_layout(storage, key[1], variants))
             for key, text in zip(unknown, read, strict=True):

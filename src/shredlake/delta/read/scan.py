@@ -105,12 +105,11 @@ class TableRun:
 class Part(NamedTuple):
     """The result of one job of a scan."""
 
+    reader: FileReader
     found: tuple[Found, ...]
-    """The result of all windows of a small file, or of one window of a large file; empty at its end."""
-    reader: FileReader | None = None
-    """The reader of a large file, to be closed at its end."""
-    cost: Explain | None = None
-    """The cost of a small file, which is already closed."""
+    """The result of one window of a large file, or of all windows of a small file."""
+    is_last: bool = False
+    """Whether the file has no more windows."""
 
 
 class TableScan(ArrowStream):
@@ -207,9 +206,9 @@ class TableScan(ArrowStream):
         }
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        return self._rows(TableRun())
+        return self._rows()
 
-    def _rows(self, run: TableRun) -> Iterator[pa.RecordBatch]:
+    def _rows(self, run: TableRun | None = None) -> Iterator[pa.RecordBatch]:
         """The rows; with a limit, of as many files as it takes."""
         first = None if self._limit is None else max(1, min(self._limit, FIRST_ROWS))
         return _batches_of(self._parts(Reading(first_rows=first), FileReader.batches, run))
@@ -227,29 +226,32 @@ class TableScan(ArrowStream):
         read. `finish` is applied to each batch on the thread that reads it.
         """
         reading = Reading(indexes=True, runs=extremes or {}, finish=finish)
-        return _batches_of(self._parts(reading, FileReader.batches, run or TableRun()))
+        return _batches_of(self._parts(reading, FileReader.batches, run))
 
     def _parts(
-        self, reading: Reading, jobs_of: Callable[[FileReader], Iterator[Job]], run: TableRun
+        self, reading: Reading, jobs_of: Callable[[FileReader], Iterator[Job]], run: TableRun | None = None
     ) -> Iterator[Part]:
-        """Reads the files in order, on one pool of threads. `run` learns the cost of each."""
+        """Reads the files in order, on one pool of threads. `run` is told the cost of each."""
         reader: FileReader | None = None
         rows = 0
+
+        def end(reader: FileReader) -> None:
+            reader.close()
+            if run is not None:
+                run.files.append(reader.cost(rows))
+
         gradual = reading.first_rows is not None
         with OrderedRunner(self.threads) as runner:
             try:
                 for part in runner.run(self._jobs(reading, jobs_of), gradual=gradual, size=_bytes_of):
-                    if part.cost is not None:
-                        run.files.append(part.cost)
-                    else:
-                        reader, rows = part.reader, rows + _rows_of(part.found)
-                        if reader is not None and not part.found:
-                            run.files.append(reader.close(rows))
-                            reader, rows = None, 0
+                    reader, rows = part.reader, rows + _rows_of(part)
+                    if part.is_last:
+                        end(reader)
+                        reader, rows = None, 0
                     yield part
             finally:
                 if reader is not None:
-                    run.files.append(reader.close(rows))
+                    end(reader)
 
     def _jobs(
         self, reading: Reading, jobs_of: Callable[[FileReader], Iterator[Job]]
@@ -267,11 +269,12 @@ class TableScan(ArrowStream):
             with self._naming_the_table():
                 reader = opened(add)
                 found = tuple(job() for job in jobs_of(reader))
-                return Part(found, cost=reader.close(_rows_of(found)))
+                reader.close()
+                return Part(reader, found, True)
 
         def window(reader: FileReader, job: Job) -> Part:
             with self._naming_the_table():
-                return Part((job(),), reader)
+                return Part(reader, (job(),))
 
         for add in self._adds():
             if not is_large(add) and reading.first_rows is None:
@@ -281,7 +284,7 @@ class TableScan(ArrowStream):
                 reader = opened(add)
                 for job in jobs_of(reader):
                     yield partial(window, reader, job)
-            yield partial(Part, (), reader)
+            yield partial(Part, reader, (), True)
 
     def first_file(self) -> DataFile | None:
         """The first file that the log can't rule out, opened."""
@@ -298,7 +301,7 @@ class TableScan(ArrowStream):
         [{'id': 1}]
         """
 
-        return _batches_of(self._parts(Reading(first_rows=first_rows), FileReader.batches, TableRun()))
+        return _batches_of(self._parts(Reading(first_rows=first_rows), FileReader.batches))
 
     def count(self) -> int:
         """How many rows match."""
@@ -308,8 +311,8 @@ class TableScan(ArrowStream):
             known = self._recorded_rows()
             if known is not None:
                 return known
-        parts = self._parts(WHOLE, FileReader.counts, TableRun())
-        return sum(_rows_of(part.found) for part in parts)
+        parts = self._parts(WHOLE, FileReader.counts)
+        return sum(map(_rows_of, parts))
 
     def _recorded_rows(self) -> int | None:
         """The sum of the recorded counts, if every file has a plausible one."""
@@ -368,8 +371,8 @@ def _batches_of(parts: Iterator[Part]) -> Iterator[pa.RecordBatch]:
             yield from (found.batch for found in part.found if found.batch is not None)
 
 
-def _rows_of(found: Sequence[Found]) -> int:
-    return sum(one.rows for one in found)
+def _rows_of(part: Part) -> int:
+    return sum(found.rows for found in part.found)
 
 
 def _bytes_of(part: Part) -> int:

@@ -25,7 +25,7 @@ from shredlake.delta.protocol.layout_tag import layout_text
 from shredlake.delta.read.data_file import DataFile, Query
 from shredlake.delta.report.paths import short_path
 from shredlake.delta.schema.types import arrow_field
-from shredlake.delta.schema.variants import VariantPlace, variant_places, variants_at
+from shredlake.delta.schema.variants import VariantPlace, variants_at
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import ShredlakeError, VersionNotFound
 from shredlake.expr import Column, Projection, join_name
@@ -135,7 +135,7 @@ def logged_drift(snapshot: Snapshot, since: int | None = None) -> Drift:
 class _Drift:
     def __init__(self, snapshot: Snapshot, read: Reading) -> None:
         self.snapshot, self.read = snapshot, read
-        self.places = list(variant_places(snapshot.schema))
+        self.places = list(snapshot.variants)
         self.counts: Counter[str] = Counter()
 
     def found(self, since: int | None) -> Drift:

@@ -20,7 +20,6 @@ from shredlake.delta.report.paths import PathFacts, path_facts
 from shredlake.delta.report.rejects import RejectedFor, rejects_beside
 from shredlake.delta.report.suggest import Suggestion, suggestions
 from shredlake.delta.report.versions import MOST_VERSIONS, Versions, versions_of
-from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.stats.ranges import Ranges, ranges
 from shredlake.delta.stats.skipping import FileStatistics
 from shredlake.expr import from_arrow
@@ -110,7 +109,7 @@ def table_report(snapshot: Snapshot, *, files: int = MEASURED_FILES) -> TableRep
     bounds: dict[str, list[Ranges]] = {}
     for item in found:
         bounds.setdefault(item.name, []).append(item)
-    places = list(variant_places(snapshot.schema))
+    places = list(snapshot.variants)
     counts = FileStatistics.of(snapshot).row_counts
     if snapshot.files.live is not None:
         counts = counts.filter(snapshot.files.live)

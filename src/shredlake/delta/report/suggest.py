@@ -12,7 +12,7 @@ import pyarrow as pa
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.report.measure import sampled
 from shredlake.delta.report.paths import short_path
-from shredlake.delta.schema.variants import VariantPlace, variant_places
+from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.stats.ranges import Ranges
 from shredlake.delta.write.layout import may_shred, newest_layout, pin_of
 from shredlake.expr import from_arrow
@@ -93,7 +93,7 @@ def _new_paths(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
     if not report.files or not may_shred(snapshot):
         return
     layout = newest_layout(snapshot)
-    for place in variant_places(snapshot.schema):
+    for place in snapshot.variants:
         previous = layout.get(place.physical)
         if previous is None or pin_of(snapshot.settings, place) is not None or "." in place.name:
             continue

@@ -13,7 +13,6 @@ from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.read.layouts import FileLayouts
 from shredlake.delta.report.paths import PathFacts, path_facts
-from shredlake.delta.schema.variants import variant_places
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import InvalidSchema, WrongType
 from shredlake.expr.sql import column_sql, spark_path, string_sql
@@ -88,7 +87,7 @@ def view_columns(snapshot: Snapshot) -> Iterator[ViewColumn]:
     """The plain columns of a table, and its shredded paths; array elements that are objects are left out."""
     adds = as_adds(snapshot.files.table())
     layouts = FileLayouts(snapshot, lambda items, work: map(work, items)).of(adds)
-    places = {place.steps[0]: place for place in variant_places(snapshot.schema) if len(place.steps) == 1}
+    places = {place.steps[0]: place for place in snapshot.variants if len(place.steps) == 1}
     taken: set[str] = set()
     for item in snapshot.schema.fields:
         if item.name not in places:

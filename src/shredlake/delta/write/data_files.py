@@ -224,7 +224,7 @@ def file_spec(
 ) -> FileSpec:
     """The settings that the files of one write share."""
     check_writable_types(snapshot)
-    places = {place.physical for place in variant_places(snapshot.schema)}  # without dropped columns
+    places = {place.physical for place in snapshot.variants}  # without dropped columns
     return FileSpec(
         storage=snapshot.storage,
         schema=snapshot.schema,

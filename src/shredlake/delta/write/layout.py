@@ -116,7 +116,7 @@ class LayoutRules:
 
 def asked_for(snapshot: Snapshot, given: Shredding, column: str | None = None) -> dict[str, Request]:
     """The request of a call for each Variant of the table. Refuses names that the table does not have."""
-    return requests(given, [place.name for place in variant_places(snapshot.schema)], column)
+    return requests(given, [place.name for place in snapshot.variants], column)
 
 
 def of_rows(rows: pa.Table) -> Sample:
@@ -140,7 +140,7 @@ def _allowed(snapshot: Snapshot, wanted: Callable[[VariantPlace], ShreddingSchem
     if not may_shred(snapshot):
         return {}
     layout = {}
-    for place in variant_places(snapshot.schema):
+    for place in snapshot.variants:
         pin = pin_of(snapshot.settings, place)
         schema = wanted(place) if pin is None else parse_pin(pin)
         if schema is not None and not isinstance(schema.root, Untyped):

@@ -20,9 +20,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version as package_version
 from typing import Any
 
+from shredlake import __version__
 from shredlake.delta.log.listing import commit_path, in_commit_timestamp, is_unchanged
 from shredlake.delta.log.snapshot import Snapshot, actions_of
 from shredlake.delta.protocol.actions import (
@@ -282,7 +282,7 @@ def commit_info(
         "isolationLevel": "Serializable",
         "isBlindAppend": is_blind_append(actions, reads),
         "operationMetrics": {key: str(value) for key, value in operation.metrics.items()},
-        "engineInfo": f"shredlake/{package_version('shredlake')}",
+        "engineInfo": f"shredlake/{__version__}",
         "txnId": identity,
         "tags": {COUNT_TAG: str(len(actions) + 1)},
     }

@@ -96,9 +96,12 @@ class FileReader:
         for window in self._windows(()):
             yield partial(_count_of, window)
 
-    def close(self, rows: int) -> Explain:
-        """Closes the file, of which so many rows matched, and reports what was read of it."""
+    def close(self) -> None:
+        """Closes the file."""
         self.task.file.close()
+
+    def cost(self, rows: int) -> Explain:
+        """How much of the file the jobs read, which found so many rows."""
         return cost_of([self.task.file], rows)
 
     def _batch_of(self, window: Window | ConstantRows) -> Found:

@@ -3,6 +3,6 @@
 In reading order:
 
 - `writer`: `write_parquet` and `ParquetWriter`.
-- `infer`, `arrange`: choose the shredding of Variants, and apply it.
+- `arrange`: chooses the shredding of Variants, and applies it.
 - `encodings`: the encoding of each leaf. `bounds`: removes useless statistics.
 """

@@ -1,4 +1,4 @@
-"""Converts every Variant of a table, at any depth, to the layout in which it is written."""
+"""Chooses the layout in which each Variant of a table is written, and converts it, at any depth."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.kernels.arrow.buffers import null_rows
 from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema
+from shredlake.kernels.profile import infer_schema
 from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns, unwrap
 from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
 
@@ -28,6 +29,32 @@ def stored_variant() -> pa.StructType:
     return pa.struct(
         [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
     )
+
+
+def infer_plan(table: pa.Table, plan: Plan) -> dict[Names, ShreddingSchema | None]:
+    """Adds a schema to the plan for each Variant column that is not shredded yet.
+
+    >>> import shredlake as sl
+    >>> table = pa.table({"v": sl.from_json(pa.array(['{"id": 1}', '{"id": 2}']))})
+    >>> {".".join(names): str(schema) for names, schema in infer_plan(table, {("v",): None}).items()}
+    {'v': 'struct<id bigint>'}
+    """
+    types = find_types(table.schema, is_variant)
+    found: dict[Names, list[pa.Array]] = {names: [] for names, schema in plan.items() if schema is None}
+
+    def collect(names: Names) -> Replacement:
+        def note(array: pa.Array) -> pa.Array:
+            found[names].append(array)
+            return array
+
+        return Replacement(types[names], note)
+
+    replace_columns(table, {names: collect(names) for names in found})
+    inferred = dict(plan)
+    for names, arrays in found.items():
+        schema = infer_schema(pa.chunked_array(arrays, types[names]))
+        inferred[names] = None if isinstance(schema.root, Untyped) else schema
+    return inferred
 
 
 def arrange(table: pa.Table, plan: Plan) -> pa.Table:

@@ -32,10 +32,9 @@ from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, na
 from shredlake.parquet.nested import Names
 from shredlake.parquet.read.counts import FooterCounts
 from shredlake.parquet.variant_columns import ColumnLayout, layout_json, variant_column
-from shredlake.parquet.write.arrange import arrange, plan_shredding
+from shredlake.parquet.write.arrange import arrange, infer_plan, plan_shredding
 from shredlake.parquet.write.bounds import binary_leaves, without_bounds
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, Encodings, choose_encodings
-from shredlake.parquet.write.infer import infer_plan
 from shredlake.shredding.request import Shredding, by_column
 from shredlake.shredding.schema import ShreddingSchema
 
