@@ -1,7 +1,7 @@
 """The grammar of Spark SQL text: sqlglot's Databricks dialect, which accepts `v:a.b::t`, read into our trees.
 
-This module, `tokens` and `parse_errors` need sqlglot, which takes long to import. So `parse` imports them when
-it parses the first text.
+This module, `tokens` and `parse_errors` need sqlglot, which takes long to import; `parse` imports them with the
+first text.
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidExpression, UnsupportedExpression
-from shredlake.expr.arguments import split_columns
 from shredlake.expr.ast import Expr
 from shredlake.expr.evaluate import Data, evaluate
-from shredlake.expr.parse import parse_value, understood
+from shredlake.expr.parse import parse_value, split_columns, understood
 from shredlake.expr.types import VARIANT, from_arrow
 
 _ORDER: Final = re.compile(

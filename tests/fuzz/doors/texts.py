@@ -28,7 +28,7 @@ from shredlake import (
 from shredlake.delta.protocol.layout_tag import parse_layout_tag
 from shredlake.delta.schema.types import arrow_schema, parse_schema, schema_json
 from shredlake.expr import evaluate, parse_columns, parse_predicate, parse_type, to_sql
-from shredlake.expr.arguments import read_columns, split_columns
+from shredlake.expr.parse import read_columns, split_columns
 from shredlake.jobs.ingest.documents import split_documents, split_elements, split_lines
 from shredlake.kernels.arrow.raw_arrays import scalars
 from shredlake.kernels.cast_options import CastOptions

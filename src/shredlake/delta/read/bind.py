@@ -26,7 +26,7 @@ from shredlake.expr import (
     from_arrow,
     join_name,
 )
-from shredlake.expr.arguments import check_condition, read_condition
+from shredlake.expr.parse import check_condition, read_condition
 from shredlake.expr.types import VARIANT
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.variant.path import Path

@@ -26,8 +26,8 @@ from shredlake.delta.schema.types import arrow_field
 from shredlake.delta.stats.skipping import FileStatistics, Verdict, prune
 from shredlake.errors import ConstraintViolation, InvalidFile
 from shredlake.expr import Column, Expr, Projection, join_name
-from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.evaluate import evaluate
+from shredlake.expr.parse import read_columns, read_condition
 from shredlake.expr.sql import spelled
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.kernels.arrow.extension import with_marks

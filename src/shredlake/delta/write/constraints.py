@@ -23,8 +23,8 @@ from shredlake.delta.schema.change_feed import check_feed
 from shredlake.delta.schema.types import Array, DeltaType, Field, Map, Struct, arrow_schema, arrow_type, walk
 from shredlake.errors import ConstraintViolation, InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.expr import Expr, parse_columns, parse_predicate
-from shredlake.expr.arguments import check_condition
 from shredlake.expr.evaluate import evaluate, matching
+from shredlake.expr.parse import check_condition
 from shredlake.kernels import from_arrow, from_json, to_json
 from shredlake.kernels.arrow.types import is_variant
 

@@ -29,8 +29,8 @@ from shredlake.delta.write.data_files import FileSpec, file_spec, write_files
 from shredlake.delta.write.layout import Layout, layout_like
 from shredlake.delta.write.transaction import Operation, Reads
 from shredlake.expr import Column, Expr, references
-from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
+from shredlake.expr.parse import read_condition
 
 
 def change_where(

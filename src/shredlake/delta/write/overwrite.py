@@ -23,8 +23,8 @@ from shredlake.delta.write.delete import change_where, delete_rows, num_records,
 from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
-from shredlake.expr.arguments import read_condition
 from shredlake.expr.evaluate import matching
+from shredlake.expr.parse import read_condition
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias, TypedDict, Unpack
 import pyarrow as pa
 
 from shredlake.errors import InvalidExpression
-from shredlake.expr.arguments import read_columns, read_condition
 from shredlake.expr.ast import Expr, Projection
+from shredlake.expr.parse import read_columns, read_condition
 from shredlake.expr.sql import spelled
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from shredlake.errors import PipelineError
-from shredlake.expr.arguments import split_columns
 from shredlake.expr.ast import name_parts
+from shredlake.expr.parse import split_columns
 
 Value = TypeVar("Value")
 

@@ -26,7 +26,7 @@ from shredlake.delta.read.changes import FileChange
 from shredlake.delta.read.data_file import DataFile, Query
 from shredlake.delta.read.scan import NEEDED_TO_READ, TableScan
 from shredlake.expr import Expr, all_of
-from shredlake.expr.arguments import read_condition
+from shredlake.expr.parse import read_condition
 from shredlake.jobs.packing import pack
 from shredlake.spark.datasource.filters import converted
 from shredlake.spark.datasource.opened import (

@@ -21,8 +21,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.schema.names import resolve
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr import Column, Expr, Get, Projection, all_of, join_name, name_parts
-from shredlake.expr.arguments import split_columns
-from shredlake.expr.parse import parse_columns, parse_value, understood
+from shredlake.expr.parse import parse_columns, parse_value, split_columns, understood
 from shredlake.spark.columns import without_substitution
 from shredlake.spark.query.explain import SparkExplain
 from shredlake.spark.query.scan import SparkScan

@@ -60,7 +60,7 @@ def query(
     from shredlake.cli.path_hints import unknown_paths
     from shredlake.cli.rows import write_rows
     from shredlake.delta.read.scan import FIRST_ROWS
-    from shredlake.expr.arguments import split_columns
+    from shredlake.expr.parse import split_columns
 
     chosen = format_of(form, output, as_json=as_json)
     wanted = None if columns.strip() == "*" else split_columns(columns)

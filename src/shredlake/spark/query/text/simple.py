@@ -37,10 +37,9 @@ from shredlake.expr import (
     Or,
     all_of,
 )
-from shredlake.expr.arguments import split_columns
 from shredlake.expr.ast import children
 from shredlake.expr.coerce import is_numeric
-from shredlake.expr.parse import parse_predicate
+from shredlake.expr.parse import parse_predicate, split_columns
 from shredlake.expr.types import BOOLEAN, STRING, DataType, parse_type
 from shredlake.spark.query.text.clauses import NAMES, NESTING, conjuncts_of, has_name
 from shredlake.spark.query.text.sql_paths import Rewritten, rewrite
