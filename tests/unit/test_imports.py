@@ -55,6 +55,7 @@ def test_the_root_of_the_command_line_loads_no_verb(argument: str, most: int) ->
     assert len(modules) <= most, sorted(modules)
 
 
+@pytest.mark.slow  # a process per verb
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_loads_neither_data_nor_engines(verb: str) -> None:
     modules = command_line(verb, "--help")
@@ -84,6 +85,7 @@ def test_names_that_are_not_there() -> None:
         shredlake.tabel  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_tables_are_written_and_read_without_the_parser() -> None:
     """sqlglot takes longer to import than all of a table; it is needed for expressions only."""
     modules = imported(

@@ -55,6 +55,13 @@ def test_a_gradual_run_starts_with_one_job() -> None:
         assert len(started) <= 3
 
 
+def test_one_job_starts_no_thread() -> None:
+    with OrderedRunner(threads=2) as runner:
+        before = threading.active_count()
+        assert list(runner.run([threading.current_thread])) == [threading.current_thread()]
+        assert threading.active_count() == before
+
+
 def test_two_runs_share_the_threads() -> None:
     seen: set[str] = set()
 

@@ -1,6 +1,6 @@
 """The grammar of Spark SQL text: sqlglot's Databricks dialect, which accepts `v:a.b::t`, read into our trees.
 
-This module, `tokens` and `parse_errors` need sqlglot, which takes long to import; `parse` imports them with the
+This module, `tokens` and `parse_errors` need sqlglot, which takes long to import: `parse` does so with the
 first text.
 """
 

@@ -87,12 +87,18 @@ def get_path(
 
 def _laid_out(result: Column, type_: pa.DataType) -> Column:
     """Returns the result in the requested layout."""
+    if _has_list_view(type_):  # pyarrow does not cast lists to them
+        return pa.array(result.to_pylist(), type_)
     try:
         return result.cast(type_)
-    except pa.ArrowNotImplementedError:  # pyarrow 26 does not cast to all list views
-        return pa.array(result.to_pylist(), type_)
     except pa.ArrowInvalid as error:
         raise CastError(f"the result does not fit {type_}: {error}") from None
+
+
+def _has_list_view(type_: pa.DataType) -> bool:
+    """Whether a type is a list view, or holds one."""
+    is_view = pa.types.is_list_view(type_) or pa.types.is_large_list_view(type_)
+    return is_view or any(_has_list_view(type_.field(at).type) for at in range(type_.num_fields))
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def _converted(array: pa.Array, target: pa.DataType) -> pa.Array | None:
     try:
         found = _cast(array, target)
         return found if _unchanged(array, found) else None
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except pa.ArrowInvalid:
         return None
 
 

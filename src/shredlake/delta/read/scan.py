@@ -241,9 +241,10 @@ class TableScan(ArrowStream):
                 run.files.append(reader.cost(rows))
 
         gradual = reading.first_rows is not None
+        size = _bytes_of if reading.indexes else None  # an engine reads to the end, others may stop early
         with OrderedRunner(self.threads) as runner:
             try:
-                for part in runner.run(self._jobs(reading, jobs_of), gradual=gradual, size=_bytes_of):
+                for part in runner.run(self._jobs(reading, jobs_of), gradual=gradual, size=size):
                     reader, rows = part.reader, rows + _rows_of(part)
                     if part.is_last:
                         end(reader)
