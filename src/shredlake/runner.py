@@ -187,22 +187,16 @@ def _raise(error: BaseException) -> NoReturn:
     raise error
 
 
-def in_order(
-    jobs: Iterable[Callable[[], T]],
-    threads: int,
-    *,
-    gradual: bool = False,
-    size: Callable[[T], int] | None = None,
-) -> Iterator[T]:
+def in_order(jobs: Iterable[Callable[[], T]], threads: int, *, gradual: bool = False) -> Iterator[T]:
     """Runs jobs on threads of their own and yields the results in the order of the jobs.
 
-    `gradual` and `size` are those of `OrderedRunner.run`.
+    `gradual` is that of `OrderedRunner.run`.
 
     >>> list(in_order((lambda n=n: n * n for n in range(5)), threads=2))
     [0, 1, 4, 9, 16]
     """
     with OrderedRunner(threads) as runner:
-        yield from runner.run(jobs, gradual=gradual, size=size)
+        yield from runner.run(jobs, gradual=gradual)
 
 
 def call_storage(call: Callable[[Item], T], items: Iterable[Item]) -> list[T]:

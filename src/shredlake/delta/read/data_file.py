@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -124,7 +123,7 @@ class DataFile:
         reader = self.reader(query, Reading(indexes=indexes))
         threads = pa.cpu_count() if is_large(self.add) else 1
         try:
-            for found in in_order(reader.batches(), threads, size=attrgetter("bytes")):
+            for found in in_order(reader.batches(), threads):
                 if found.batch is not None:
                     yield found.batch
         finally:

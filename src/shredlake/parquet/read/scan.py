@@ -100,7 +100,7 @@ class Scan(ArrowStream):
         previous: OpenFile | None = None
         rows = 0
         try:
-            for file, found in in_order(jobs, self._threads, gradual=gradual, size=_bytes_of):
+            for file, found in in_order(jobs, self._threads, gradual=gradual):
                 if previous is not None and previous is not file:
                     previous.close()
                 previous = file
@@ -202,7 +202,3 @@ def read_parquet(
 
 def _with_file(file: OpenFile, job: Job) -> tuple[OpenFile, Found]:
     return file, job()
-
-
-def _bytes_of(result: tuple[OpenFile, Found]) -> int:
-    return result[1].bytes
