@@ -8,6 +8,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+import pyarrow as pa
+
 from shredlake.expr.ast import Literal
 from shredlake.expr.coerce import is_decimal
 from shredlake.expr.types import (
@@ -75,6 +77,18 @@ def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT
         return None
 
 
+def literal_value(scalar: pa.Scalar) -> Any:
+    """Returns the value of a scalar as a literal holds it.
+
+    Nanoseconds are counted since 1970, because Python's own types have only microseconds.
+
+    >>> literal_value(pa.scalar(1_700_000_000_123_456_789, pa.timestamp("ns")))
+    1700000000123456789
+    """
+    is_nanos = pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns"
+    return scalar.value if is_nanos else scalar.as_py()
+
+
 def depends_on_engine(source: DataType, target: DataType) -> bool:
     """Returns whether engines cast a constant differently; then each engine casts it itself.
 
@@ -115,7 +129,5 @@ _FROM_RAW: Final[dict[VariantType, Callable[[Any], Any]]] = {
     VariantType.TIME: lambda micros: (_EPOCH + micros * _MICRO).time(),
     VariantType.TIMESTAMP: lambda micros: _UTC_EPOCH + micros * _MICRO,
     VariantType.TIMESTAMP_NTZ: lambda micros: _EPOCH + micros * _MICRO,
-    VariantType.TIMESTAMP_NANOS: lambda nanos: _UTC_EPOCH + nanos // 1000 * _MICRO,
-    VariantType.TIMESTAMP_NTZ_NANOS: lambda nanos: _EPOCH + nanos // 1000 * _MICRO,
     VariantType.UUID: lambda raw: uuid.UUID(bytes=raw),
 }

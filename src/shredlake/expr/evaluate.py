@@ -16,11 +16,12 @@ from shredlake.errors import CastError, InvalidExpression
 from shredlake.expr import ast
 from shredlake.expr.arithmetic import arithmetic, negate
 from shredlake.expr.coerce import common_type
-from shredlake.expr.constants import depends_on_engine, fold_cast
+from shredlake.expr.constants import depends_on_engine, fold_cast, literal_value
 from shredlake.expr.like import like_mask
 from shredlake.expr.sql import spelled
 from shredlake.expr.types import BOOLEAN, DOUBLE, FLOAT, STRING, UUID, VARIANT, VOID, DataType, from_arrow
 from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.arrow.normalize import unencoded
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.casts.columns import cast_column
@@ -167,8 +168,8 @@ class _Evaluator:
     def column(self, name: str) -> Typed:
         array = self.whole_column(name)
         array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
+            array = unencoded(array)
         kind = from_arrow(array.type)
         if array.type == kind.arrow or kind == VARIANT or kind.name == str(array.type):
             return Typed(array, kind)
@@ -209,9 +210,9 @@ class _Evaluator:
         if isinstance(value.data, pa.Scalar) and depends_on_engine(value.type, kind):
             return Typed(self.cast(Typed(pa.repeat(value.data, 1), value.type), kind, options).data[0], kind)
         if isinstance(value.data, pa.Scalar):
-            folded = fold_cast(ast.Literal(value.data.as_py(), value.type), kind, self.constants)
+            folded = fold_cast(ast.Literal(literal_value(value.data), value.type), kind, self.constants)
             if folded is None and options.raises:
-                raise CastError(f"{value.data.as_py()!r} ({value.type}) does not cast to {kind}")
+                raise CastError(f"{literal_value(value.data)!r} ({value.type}) does not cast to {kind}")
             return Typed(_scalar(None if folded is None else folded.value, kind), kind)
         if value.type == VARIANT:
             cast = get_path(value.data, "$", kind.arrow, options)
@@ -272,7 +273,7 @@ class _Evaluator:
                 )
             kind = wider
         options = [
-            None if option.value is None else self.in_type(self.value(option), kind, expr).as_py()
+            None if option.value is None else literal_value(self.in_type(self.value(option), kind, expr))
             for option in expr.options
         ]
         found = is_member(self.in_type(value, kind, expr), [o for o in options if o is not None], kind)
@@ -333,10 +334,10 @@ def _scalar(value: Any, kind: DataType) -> pa.Scalar:
 
 def _folded(value: Typed, kind: DataType, options: CastOptions, expr: ast.Expr) -> Any:
     if pa.types.is_decimal256(kind.arrow):
-        return value.data.as_py()
-    folded = fold_cast(ast.Literal(value.data.as_py(), value.type), kind, options)
+        return literal_value(value.data)
+    folded = fold_cast(ast.Literal(literal_value(value.data), value.type), kind, options)
     if folded is None:
-        raise InvalidExpression(f"{spelled(expr)}: {value.data.as_py()!r} is not a valid {kind}")
+        raise InvalidExpression(f"{spelled(expr)}: {literal_value(value.data)!r} is not a valid {kind}")
     return folded.value
 
 

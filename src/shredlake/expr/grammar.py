@@ -43,6 +43,7 @@ from shredlake.expr.ast import (
     name_parts,
 )
 from shredlake.expr.constants import depends_on_engine, fold_cast, number
+from shredlake.expr.like import has_stray_escape
 from shredlake.expr.parse_errors import LONGEST_LINE, SourceText
 from shredlake.expr.tokens import SPARK, spark_tokens
 from shredlake.expr.types import (
@@ -79,6 +80,8 @@ MOST_LEVELS: Final = 100
 _COMPARISONS: dict[type[exp.Expr], ComparisonOp] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
+_AMBIGUOUS: Final = (*_COMPARISONS, exp.In, exp.Like, exp.Escape, exp.Between, exp.Not)
+"""Operands that need parentheses after a comparison: Spark reads `a = b IN (c)` as `(a = b) IN (c)`."""
 _ARITHMETIC: dict[type[exp.Expr], ArithmeticOp] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
 }  # fmt: skip
@@ -164,6 +167,8 @@ class Reader(SourceText):
 
     def expr(self, node: exp.Expr) -> Expr:
         if type(node) in _COMPARISONS:
+            if isinstance(node.expression, _AMBIGUOUS):
+                self.invalid("add parentheses: without them, Spark would compare the left part first", node)
             return Compare(_COMPARISONS[type(node)], self.expr(node.this), self.expr(node.expression))
         if type(node) in _ARITHMETIC:
             return Arithmetic(_ARITHMETIC[type(node)], self.expr(node.this), self.expr(node.expression))
@@ -231,8 +236,9 @@ class Reader(SourceText):
         pattern = self.expr(node.expression)
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
             self.unsupported(node, "the pattern of LIKE must be a string constant")
+        if has_stray_escape(pattern.value, escape):
+            self.invalid(f"{escape!r} may only precede %, _ or itself", node.expression)
         like = Like(self.expr(node.this), pattern.value, escape)
-        self.check_pattern(like, node)
         return Not(like) if node.args.get("negate") else like
 
     def escaped_like(self, node: exp.Expr) -> Expr:
@@ -242,15 +248,6 @@ class Reader(SourceText):
         if not isinstance(node.this, exp.Like):
             self.unsupported(node)
         return self.like(node.this, escape.value)
-
-    def check_pattern(self, like: Like, node: exp.Expr) -> None:
-        at = 0
-        while at < len(like.pattern):
-            if like.pattern[at] == like.escape:
-                at += 1
-                if like.pattern[at : at + 1] not in ("%", "_", like.escape):
-                    self.invalid(f"{like.escape!r} may only precede %, _ or itself", node.expression)
-            at += 1
 
     def starts_with(self, node: exp.Expr) -> Expr:
         prefix = self.expr(node.expression)

@@ -39,6 +39,20 @@ def pattern_parts(pattern: str, escape: str) -> list[Any]:
     return parts
 
 
+def has_stray_escape(pattern: str, escape: str) -> bool:
+    """Whether the escape character precedes anything but `%`, `_` or itself, which Spark rejects.
+
+    >>> has_stray_escape("50!%", "!"), has_stray_escape("50!0", "!")
+    (False, True)
+    """
+    at = 0
+    while (at := pattern.find(escape, at)) >= 0:
+        if pattern[at + 1 : at + 2] not in ("%", "_", escape):
+            return True
+        at += 2
+    return False
+
+
 def like_mask(text: Any, pattern: str, escape: str) -> Any:
     """Returns which strings match; null if the string is null.
 

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
+import pyarrow as pa
+
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr import ast
-from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TIMESTAMP, TINYINT, VOID
+from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, INTEGRALS, SMALLINT, TIMESTAMP, TINYINT, VOID
 from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.path import Path
 
@@ -85,7 +87,7 @@ def spelled_ref(ref: ast.Column | ast.Get) -> str:
 
 def _plain_literal(literal: ast.Literal) -> str:
     """Prints a constant; whole numbers without the type suffix."""
-    whole = isinstance(literal.value, int) and not isinstance(literal.value, bool)
+    whole = literal.type in INTEGRALS and literal.value is not None
     return str(literal.value) if whole else literal_sql(literal)
 
 
@@ -188,6 +190,8 @@ def literal_sql(literal: ast.Literal) -> str:
     match value:
         case bool():
             return "true" if value else "false"
+        case int() if pa.types.is_timestamp(kind.arrow):  # nanoseconds, see `literal_value`
+            return f"CAST('{pa.scalar(value, kind.arrow).cast(pa.string())}' AS {kind})"
         case int():
             return f"{value}{_SUFFIXES.get(kind, '')}"
         case Decimal():

@@ -35,6 +35,7 @@ from shredlake.expr.ast import (
     Not,
     Or,
 )
+from shredlake.expr.constants import literal_value
 from shredlake.expr.types import BOOLEAN, from_arrow
 
 COMPARISONS: Final[Mapping[str, ComparisonOp]] = {
@@ -205,4 +206,4 @@ def _constant(scalar: Any) -> Literal:
     kind = from_arrow(scalar.type)
     if not scalar.is_valid:
         return Literal(None, BOOLEAN if pa.types.is_boolean(scalar.type) else kind)
-    return Literal(scalar.as_py(), kind)
+    return Literal(literal_value(scalar), kind)

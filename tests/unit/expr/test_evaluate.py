@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from shredlake.errors import CastError, InvalidExpression, UnsupportedExpression
@@ -124,10 +125,22 @@ def test_encodings_of_plain_columns() -> None:
             "l": pa.array(["x", "y", None], pa.large_string()),
             "u": pa.array([1, 2, None], pa.uint8()),
             "ms": pa.array([0, 1, None], pa.timestamp("ms", "UTC")),
+            "r": pc.run_end_encode(pa.array(["x", "y", None])),
         }
     )
+    assert value("r = 'x'", table) == value("r LIKE 'x%'", table) == [True, False, None]
     assert value("d = 'x'", table) == value("l = 'x'", table) == value("u = 1", table) == [True, False, None]
     assert value("ms = TIMESTAMP '1970-01-01 00:00:00'", table) == [True, False, None]
+
+
+def test_nanoseconds_are_compared_exactly() -> None:
+    table = pa.table(
+        {"t": pa.array([1_700_000_000_123_456_789, 1_700_000_000_123_456_000], pa.timestamp("ns"))}
+    )
+    exact, whole = "'2023-11-14 22:13:20.123456789'", "TIMESTAMP_NTZ '2023-11-14 22:13:20.123456'"
+    assert value(f"t = {exact}", table) == value(f"t IN ({exact}, '2024-01-01')", table) == [True, False]
+    assert value(f"t >= {exact}", table) == value(f"t > {whole}", table) == [True, False]
+    assert value(f"t <= {whole}", table) == [False, True]
 
 
 def test_the_smallest_integer_by_minus_one() -> None:

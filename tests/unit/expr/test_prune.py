@@ -240,6 +240,13 @@ def test_nanoseconds_are_cut_to_microseconds() -> None:
     assert kept("v:a::timestamp > TIMESTAMP '1970-01-01 00:00:01'", stats) == [False]
 
 
+def test_nanoseconds_are_pruned_exactly() -> None:
+    stats = Stats(pa.timestamp("ns", "UTC"), [(1_500, 1_999, 0, 1), (2_001, 2_500, 0, 1)])
+    assert kept("a = '1970-01-01 00:00:00.000001700Z'", stats) == [True, False]
+    assert kept("a > '1970-01-01 00:00:00.000001999Z'", stats) == [False, True]
+    assert kept("a IN ('1970-01-01 00:00:00.000002001Z')", stats) == [False, True]
+
+
 def test_many_options_and_containers() -> None:
     ranges = [(number * 10, number * 10 + 9, 0, 10) for number in range(1000)]
     keep = kept(
