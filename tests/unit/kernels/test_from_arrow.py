@@ -209,6 +209,19 @@ def test_values_without_a_variant_name_their_row() -> None:
         from_arrow(pa.array([Decimal("9" * 45)], pa.decimal256(50, 0)))
 
 
+def test_numbers_that_arrow_does_not_check() -> None:
+    many = pa.py_buffer((10**38).to_bytes(16, "little") + (10**38 - 1).to_bytes(16, "little"))
+    digits = pa.Array.from_buffers(pa.decimal128(38, 0), 2, [None, many])
+    with pytest.raises(InvalidValue, match=r"row 0: the decimal 10+ has more than 38 digits"):
+        from_arrow(digits)
+    assert to_python(from_arrow(digits.slice(1))) == [Decimal("9" * 38)]
+    times = pa.array([0, 86_399_999_999, 86_400_000_000, -1]).view(pa.time64("us"))
+    assert to_python(from_arrow(times.slice(0, 2))) == [dt.time(), dt.time.max]
+    for first in (2, 3):
+        with pytest.raises(InvalidValue, match=r"row 0: .* microseconds is not a time of day"):
+            from_arrow(times.slice(first))
+
+
 def test_parsed_json_and_its_arrow_form_mean_the_same() -> None:
     texts = ['{"a":1,"b":["x",null],"c":{"d":true}}', '{"a":-7,"b":[],"c":{"d":false}}']
     arrow = pa.array([{"a": 1, "b": ["x", None], "c": {"d": True}}, {"a": -7, "b": [], "c": {"d": False}}])

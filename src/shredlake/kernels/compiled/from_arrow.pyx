@@ -38,6 +38,7 @@ from shredlake.kernels.compiled.buffers cimport (
     start_bits,
     to_arrow,
 )
+from shredlake.kernels.compiled.decimals cimport digits_fit
 from shredlake.kernels.compiled.json_keys cimport (
     NOWHERE,
     add_place,
@@ -46,6 +47,7 @@ from shredlake.kernels.compiled.json_keys cimport (
     open_keys,
     place_count,
 )
+from shredlake.kernels.compiled.shredded cimport MICROS_PER_DAY
 from shredlake.kernels.compiled.utf8 cimport is_utf8
 from shredlake.kernels.compiled.variant cimport (
     MALFORMED,
@@ -54,12 +56,14 @@ from shredlake.kernels.compiled.variant cimport (
     P_INT64,
     P_NULL,
     P_STRING,
+    P_TIME,
     P_TRUE,
     Dictionary,
     Slice,
     int128_t,
     name_at,
     parse_metadata,
+    read_int64,
     write_binary,
     write_decimal,
     write_primitive,
@@ -201,6 +205,8 @@ cdef int put(Writer* w, const Node* node, int64_t row, int64_t depth) noexcept n
         w.to.out[0] = P_NULL << 2
         w.to.out += 1
     elif node.kind == FIXED:
+        if node.header == P_TIME << 2 and not 0 <= read_int64(node.data + row * node.width) < MICROS_PER_DAY:
+            return REFUSED
         w.to.out[0] = node.header
         memcpy(w.to.out + 1, node.data + row * node.width, <size_t> node.width)
         w.to.out += 1 + node.width
@@ -220,6 +226,8 @@ cdef int put(Writer* w, const Node* node, int64_t row, int64_t depth) noexcept n
             w.to.out = write_primitive(w.to.out, P_INT64, &small, 8)
     elif node.kind == DECIMAL:
         memcpy(&unscaled, node.data + 16 * row, 16)
+        if not digits_fit(unscaled, 38):
+            return REFUSED
         w.to.out = write_decimal(w.to.out, unscaled, node.scale)
     elif node.kind == STRUCT:
         return put_struct(w, node, row, depth)

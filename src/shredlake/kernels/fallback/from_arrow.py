@@ -10,7 +10,7 @@ from shredlake.kernels.fallback.json_encode import variants
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.metadata import EMPTY_METADATA
 from shredlake.variant.scalars import Int64, unscaled_and_scale
-from shredlake.variant.types import VariantType
+from shredlake.variant.types import MICROS_PER_DAY, VariantType
 from shredlake.variant.value import Variant
 
 
@@ -78,6 +78,8 @@ def _append_scalar(builder: VariantBuilder, node: ArrowNode, scalar: pa.Scalar) 
         builder.append_string(_text(scalar))
     elif node.type is VariantType.BINARY:
         builder.append(scalar.as_py())
+    elif node.type is VariantType.TIME and not 0 <= scalar.value < MICROS_PER_DAY:
+        raise InvalidValue(f"{scalar.value} microseconds is not a time of day; a day has {MICROS_PER_DAY:,}")
     else:
         raw = pa.array([scalar]).buffers()[1].to_pybytes()[: node.width]
         builder.append_variant(Variant(EMPTY_METADATA, bytes([primitive_header(node)]) + raw))
