@@ -163,3 +163,12 @@ def test_the_order_of_layers_is_enforced(
         assert not any(found)
     else:
         assert any(expected in problem for problem in found if problem), found
+
+
+def test_folders_and_modules_are_small() -> None:
+    """At most 16 modules in a folder and 500 lines in a module; 650 lines in the Cython of the kernels."""
+    folders = {folder for folder in [SOURCE, *SOURCE.rglob("*")] if folder.is_dir()}
+    assert [folder.name for folder in folders if len(list(folder.glob("*.py"))) > 16] == []
+    most = {".py": 500, ".pyx": 650, ".pxd": 650}
+    files = [file for file in SOURCE.rglob("*") if file.suffix in most]
+    assert [file.name for file in files if len(file.read_text().splitlines()) > most[file.suffix]] == []

@@ -93,7 +93,7 @@ def parse_type(text: str) -> DataType:
     ours = _OURS.get(text.strip().lower())
     if ours is not None:
         return ours
-    from shredlake.expr.grammar import read_type
+    from shredlake.expr.tokens import read_type
 
     return read_type(text)
 

@@ -14,10 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pad
 
+from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Column, Get, Projection
 from shredlake.kernels.arrow.extension import with_marks
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.cast_options import CastOptions
+from shredlake.kernels.dispatch import dispatch
+from shredlake.kernels.fallback.tally import INFINITE
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.explain import RunLog, ScanRun
 from shredlake.sql.pushdown import fields_of, predicate_of
@@ -25,9 +28,14 @@ from shredlake.sql.references import Reference
 from shredlake.sql.runs import merge_rows, plain, unmerged
 from shredlake.sql.sources import Source, column_named
 from shredlake.sql.text import TimePart
-from shredlake.sql.time_parts import time_part
 
 DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
+
+SECOND: Final = 1_000_000
+PARTS: Final[Mapping[TimePart, tuple[int, int]]] = {
+    "hour": (3600 * SECOND, 24), "minute": (60 * SECOND, 60), "second": (SECOND, 60),
+}  # fmt: skip
+"""How many microseconds a unit has, and how many units there are before they start again."""
 
 
 class TableDataset(pad.Dataset):  # type: ignore[misc]
@@ -184,3 +192,23 @@ def _as_declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return array.cast(kind)
+
+
+def time_part(part: TimePart, microseconds: pa.Array) -> pa.Array:
+    """A part of each moment, as DuckDB computes it of `make_timestamp(microseconds)`; null stays null.
+
+    >>> time_part("hour", pa.array([7_200_000_000, -1, None])).to_pylist()
+    [2, 23, None]
+    """
+    if pa.types.is_run_end_encoded(microseconds.type):
+        found = time_part(part, microseconds.values)
+        return pa.RunEndEncodedArray.from_arrays(microseconds.run_ends, found)
+    values = microseconds
+    if values.null_count:
+        values = pc.fill_null(values, 0)
+    found = dispatch("tally").time_part(values, *PARTS[part])
+    if found is None:
+        raise InvalidExpression(f"make_timestamp: microseconds out of range: {INFINITE}")
+    if not microseconds.null_count:
+        return found
+    return pc.if_else(microseconds.is_valid(), found, pa.scalar(None, pa.int8()))

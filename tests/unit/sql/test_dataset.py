@@ -9,7 +9,7 @@ import pytest
 
 from shredlake.errors import InvalidExpression
 from shredlake.kernels.fallback.tally import INFINITE
-from shredlake.sql.time_parts import time_part
+from shredlake.sql.dataset import time_part
 
 duckdb = pytest.importorskip("duckdb", reason="SQL needs DuckDB")
 
