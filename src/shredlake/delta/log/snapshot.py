@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -37,15 +37,19 @@ from shredlake.delta.protocol.actions import (
     Transaction,
     raw_lines,
 )
-from shredlake.delta.protocol.features import require_readable
+from shredlake.delta.protocol.features import reader_features, require_readable
 from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.schema import column_mapping
 from shredlake.delta.schema.type_widening import check_type_changes
-from shredlake.delta.schema.types import Struct, arrow_schema, parse_schema
+from shredlake.delta.schema.types import DeltaType, Struct, arrow_schema, parse_schema
 from shredlake.delta.schema.variants import VariantPlace, variant_places
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import CorruptLog, InvalidSchema, TableError
 
 _log = logging.getLogger(__name__)
+
+CLUSTERING = "delta.clustering"
+"""The domain that records the clustering columns of a table."""
 
 TOMBSTONE_SCHEMA = pa.schema(
     [
@@ -95,6 +99,8 @@ class Snapshot:
             schema = parse_schema(self.metadata.schema_string)
         except (CorruptLog, InvalidSchema) as error:
             raise type(error)(f"{self.storage.uri}: {error}") from None
+        if self.mapping_mode == "none":
+            schema = column_mapping.unmapped(schema)
         check_type_changes(schema, self.storage.uri)
         names = self.metadata.partition_columns
         for name in names:
@@ -124,22 +130,24 @@ class Snapshot:
         """The properties, typed."""
         return TableProperties(self.properties)
 
+    @property
+    def mapping_mode(self) -> str:
+        """How columns are found in files: `none`, `name` or `id`. The property alone does not count."""
+        return self.settings.mapping_mode if "columnMapping" in reader_features(self.protocol) else "none"
+
     @cached_property
     def clustering_columns(self) -> tuple[str, ...]:
         """Logical names of the columns that a clustered table is clustered by."""
-        domain = self.domains.get("delta.clustering")
+        domain = self.domains.get(CLUSTERING)
         if domain is None:
             return ()
         try:
             columns = json.loads(domain.configuration)["clusteringColumns"]
-            physical = [".".join(column) if isinstance(column, list) else str(column) for column in columns]
+            physical = [tuple(column) if isinstance(column, list) else (str(column),) for column in columns]
         except (ValueError, KeyError, TypeError, RecursionError):
             found = repr(domain.configuration[:200])
-            raise CorruptLog(
-                f"{self.storage.uri}: the domain delta.clustering can't be read: {found}"
-            ) from None
-        logical = {item.physical_name: item.name for item in self.schema.fields}
-        return tuple(logical.get(name, name) for name in physical)
+            raise CorruptLog(f"{self.storage.uri}: the domain {CLUSTERING} can't be read: {found}") from None
+        return tuple(_logical_name(self.schema, names) for names in physical)
 
     def tombstones(self) -> pa.Table:
         """Files that were removed: by recent commits, and those that the checkpoint still lists."""
@@ -156,6 +164,18 @@ class Snapshot:
                 known = pc.is_in(keys, value_set=self.files.superseded)
                 pieces.append(table.filter(pc.invert(known)))
         return pa.concat_tables(pieces)
+
+
+def _logical_name(schema: Struct, physical: Sequence[str]) -> str:
+    """The dotted logical name of a column; names that the schema lacks stay as they are."""
+    names = []
+    kind: DeltaType | None = schema
+    for name in physical:
+        fields = kind.fields if isinstance(kind, Struct) else ()
+        found = next((item for item in fields if item.physical_name == name), None)
+        names.append(name if found is None else found.name)
+        kind = None if found is None else found.type
+    return ".".join(names)
 
 
 def _column(table: pa.Table, item: pa.Field) -> Any:

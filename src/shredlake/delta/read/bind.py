@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.delta.schema.names import resolve
-from shredlake.delta.schema.types import Field, Struct, arrow_type
+from shredlake.delta.schema.types import Field, Struct, arrow_type, field_id
 from shredlake.errors import InvalidExpression
 from shredlake.expr import (
     And,
@@ -142,7 +142,7 @@ def bind(schema: Struct, partition: Mapping[str, Any], file: pa.Schema, *, by_id
     """Finds the table's columns in a file, by physical name or by id."""
 
     def visit(kind: Struct, inside: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-        present = {_field_id(item) if by_id else item.name: item for item in inside}
+        present = {field_id(item) if by_id else item.name: item for item in inside}
         for field in kind.fields:
             item = present.get(field.id if by_id else field.physical_name)
             if item is None:
@@ -153,8 +153,3 @@ def bind(schema: Struct, partition: Mapping[str, Any], file: pa.Schema, *, by_id
                 yield from visit(field.type, item.type, here)
 
     return Binding(schema, partition, dict(visit(schema, file, ())))
-
-
-def _field_id(item: pa.Field) -> int | None:
-    raw = (item.metadata or {}).get(b"PARQUET:field_id")
-    return None if raw is None else int(raw)

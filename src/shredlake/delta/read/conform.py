@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.read.convert import convert, first_failing
-from shredlake.delta.schema.types import Array, DeltaType, Map, Struct, arrow_field, arrow_type, contains
+from shredlake.delta.schema.types import (
+    Array,
+    DeltaType,
+    Map,
+    Struct,
+    arrow_field,
+    arrow_type,
+    contains,
+    field_id,
+)
 from shredlake.errors import CastError, InvalidSchema
 from shredlake.kernels import unshred
 from shredlake.kernels.arrow.buffers import null_rows
@@ -19,16 +28,21 @@ from shredlake.kernels.arrow.types import is_variant, variant
 
 @dataclass(frozen=True)
 class Rule:
-    """How to convert plain values, and whether structs may have fields that the table lacks."""
+    """How values and fields are fitted."""
 
     convert: Callable[[pa.Array, pa.DataType], pa.Array]
+    """Converts plain values."""
     extra_fields: bool
+    """Whether structs may have fields that the table lacks."""
+    by_id: bool = False
+    """Whether fields of structs are found by their column ids rather than by name."""
 
 
 # Rows from users must be stored without loss. Files may hold the narrower types that the protocol can widen,
 # and fields that were dropped later.
 ROWS = Rule(convert, extra_fields=False)
 FILES = Rule(lambda array, target: array.cast(target), extra_fields=True)
+FILES_BY_ID = replace(FILES, by_id=True)
 
 
 def conform(
@@ -102,7 +116,7 @@ def fit(
     shredlake.errors.CastError: column n, row 2: 300 can't be stored as int8 without a change
     """
     target = arrow_type(kind)
-    if column.type.equals(target):
+    if _is_fitting(column.type, target, rule):
         return column
     chunks: list[pa.Array] = []
     for chunk in column.chunks:
@@ -130,7 +144,7 @@ def _fits(array: pa.Array, kind: DeltaType, rule: Rule) -> bool:
 
 def _fit_array(array: pa.Array, kind: DeltaType, rule: Rule) -> pa.Array:
     target = arrow_type(kind)
-    if array.type.equals(target):
+    if _is_fitting(array.type, target, rule):
         return array
     if pa.types.is_null(array.type):
         return null_rows(len(array), target)
@@ -155,6 +169,11 @@ def _fit_array(array: pa.Array, kind: DeltaType, rule: Rule) -> pa.Array:
             return array if array.type.equals(target) else rule.convert(array, target)
 
 
+def _is_fitting(given: pa.DataType, target: pa.DataType, rule: Rule) -> bool:
+    """Whether there is nothing to convert. If ids decide, a field of the right name may be the wrong one."""
+    return bool(given.equals(target)) and not (rule.by_id and pa.types.is_nested(given))
+
+
 def _decoded(array: pa.Array) -> pa.Array:
     """Returns plain values for extension types, dictionaries and run-end encoded arrays."""
     if isinstance(array, pa.ExtensionArray):
@@ -170,7 +189,10 @@ def _fit_struct(array: pa.Array, kind: Struct, target: pa.DataType, rule: Rule) 
     if not pa.types.is_struct(array.type):
         raise InvalidSchema("a struct is expected")
     names = [item.name for item in array.type]
-    if rule.extra_fields:
+    if rule.by_id:
+        by_id = {field_id(item): item.name for item in array.type}
+        have = {item.name.casefold(): by_id[item.id] for item in kind.fields if item.id in by_id}
+    elif rule.extra_fields:
         have = {item.name.casefold(): item.name for item in kind.fields if item.name in names}
     else:
         have = _by_folded_name(names, "the struct")

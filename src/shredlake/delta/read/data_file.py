@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add, DeletionVector
 from shredlake.delta.read.bind import Binding, bind
-from shredlake.delta.read.conform import FILES, fit, renamed
+from shredlake.delta.read.conform import FILES, FILES_BY_ID, fit, renamed
 from shredlake.delta.read.deletion_vectors import check_inside, live_mask, read_vector
 from shredlake.delta.schema import partitions
 from shredlake.delta.schema.names import resolve
@@ -87,11 +87,12 @@ class DataFile:
         self.snapshot = snapshot
         self.add = add
         self.file = file or open_file(snapshot, add, checksums=checksums)
+        self.by_id = snapshot.mapping_mode == "id"
         self.binding: Binding = bind(
             snapshot.schema,
             partition_values(snapshot, add),
             self.file.arrow_schema,
-            by_id=snapshot.settings.mapping_mode == "id",
+            by_id=self.by_id,
         )
 
     def reader(self, query: Query, reading: Reading = WHOLE) -> FileReader:
@@ -152,9 +153,11 @@ class DataFile:
     def _as_table_type(self, projection: Projection, field: pa.Field, column: pa.Array) -> pa.Array:
         if pa.types.is_run_end_encoded(column.type):
             column = pc.run_end_decode(column)
-        if isinstance(projection.expr, Column) and not column.type.equals(field.type):
+        by_id = self.by_id and pa.types.is_nested(column.type)
+        if isinstance(projection.expr, Column) and (by_id or not column.type.equals(field.type)):
             kind = resolve(self.snapshot.schema, projection.expr.name)[-1].type
-            chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name, FILES)
+            rule = FILES_BY_ID if by_id else FILES
+            chunked = fit(pa.chunked_array([column]), physical_type(kind), projection.name, rule)
             column = renamed(chunked, arrow_type(kind)).combine_chunks()
         return column if column.type.equals(field.type) else column.cast(field.type)
 

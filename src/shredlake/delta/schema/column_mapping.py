@@ -12,6 +12,23 @@ from shredlake.delta.schema.types import COLUMN_ID, PHYSICAL_NAME, Field, Struct
 MAX_ID = MAX_COLUMN_ID.name
 
 
+def unmapped(schema: Struct) -> Struct:
+    """The schema without physical names and ids, which mean nothing if the table does not use column mapping.
+
+    >>> stale = Field("id", "long", metadata={COLUMN_ID: 1, PHYSICAL_NAME: "col-1", "comment": "kept"})
+    >>> unmapped(Struct((stale,))).fields[0].metadata
+    {'comment': 'kept'}
+    """
+
+    def without(item: Field) -> Field:
+        if PHYSICAL_NAME not in item.metadata and COLUMN_ID not in item.metadata:
+            return item
+        kept = {key: value for key, value in item.metadata.items() if key not in (PHYSICAL_NAME, COLUMN_ID)}
+        return replace(item, metadata=kept)
+
+    return map_fields(schema, without)
+
+
 def assign(schema: Struct, properties: Mapping[str, str]) -> tuple[Struct, dict[str, str]]:
     """Assigns physical names and ids to new columns if the table uses column mapping."""
     settings = TableProperties(properties)

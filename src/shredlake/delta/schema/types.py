@@ -28,6 +28,9 @@ from shredlake.kernels.arrow.types import is_variant, variant
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 COLUMN_ID = "delta.columnMapping.id"
 
+FIELD_ID: Final = b"PARQUET:field_id"
+"""Where an Arrow field keeps the column id of a Parquet file."""
+
 VARIANT = "variant"
 
 
@@ -295,8 +298,14 @@ def arrow_field(item: Field, *, physical: bool = False) -> pa.Field:
     if not physical:
         field = pa.field(item.name, kind, nullable=item.nullable)
         return marked(field) if item.type == VARIANT else field
-    metadata = None if item.id is None else {"PARQUET:field_id": str(item.id)}
+    metadata = None if item.id is None else {FIELD_ID: str(item.id).encode()}
     return pa.field(item.physical_name, kind, nullable=item.nullable, metadata=metadata)
+
+
+def field_id(item: pa.Field) -> int | None:
+    """The column id that a Parquet file records for a field."""
+    raw = (item.metadata or {}).get(FIELD_ID)
+    return None if raw is None else int(raw)
 
 
 def arrow_schema(schema: Struct, *, physical: bool = False) -> pa.Schema:
@@ -320,14 +329,20 @@ def _field_from_arrow(item: pa.Field, where: str) -> Field:
     return Field(item.name, _type_from_arrow(item.type, where), item.nullable, metadata)
 
 
+_BY_WRITERS = ("delta.columnMapping.", "delta.typeChanges")
+"""Column metadata that describes the files of one table. Schemas that other libraries read from a table may
+carry it, but in a new table or column it would be wrong."""
+
+
 def _delta_metadata(item: pa.Field) -> dict[str, Any]:
-    """Column metadata given with the Arrow field: keys that Delta defines, and `comment`."""
+    """Column metadata given with the Arrow field: `comment`, and keys of Delta that users may set."""
     raw = item.metadata or {}
     kept = {key.decode(): value.decode() for key, value in raw.items()}
     return {
         key: value
         for key, value in kept.items()
-        if key.startswith("delta.") or key in ("comment", "CURRENT_DEFAULT", "EXISTS_DEFAULT")
+        if (key.startswith("delta.") and not key.startswith(_BY_WRITERS))
+        or key in ("comment", "CURRENT_DEFAULT", "EXISTS_DEFAULT")
     }
 
 

@@ -32,6 +32,12 @@ SchemaMode = Literal["strict", "merge"]
 
 def redefined(snapshot: Snapshot, schema: Struct, properties: Mapping[str, str]) -> list[Action]:
     """The actions that give a table this schema and these properties: metadata, and protocol if it grows."""
+    have, wanted = snapshot.mapping_mode, TableProperties(properties).mapping_mode
+    if wanted != have:
+        raise InvalidSchema(
+            f"{MAPPING_MODE.name} can't change from {have} to {wanted}: the files are named by the former. "
+            "Set it when the table is created"
+        )
     schema, configuration = column_mapping.assign(schema, properties)
     check_definitions(schema, configuration)
     needed = features_of(schema) | required_by_properties(configuration)
@@ -94,12 +100,6 @@ def with_properties(snapshot: Snapshot, properties: Mapping[str, Any]) -> list[A
         _check_unset(name)
         configuration.pop(name, None)
     changed = TableProperties(configuration)
-    have, wanted = snapshot.settings.mapping_mode, changed.mapping_mode
-    if wanted != have:
-        raise InvalidSchema(
-            f"{MAPPING_MODE.name} can't change from {have} to {wanted}: the files are named by the former. "
-            "Set it when the table is created"
-        )
     if changed.commit_times and not snapshot.settings.commit_times:
         raise InvalidSchema(
             f"{COMMIT_TIMES.name} can be set when a table is created, not later, by shredlake"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shredlake.delta.log.files import FILE_SCHEMA, Files
 from shredlake.delta.log.listing import LogSegment, list_log
-from shredlake.delta.log.snapshot import TOMBSTONE_SCHEMA, Snapshot
+from shredlake.delta.log.snapshot import CLUSTERING, TOMBSTONE_SCHEMA, Snapshot
 from shredlake.delta.protocol.actions import DomainMetadata, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable, required_by_properties, with_features
 from shredlake.delta.protocol.properties import (
@@ -117,7 +117,7 @@ def planned(
     if cluster_by:
         needed.add("clustering")
         physical = [[_physical_name(delta_schema, column)] for column in cluster_by]
-        domain = DomainMetadata("delta.clustering", json.dumps({"clusteringColumns": physical}))
+        domain = DomainMetadata(CLUSTERING, json.dumps({"clusteringColumns": physical}))
         domains[domain.domain] = domain
     protocol = with_features(PLAIN_PROTOCOL, needed)
     require_writable(protocol, storage.uri)

@@ -185,7 +185,7 @@ class Grouper:
 
     def _needs_worker(self) -> str:
         """Why Spark cannot read the plain columns of any file; empty if it can."""
-        mapping = self.snapshot.settings.mapping_mode
+        mapping = self.snapshot.mapping_mode
         if mapping == "id" and self.references:
             return "columns are found by id"
         for ref in self.references:

@@ -451,7 +451,7 @@ def variants_scan(spark: SparkSession, snapshot: Snapshot, where: Expr | None = 
 def variants_frame(scan: SparkScan) -> DataFrame:
     """The rows of such a scan; in one step where the files are all there is to read."""
     snapshot = scan.snapshot
-    if not snapshot.metadata.partition_columns and snapshot.settings.mapping_mode == "none":
+    if not snapshot.metadata.partition_columns and snapshot.mapping_mode == "none":
         files = scan.files
         plain = not pc.any(files.invisible).as_py() and files.deleted_rows.null_count == len(files)
         if len(files) and plain:
