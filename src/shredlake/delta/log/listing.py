@@ -244,20 +244,21 @@ def in_commit_timestamp(storage: Storage, version: int) -> int | None:
 
 
 def commit_timestamps(storage: Storage, listing: Listing, enabled_since: int | None) -> dict[int, int]:
-    """Milliseconds of every commit in the listing, never decreasing.
+    """Milliseconds of every commit in the listing.
 
-    `enabled_since` is the version from which commits record their own time. For earlier commits, and in
-    tables that never record it, the file's modification time is used, adjusted forward if the clock went
-    back.
+    `enabled_since` is the version from which commits record their own time. It is used as it is: writers make
+    it grow. For earlier commits, and in tables that never record it, the file's modification time is used,
+    adjusted forward if the clock went back. A copy of a table has new modification times, so its earlier
+    commits may seem to be younger than those that record their time.
     """
     times: dict[int, int] = {}
     previous = -1
     for version in sorted(listing.commits):
         own = in_commit_timestamp(storage, version) if _records_time(version, enabled_since) else None
-        time = listing.commits[version].modified_ms if own is None else own
-        if time <= previous:
-            time = previous + 1
-        times[version] = previous = time
+        if own is not None:
+            times[version] = own
+        else:
+            times[version] = previous = max(listing.commits[version].modified_ms, previous + 1)
     return times
 
 

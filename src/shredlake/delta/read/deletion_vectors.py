@@ -27,6 +27,8 @@ from shredlake.errors import CorruptLog, MalformedVariant
 PORTABLE = 1681511377
 NATIVE = 1681511376
 _UUID_CHARACTERS = 20
+FIRST_OFFSET = 1
+"""The position of a file's first vector, after the byte that holds the version of the format."""
 
 
 def vector_path(vector: DeletionVector) -> str:
@@ -118,7 +120,7 @@ def _inline(vector: DeletionVector, name: str) -> bytes:
 
 def _stored(storage: Storage, name: str, vector: DeletionVector) -> bytes:
     storage, name = storage.located(name)
-    start = vector.offset or 0
+    start = FIRST_OFFSET if vector.offset is None else vector.offset
     if start < 0 or vector.size_in_bytes < 0:
         raise CorruptLog(f"{name}: the log places a deletion vector at {start}, {vector.size_in_bytes} bytes")
     try:

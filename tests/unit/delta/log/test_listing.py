@@ -254,6 +254,18 @@ def test_time_travel_by_the_commits_own_time(tmp_path: Path) -> None:
     assert [entry["timestamp"].timestamp() for entry in sl.Table(tmp_path).history()] == [6000, 5000, 100]
 
 
+def test_a_copy_of_a_table_keeps_the_commits_own_time(tmp_path: Path) -> None:
+    """The files of a copy are new, those from before the commits recorded their time too."""
+    enabled = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "1"}
+    write_commit(tmp_path, 0, [PROTOCOL, metadata()])
+    for version, moment in ((1, 5_000_000), (2, 6_000_000)):
+        info = {"commitInfo": {"inCommitTimestamp": moment, "operation": "X"}}
+        write_commit(tmp_path, version, [info, metadata(configuration=enabled)])
+    assert [entry["timestamp"].timestamp() for entry in sl.Table(tmp_path).history(2)] == [6000, 5000]
+    assert sl.Table(tmp_path, timestamp=5_500_000).version == 1
+    assert sl.Table(tmp_path, timestamp=datetime.now(UTC)).version == 2
+
+
 # ── Hostile logs ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -221,3 +221,10 @@ def test_vectors_of_many_rows() -> None:
     raw = inline_vector(rows)
     found = read_vector(Storage("memory://x"), DeletionVector.from_json(raw))
     assert list(found) == rows
+
+
+def test_a_vector_without_an_offset_is_the_first_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "ab").mkdir(parents=True)
+    vector = stored(tmp_path, [1])
+    del vector["offset"]
+    assert ids(with_vector(tmp_path, vector)) == [0, *range(2, 10)]
