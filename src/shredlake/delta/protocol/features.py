@@ -124,6 +124,10 @@ def require_writable(protocol: Protocol, uri: str) -> None:
         raise UnsupportedFeature(
             f"{uri} asks for writer version {protocol.min_writer_version}; shredlake writes versions 1 to 7"
         )
+    if protocol.min_writer_version == 7 and protocol.writer_features is None:
+        raise UnsupportedFeature(
+            f"{uri} has writer version 7 but lists no writer features: the log is broken; nothing was changed"
+        )
     if missing := _unsupported(writer_features(protocol), lambda feature: feature.write):
         raise UnsupportedFeature(
             f"{uri} can't be written: it uses the writer feature{_s(missing)} {', '.join(missing)}, "
@@ -190,7 +194,7 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
         )
     writer = sorted(writer_features(protocol) | missing)
     reader = sorted(reader_features(protocol) | {name for name in missing if FEATURES[name].reader})
-    if not reader:
+    if not reader and protocol.min_reader_version < 3:
         return Protocol(protocol.min_reader_version, 7, None, tuple(writer))
     return Protocol(3, 7, tuple(reader), tuple(writer))
 

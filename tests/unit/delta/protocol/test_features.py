@@ -61,6 +61,7 @@ def test_what_we_cannot_read_is_named(found: Protocol, message: str) -> None:
         (Protocol(1, 8), "writer version 8; shredlake writes versions 1 to 7"),
         (protocol((), ("rowTracking",)), "the writer feature rowTracking.*nothing was changed"),
         (Protocol(1, 6), "the writer feature identityColumns"),
+        (Protocol(1, 7), "writer version 7 but lists no writer features"),
     ],
 )
 def test_what_we_cannot_write_can_be_read(found: Protocol, message: str) -> None:

@@ -172,6 +172,8 @@ def test_protocols_grow_only_as_far_as_needed() -> None:
             "variantType",
         ),
     )
+    listed = Protocol(3, 7, (), ("appendOnly",))
+    assert with_features(listed, {"changeDataFeed"}) == Protocol(3, 7, (), ("appendOnly", "changeDataFeed"))
     shredding = with_features(plain, {"variantShredding"})
     assert shredding.reader_features == ("variantShredding", "variantType")
 
