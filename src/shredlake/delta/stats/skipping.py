@@ -146,7 +146,7 @@ class FileStatistics:
             )
         return Bounds(
             minimum=minimum,
-            maximum=widened(maximum, leaf.type),
+            maximum=_raised(widened(maximum, leaf.type)),
             null_count=self._trusted(_joined(nulls)),
             row_count=self.row_counts,
             may_be_nan=self._may_be_nan(maximum),
@@ -245,7 +245,7 @@ class FileStatistics:
         found = []
         for kind in kinds:
             nothing = pa.nulls(self.length, kind)
-            minimum, maximum = minima.get(kind, nothing), _unbroken(maxima.get(kind, nothing))
+            minimum, maximum = minima.get(kind, nothing), _raised(maxima.get(kind, nothing))
             # Statistics do not record how many rows lack a path.
             found.append(Bounds(minimum, maximum, unknown, self.row_counts, self._may_be_nan(maximum)))
         return found
@@ -289,16 +289,15 @@ def _joined(arrays: list[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
-def _unbroken(maxima: pa.Array) -> pa.Array:
-    """Replace maxima that another writer may have truncated in the middle of a character with null.
+def _raised(maxima: pa.Array) -> pa.Array:
+    """Raise maxima of text that another writer may have truncated to something smaller than the text.
 
-    Delta truncates by UTF-16 code units and appends U+10FFFF. Half a surrogate pair becomes a question mark,
-    which makes the maximum too small.
+    Delta truncates by UTF-16 code units. Half a surrogate pair becomes a question mark. Older versions, and
+    writers like them, append U+FFFD, which is smaller than an emoji; later versions append U+10FFFF.
     """
     if not pa.types.is_string(maxima.type):
         return maxima
-    broken = pc.ends_with(maxima, pattern="?\U0010ffff")
-    return pc.if_else(pc.fill_null(broken, False), pa.scalar(None, maxima.type), maxima)
+    return pc.replace_substring_regex(maxima, "[?]?[\ufffd\U0010ffff]$", "\U0010ffff")
 
 
 def _loosened(bounds: pa.Array, outer: Callable[..., pa.Array]) -> pa.Array:

@@ -276,6 +276,26 @@ def test_maxima_that_others_cut_through_a_character(tmp_path: Path) -> None:
     assert prune(snapshot, parse_predicate("v:s::string = 'A'")).keep.tolist() == [False]
 
 
+@pytest.mark.parametrize(
+    ("value", "maximum"),
+    [
+        ("z" * 32 + "😀", "z" * 32 + "\ufffd"),
+        ("z" * 31 + "😀 and more", "z" * 31 + "?\ufffd"),
+        ("z" * 31 + "😀 and more", "z" * 31 + "?\U0010ffff"),
+    ],
+)
+def test_maxima_of_columns_that_others_cut_too_low(tmp_path: Path, value: str, maximum: str) -> None:
+    """Older versions of Delta, and writers like them, append U+FFFD, which is smaller than an emoji."""
+    fields = [{"name": "s", "type": "string", "nullable": True, "metadata": {}}]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    stats = {"numRecords": 2, "nullCount": {"s": 0}, "minValues": {"s": "a"}, "maxValues": {"s": maximum}}
+    write_commit(tmp_path, 0, [PROTOCOL, metadata(schema=schema), add("f", stats=json.dumps(stats))])
+    snapshot = sl.Table(tmp_path).snapshot
+    assert prune(snapshot, parse_predicate(f"s = '{value}'")).keep.tolist() == [True]
+    assert prune(snapshot, parse_predicate("s > '{'")).keep.tolist() == [False]
+    assert prune(snapshot, parse_predicate("s = 'A'")).keep.tolist() == [False]
+
+
 def test_a_maximum_that_can_not_be_cut_is_left_out() -> None:
     text = "\U0010ffff" * 80
     assert truncated_maximum(text, 32) is None
