@@ -200,6 +200,12 @@ COMMIT_TIMES_SINCE = _known(
         settable=False,
     )
 )
+OF_COMMIT_TIMES = (
+    COMMIT_TIMES.name,
+    COMMIT_TIMES_SINCE.name,
+    "delta.inCommitTimestampEnablementTimestamp",
+)
+"""The properties that say which commits record their own time."""
 CODEC = _known(
     Property[str | None](
         "delta.parquet.compression.codec",

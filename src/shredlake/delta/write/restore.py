@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.files import as_adds, keys_of
-from shredlake.delta.log.snapshot import Snapshot
-from shredlake.delta.protocol.actions import Action, Add, Metadata
+from shredlake.delta.log.snapshot import CLUSTERING, Snapshot
+from shredlake.delta.protocol.actions import Action, Add, DomainMetadata, Metadata
 from shredlake.delta.protocol.features import require_writable, with_features, writer_features
-from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.protocol.properties import OF_COMMIT_TIMES, TableProperties
 from shredlake.delta.read.deletion_vectors import vector_path
 from shredlake.delta.schema.column_mapping import MAX_ID
 from shredlake.delta.stats.text import with_stats
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
 from shredlake.delta.write.commit import commit
-from shredlake.delta.write.transaction import Operation, Reads
+from shredlake.delta.write.transaction import WHOLE_VERSION, Operation
 from shredlake.errors import TableError
 
 
@@ -44,8 +44,11 @@ def restore(current: Snapshot, target: Snapshot) -> int:
     metadata = _restored(current.metadata, target.metadata)
     if metadata != current.metadata:
         actions.append(metadata)
+    if (clustering := _restored_clustering(current, target)) is not None:
+        actions.append(clustering)
     # The protocol is never downgraded: other files of the current version may need its features.
     protocol = with_features(current.protocol, writer_features(target.protocol))
+    require_writable(protocol, uri)
     if protocol != current.protocol:
         actions.append(protocol)
     operation = Operation(
@@ -59,7 +62,7 @@ def restore(current: Snapshot, target: Snapshot) -> int:
         },
     )
     # Any file added or removed concurrently would make the result differ from the restored version.
-    return commit(current, actions, operation, Reads(affected_by=bool, removals=True))
+    return commit(current, actions, operation, WHOLE_VERSION)
 
 
 def _paths(add: Add) -> Iterator[str]:
@@ -75,11 +78,25 @@ def _is_gone(storage: Storage, path: str) -> bool:
 
 
 def _restored(current: Metadata, target: Metadata) -> Metadata:
-    """The target's metadata. Column ids that were assigned since then are never reused."""
+    """The target's metadata, apart from what describes the log rather than its rows.
+
+    Column ids that were assigned since then are never reused. Whether commits record their own time, and
+    since when, stays as it is: the commits in between have it or lack it.
+    """
+    kept = {name: text for name, text in current.configuration.items() if name in OF_COMMIT_TIMES}
+    restored = {name: text for name, text in target.configuration.items() if name not in OF_COMMIT_TIMES}
     highest = [TableProperties(found.configuration).max_column_id for found in (current, target)]
-    if highest[0] <= highest[1]:
-        return target
-    return replace(target, configuration={**target.configuration, MAX_ID: str(highest[0])})
+    if highest[0] > highest[1]:
+        kept[MAX_ID] = str(highest[0])
+    return replace(target, configuration=restored | kept)
+
+
+def _restored_clustering(current: Snapshot, target: Snapshot) -> DomainMetadata | None:
+    """The clustering columns of the target, if others are recorded now: they must be columns of the table."""
+    now, then = current.domains.get(CLUSTERING), target.domains.get(CLUSTERING)
+    if now == then:
+        return None
+    return then or DomainMetadata(CLUSTERING, '{"clusteringColumns":[]}')
 
 
 def _keys(snapshot: Snapshot) -> pa.Array:
