@@ -20,6 +20,7 @@ from shredlake.delta.protocol.features import require_writable, supports
 from shredlake.delta.protocol.layout_tag import LAYOUT_TAG
 from shredlake.delta.read.data_file import DataFile
 from shredlake.delta.stats.collect import StatsPolicy, file_stats
+from shredlake.delta.stats.columns import TIGHT_BOUNDS
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.transaction import Operation, Reads
@@ -110,7 +111,7 @@ class Repairs:
             measured.container_nulls(),
             variant_bounds=supports(snapshot.protocol, "variantShredding"),
         )
-        return text if tight else f'{text[:-1]},"tightBounds":false}}'
+        return text if tight else f'{text[:-1]},"{TIGHT_BOUNDS}":false}}'
 
     def _replace_checkpoints(self) -> None:
         """Writes sound checkpoints before it deletes damaged ones, the newest last: it is the hint's."""

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,9 @@ from shredlake.variant.path import Path
 
 Side: TypeAlias = Literal["minValues", "maxValues"]
 
+TIGHT_BOUNDS: Final = "tightBounds"
+"""The statistic that is false if a deletion vector came after the statistics, so that bounds may be wide."""
+
 
 class Piece(ABC):
     """The statistics of consecutive places: a part of the checkpoint, or the recent files."""
@@ -46,6 +49,10 @@ class Piece(ABC):
     @abstractmethod
     def num_records(self) -> pa.Array:
         """The number of rows in each file."""
+
+    @abstractmethod
+    def tight_bounds(self) -> pa.Array:
+        """Whether statistics leave out deleted rows; null, which means yes, if that is not recorded."""
 
     @abstractmethod
     def null_count(self, leaf: Leaf) -> pa.Array:
@@ -95,6 +102,9 @@ class JsonPiece(Piece):
 
     def num_records(self) -> pa.Array:
         return self._get(("numRecords",), pa.int64())
+
+    def tight_bounds(self) -> pa.Array:
+        return self._get((TIGHT_BOUNDS,), pa.bool_())
 
     def null_count(self, leaf: Leaf) -> pa.Array:
         return self._get(("nullCount", *leaf.physical), pa.int64())
@@ -148,6 +158,9 @@ class ParsedPiece(Piece):
 
     def num_records(self) -> pa.Array:
         return self._column("numRecords", pa.int64())
+
+    def tight_bounds(self) -> pa.Array:
+        return self._column(TIGHT_BOUNDS, pa.bool_())
 
     def null_count(self, leaf: Leaf) -> pa.Array:
         return self._column(".".join(("nullCount", *leaf.physical)), pa.int64())

@@ -2,6 +2,7 @@
 
 ```
 stats_parsed ─┬─ numRecords    int64
+              ├─ tightBounds   boolean, if files can have deletion vectors
               ├─ minValues ─┬─ id  int64
               │             └─ v   metadata, value, typed_value ─┬─ $['a'] ─ value, typed_value int64
               ├─ maxValues ─ ...                                 └─ $['b'] ─ value, typed_value string
@@ -26,7 +27,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.features import supports
 from shredlake.delta.schema.types import arrow_type
 from shredlake.delta.stats.collect import Leaf, StatsPolicy, indexed_leaves
-from shredlake.delta.stats.columns import ParsedPiece, Piece, Side
+from shredlake.delta.stats.columns import TIGHT_BOUNDS, ParsedPiece, Piece, Side
 from shredlake.delta.stats.skipping import bytes_at, class_of
 from shredlake.kernels import get
 from shredlake.kernels.arrow.types import SCALARS_OF_ARROW, variant
@@ -46,6 +47,8 @@ class StatsColumns:
 
     bounded: tuple[Leaf, ...]
     counted: tuple[Leaf, ...]
+    may_be_wide: bool = False
+    """Whether files can have deletion vectors, so that their bounds may be wider than their rows."""
 
     @staticmethod
     def of(snapshot: Snapshot) -> StatsColumns:
@@ -59,7 +62,7 @@ class StatsColumns:
             and leaf.type not in _UNBOUNDED
             and (variants or leaf.type != "variant")
         ]
-        return StatsColumns(tuple(bounded), tuple(leaves))
+        return StatsColumns(tuple(bounded), tuple(leaves), supports(snapshot.protocol, "deletionVectors"))
 
     @property
     def variant_leaves(self) -> list[Leaf]:
@@ -68,6 +71,8 @@ class StatsColumns:
     def arrow_type(self) -> pa.StructType:
         """The type of `stats_parsed`. Variants are unshredded here; the writer shreds them."""
         fields = [pa.field("numRecords", pa.int64())]
+        if self.may_be_wide:
+            fields.append(pa.field(TIGHT_BOUNDS, pa.bool_()))
         if self.bounded:
             bounds = _nested([(leaf.physical, _bound_type(leaf)) for leaf in self.bounded])
             fields += [pa.field(side, bounds) for side in SIDES]
@@ -79,6 +84,8 @@ class StatsColumns:
     def rows(self, piece: Piece) -> pa.StructArray:
         """The statistics of a piece, as rows of that type."""
         children: list[pa.Array] = [piece.num_records()]
+        if self.may_be_wide:
+            children.append(piece.tight_bounds())
         kind = self.arrow_type()
         if self.bounded:
             for side in SIDES:

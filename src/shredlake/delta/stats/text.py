@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from shredlake.delta.log.checkpoint_read import Mask
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.stats.collect import Leaf, json_bound, put, render
-from shredlake.delta.stats.columns import ParsedPiece, Piece, Side
+from shredlake.delta.stats.columns import TIGHT_BOUNDS, ParsedPiece, Piece, Side
 from shredlake.delta.stats.parsed import SIDES, StatsColumns
 from shredlake.delta.stats.z85 import encode_variants
 
@@ -42,6 +42,8 @@ def texts_of(columns: StatsColumns, piece: Piece) -> list[str | None]:
     """Returns one JSON string per file of a piece."""
     counts = piece.num_records().to_pylist()
     found: list[dict[str, Any]] = [{"numRecords": count} for count in counts]
+    for row, tight in zip(found, piece.tight_bounds().to_pylist(), strict=True):
+        put(row, (TIGHT_BOUNDS,), tight)
     for side in SIDES:
         for leaf in columns.bounded:
             for row, value in zip(found, _texts(piece, side, leaf), strict=True):

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
+from deletion_vectors import inline_vector, with_vector
 from delta_tables import ID_AND_VARIANT, SHREDDED, numbered, paths, python, rows_of
 from shredlake.delta.log.files import FILE_SCHEMA, Files
 from shredlake.delta.stats.skipping import prune
@@ -164,6 +165,21 @@ def test_statistics_without_json(tmp_path: Path) -> None:
     table.delete("id < 50")
     table.restore(table.version - 1)
     assert table.files().column("stats").null_count == 0
+
+
+def test_wide_bounds_are_still_wide_without_json(tmp_path: Path) -> None:
+    """Readers take bounds that are not called wide for values that occur, and answer MIN and MAX by them."""
+    table = with_vector(tmp_path, inline_vector([0, 9]))
+    log = tmp_path / "_delta_log" / f"{2:020}.json"
+    log.write_text(log.read_text().replace('{\\"numRecords\\"', '{\\"tightBounds\\":false,\\"numRecords\\"'))
+    table = sl.Table(tmp_path)
+    [text] = table.files()["stats"].to_pylist()
+    for as_json in ("false", "true"):
+        table.set_properties({"delta.checkpoint.writeStatsAsJson": as_json})
+        table.checkpoint()
+        table = sl.Table(tmp_path)
+    [again] = table.files()["stats"].to_pylist()
+    assert json.loads(again)["tightBounds"] is json.loads(text)["tightBounds"] is False
 
 
 def test_stats_as_json_only(tmp_path: Path) -> None:
