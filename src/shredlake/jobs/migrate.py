@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import SHREDDING
 from shredlake.delta.schema.variants import type_at
 from shredlake.delta.storage.storage import Storage
@@ -61,6 +62,7 @@ def migrate_files(
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
+    require_writable(snapshot.protocol, storage.uri)
     claim = claim_files(snapshot, files, {"read as": "draft"})
     if (done := already_done(snapshot, claim)) is not None:
         return done

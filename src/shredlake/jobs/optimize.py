@@ -29,6 +29,7 @@ import pyarrow as pa
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot, latest_snapshot
 from shredlake.delta.protocol.actions import Action, Add
+from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.layout_tag import tagged_layout
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import DataFile, whole_rows
@@ -118,6 +119,7 @@ def optimize_table(
     started = time.monotonic()
     sort_by = as_tuple(sort_by)
     snapshot = latest_snapshot(Storage(os.fspath(table), dict(storage_options or {})))
+    require_writable(snapshot.protocol, snapshot.storage.uri)
     predicate = condition(where, snapshot.schema)
     engine.check_sort_keys(sort_by)
     adds = as_adds(snapshot.files.table(keep=prune(snapshot, predicate).keep))

@@ -27,7 +27,7 @@ from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, retry_on_conflict
 from shredlake.delta.write.data_files import FileSpec, file_spec, write_files
 from shredlake.delta.write.layout import Layout, layout_like
-from shredlake.delta.write.transaction import Operation, Reads
+from shredlake.delta.write.transaction import Operation, Reads, require_removable
 from shredlake.expr import Column, Expr, references
 from shredlake.expr.evaluate import matching
 from shredlake.expr.parse import read_condition
@@ -57,6 +57,7 @@ def change_where(
 
 def delete(snapshot: Snapshot, where: str | Expr | None) -> int:
     """Deletes the rows for which `where` is true, or all rows, and returns the version."""
+    require_removable(snapshot)
 
     def change(snapshot: Snapshot, predicate: Expr | None, written: list[Action]) -> int:
         outcome = delete_rows(snapshot, predicate, written)

@@ -18,9 +18,9 @@ from shredlake.delta.read.data_file import read_rows
 from shredlake.delta.schema import partitions
 from shredlake.delta.write.append import tables_of, write_metrics, write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
-from shredlake.delta.write.commit import commit, retry_on_conflict, transaction_actions
+from shredlake.delta.write.commit import commit, is_committed, retry_on_conflict, transaction_actions
 from shredlake.delta.write.delete import change_where, delete_rows, num_records, write_changes
-from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads
+from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads, require_removable
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
 from shredlake.expr.evaluate import matching
@@ -41,7 +41,8 @@ def overwrite(
     """Replaces all rows, those for which `where` is true, or the partitions that occur in the new rows."""
     if where is not None and by_partition:
         raise InvalidSchema("overwrite takes where=... or partitions=True, not both")
-    read_condition(where)  # raises before the rows are read
+    read_condition(where)  # raises before the rows are read, as does the next
+    require_removable(snapshot)
     tables = list(tables_of(data, snapshot.schema))  # they may be written several times
 
     def change(snapshot: Snapshot, predicate: Expr | None, written: list[Action]) -> int:
@@ -96,12 +97,15 @@ def overwrite_with_files(
     """Replaces rows as `overwrite` does, by files that workers wrote for the table as it was planned.
 
     Their rows must satisfy `where` already. If it does not cover whole files, these are rewritten here.
+    Raises `CommitConflict` if the table has recorded one of the transactions.
     """
     storage = planned.storage
     rows = sum(num_records(add) for add in new)
     before = load_snapshot(storage, planned.version) if planned.planned else planned
 
     def plan(snapshot: Snapshot) -> int:
+        if any(is_committed(snapshot, one) for one in transactions):
+            raise CommitConflict(f"{storage.uri}: another run of this write was committed meanwhile")
         if (snapshot.protocol, snapshot.metadata) != (before.protocol, before.metadata):
             raise CommitConflict(
                 f"{storage.uri}: the table's schema, properties or protocol changed while the new rows were "

@@ -39,7 +39,7 @@ from shredlake.delta.protocol.actions import (
     loads,
 )
 from shredlake.delta.protocol.features import require_writable
-from shredlake.delta.protocol.properties import TableProperties
+from shredlake.delta.protocol.properties import APPEND_ONLY, TableProperties
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import CommitConflict, CommitUncertain, FileMissing, StoreRefused, TableError
 
@@ -61,8 +61,17 @@ class Reads:
     """Whether the removal of any file matters, even of a file that was not read."""
 
 
+def _any(added: Sequence[Add]) -> bool:
+    """Every added file matters."""
+    return bool(added)
+
+
 NOTHING = Reads()
-WHOLE_TABLE = Reads(affected_by=bool)
+"""The plan depends on no row and no file, like that of an append."""
+WHOLE_TABLE = Reads(affected_by=_any)
+"""The plan depends on all rows: any row that another commit adds matters."""
+WHOLE_VERSION = Reads(affected_by=_any, removals=True)
+"""The plan depends on the version as it is: any file that another commit adds or removes matters."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,8 @@ def add_version(
     (2, 1)
     """
     require_writable(snapshot.protocol, snapshot.storage.uri)
-    _check_append_only(snapshot, actions)
+    if any(isinstance(action, Remove) and action.data_change for action in actions):
+        require_removable(snapshot)
     _check_log(snapshot)
     planned = snapshot.planned if snapshot.version >= 0 else actions_of(snapshot)
     actions = [*planned, *actions]
@@ -240,15 +250,13 @@ def _commits_from(storage: Storage, version: int) -> Iterator[tuple[int, list[Ac
         version += 1
 
 
-def _check_append_only(snapshot: Snapshot, actions: Sequence[Action]) -> None:
-    if not snapshot.settings.append_only:
-        return
-    for action in actions:
-        if isinstance(action, Remove) and action.data_change:
-            raise TableError(
-                f"{snapshot.storage.uri} is append-only (delta.appendOnly=true): rows can't be removed "
-                "from it. Set the property to false first"
-            )
+def require_removable(snapshot: Snapshot) -> None:
+    """Refuses to remove or replace rows of a table that is append-only."""
+    if snapshot.settings.append_only:
+        raise TableError(
+            f"{snapshot.storage.uri} is append-only ({APPEND_ONLY.name}=true): rows can't be removed "
+            "from it. Set the property to false first"
+        )
 
 
 def _check_log(snapshot: Snapshot) -> None:

@@ -531,6 +531,7 @@ def test_nothing_is_written_to_a_table_we_can_not_write(tmp_path: Path) -> None:
         lambda: table.checkpoint(),
         lambda: table.vacuum(),
         lambda: table.restore(0),
+        lambda: table.optimize(),
     ):
         with pytest.raises(sl.UnsupportedFeature, match="writer feature rowTracking"):
             write()
