@@ -31,7 +31,7 @@ from shredlake.delta.write.commit import MAX_PLANS, commit, transaction_actions
 from shredlake.delta.write.create import create, planned
 from shredlake.delta.write.data_files import file_spec
 from shredlake.delta.write.layout import choose
-from shredlake.delta.write.transaction import NOTHING, Operation, Reads
+from shredlake.delta.write.transaction import NOTHING, WHOLE_VERSION, Operation
 from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TableExists
 from shredlake.jobs.arguments import Address, ConvertArguments
 from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
@@ -100,7 +100,10 @@ class _Conversion:
         place = (
             source.snapshot.storage if self.address is None else Storage(self.address, self.storage_options)
         )
-        journal = Journal(place, digest(source.snapshot.storage.uri, *self.columns, repr(options.shredding)))
+        parsing = options.parsing or Parsing()
+        # What decides the rows: a run with other options does not continue the work of this one.
+        asked = (repr(options.shredding), *([] if parsing == Parsing() else [repr(parsing)]))
+        journal = Journal(place, digest(source.snapshot.storage.uri, *self.columns, *asked))
         transaction = f"shredlake-convert-{journal.job}", 1
         if (done := self._already_done(place, transaction)) is not None:
             journal.close()
@@ -119,7 +122,7 @@ class _Conversion:
             self.columns,
             FileJob(file_spec(target.snapshot, {}), file_bytes=file_bytes),
             journal,
-            options.parsing or Parsing(),
+            parsing,
         )
         job, tasks = self._planned(job, target, file_bytes)
         finished = journal.finished(tasks)
@@ -236,5 +239,5 @@ class _Conversion:
             return commit(target.snapshot, [*done, *adds], operation, NOTHING)
         now = int(time.time() * 1000)
         removes = [add.removal(now) for add in self.source.adds]
-        reads = Reads(files=frozenset(add.key for add in self.source.adds), affected_by=bool, removals=True)
-        return commit(self.source.snapshot, [*target.redefinition, *done, *removes, *adds], operation, reads)
+        actions = [*target.redefinition, *done, *removes, *adds]
+        return commit(self.source.snapshot, actions, operation, WHOLE_VERSION)

@@ -23,6 +23,7 @@ from shredlake.delta.schema.types import VARIANT, Struct, arrow_schema
 from shredlake.delta.storage.storage import Storage, encode_path, normalized_uri
 from shredlake.delta.write.alter import redefined
 from shredlake.delta.write.create import planned
+from shredlake.delta.write.transaction import require_removable
 from shredlake.errors import InvalidSchema, NotATable, TableExists
 from shredlake.jobs.ingest.folder_columns import folder_fields, folder_texts, inferred_type
 from shredlake.kernels.arrow.types import is_variant
@@ -83,7 +84,8 @@ def _parquet_source(storage: Storage, columns: Sequence[str]) -> Source:
         )
         for entry in old
     )  # fmt: skip
-    inside = [field for field in schemas[old[0].path] if field.name not in partitions]
+    common = _common_schema(storage, {entry.path: schemas[entry.path] for entry in old})
+    inside = [field for field in common if field.name not in partitions]
     schema = pa.schema([*inside, *folder_fields(partitions)])
     return Source(planned(storage, schema, tuple(partitions), force=True), adds, is_file)
 
@@ -100,6 +102,20 @@ def _folder_columns(uri: str, folders: Mapping[str, Mapping[str, str | None]]) -
                 f"{path}: {', '.join(texts) or 'none'}. Convert each part of the files by itself"
             )
     return {name: inferred_type(texts[name] for texts in folders.values()) for name in wanted}
+
+
+def _common_schema(storage: Storage, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The columns of all files. A file without a column has nulls in it; a type that differs is refused."""
+    common = next(iter(schemas.values()))
+    for path, schema in schemas.items():
+        try:
+            common = pa.unify_schemas([common, schema])
+        except pa.ArrowException as error:
+            raise InvalidSchema(
+                f"{storage.uri}/{path} does not fit the files before it: {error}. Convert the files of each "
+                "schema into a table of their own"
+            ) from None
+    return common
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:
@@ -155,6 +171,7 @@ def plan_target(
     if address is None and source.is_table:
         snapshot = source.snapshot
         require_writable(snapshot.protocol, snapshot.storage.uri)
+        require_removable(snapshot)
         actions = redefined(snapshot, schema, {**snapshot.properties, **wanted})
         metadata = next((one for one in actions if isinstance(one, Metadata)), snapshot.metadata)
         protocol = next((one for one in actions if isinstance(one, Protocol)), snapshot.protocol)

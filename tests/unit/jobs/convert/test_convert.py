@@ -18,6 +18,7 @@ from shredlake.delta.schema.partitions import NULL_DIRECTORY
 from shredlake.jobs.convert import convert as job
 from shredlake.jobs.convert import task
 from shredlake.jobs.convert.journal import FOLDER
+from shredlake.jobs.ingest.parse_task import Parsing
 
 SCHEMA = pa.schema([("id", pa.int64()), ("payload", pa.string()), ("day", pa.string())])
 
@@ -310,3 +311,39 @@ def test_a_quarantine_that_can_t_be_written_is_an_error_of_ours(
     monkeypatch.setattr("shredlake.jobs.ingest.rejects.ParquetWriter", fail)
     with pytest.raises(sl.TableError, match=r"could not be written: .*no space left"):
         sl.convert(tmp_path / "t", ["payload"])
+
+
+def test_other_options_do_not_continue_the_work_of_an_interrupted_job(tmp_path: Path) -> None:
+    """Its tasks rejected documents that the new options accept."""
+    table = sl.Table.create(tmp_path / "t", SCHEMA)
+    table.append(
+        [{"id": 1, "payload": '{"a": 1, "a": 2}', "day": "d"}, {"id": 2, "payload": "3", "day": "d"}]
+    )
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        stopping(monkeypatch, "commit", 0)
+        with pytest.raises(Stop):
+            sl.convert(tmp_path / "t", ["payload"])
+    report = sl.convert(tmp_path / "t", ["payload"], parsing=Parsing(duplicate_keys="last_wins"))
+    assert (report.rows, report.rejects, report.resumed) == (2, 0, 0)
+
+
+def test_files_of_different_columns_keep_all_of_them(tmp_path: Path) -> None:
+    source = tmp_path / "raw"
+    source.mkdir()
+    pq.write_table(pa.table({"id": [1], "payload": ['{"a":1}']}), source / "a.parquet")
+    pq.write_table(pa.table({"id": [2], "payload": ['{"a":2}'], "later": ["x"]}), source / "b.parquet")
+    sl.convert(source, ["payload"], target=tmp_path / "t")
+    found = sl.Table(tmp_path / "t").scan(["id", "later"]).to_arrow().to_pylist()
+    assert sorted(found, key=str) == [{"id": 1, "later": None}, {"id": 2, "later": "x"}]
+    pq.write_table(pa.table({"id": [0.1], "payload": ['{"a":3}']}), source / "c.parquet")
+    with pytest.raises(sl.InvalidSchema, match=r"raw/c.parquet does not fit the files before it: .*id"):
+        sl.convert(source, ["payload"], target=tmp_path / "u")
+
+
+def test_rows_of_an_append_only_table_are_not_replaced(tmp_path: Path) -> None:
+    make(tmp_path / "t", properties={"delta.appendOnly": "true"})
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(sl.TableError, match="is append-only"):
+        sl.convert(tmp_path / "t", ["payload"])
+    assert sorted(tmp_path.rglob("*")) == before, "refused before any work"
+    sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy")
