@@ -143,11 +143,11 @@ class Snapshot:
             return ()
         try:
             columns = json.loads(domain.configuration)["clusteringColumns"]
-            physical = [tuple(column) if isinstance(column, list) else (str(column),) for column in columns]
+            physical = [column if isinstance(column, list) else [str(column)] for column in columns]
+            return tuple(_logical_name(self.schema, names) for names in physical)
         except (ValueError, KeyError, TypeError, RecursionError):
             found = repr(domain.configuration[:200])
             raise CorruptLog(f"{self.storage.uri}: the domain {CLUSTERING} can't be read: {found}") from None
-        return tuple(_logical_name(self.schema, names) for names in physical)
 
     def tombstones(self) -> pa.Table:
         """Files that were removed: by recent commits, and those that the checkpoint still lists."""
