@@ -84,7 +84,7 @@ def rejects_beside(storage: Storage) -> tuple[str, tuple[RejectedFor, ...]] | No
         snapshot = load_snapshot(rejects)
         if not set(COLUMNS) <= set(snapshot.arrow_schema.names):
             return None
-        batches = TableScan(snapshot, list(COLUMNS), None).to_batches()
+        batches = TableScan(snapshot, list(COLUMNS), "reason IS NOT NULL").to_batches()
         return rejects.uri, by_reason(row for batch in batches for row in batch.to_pylist())
     except ShredlakeError:
         return None  # the folder may be something other than a table of rejects

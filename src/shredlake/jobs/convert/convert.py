@@ -34,7 +34,15 @@ from shredlake.delta.write.layout import choose
 from shredlake.delta.write.transaction import NOTHING, WHOLE_VERSION, Operation
 from shredlake.errors import CommitConflict, InvalidSchema, NotJson, TableExists
 from shredlake.jobs.arguments import Address, ConvertArguments
-from shredlake.jobs.convert.ends import Source, Target, check_columns, is_converted, open_source, plan_target
+from shredlake.jobs.convert.ends import (
+    Source,
+    Target,
+    check_columns,
+    check_rejects,
+    is_converted,
+    open_source,
+    plan_target,
+)
 from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
 from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, rejects_schema
 from shredlake.jobs.data_files import FILE_BYTES, FileJob
@@ -109,6 +117,7 @@ class _Conversion:
             journal.close()
             return done
         rejects_table, _ = rejects_place(place, options.rejects, journal.job, self.storage_options)
+        check_rejects(rejects_table, rejects_schema(source.snapshot))
         shred = options.shredding is not None
         target = plan_target(source, self.columns, self.address, shred, self.storage_options)
         names = [name for name in FACTS.names if source.snapshot.schema.get(name) is not None]
@@ -224,7 +233,11 @@ class _Conversion:
             location, store = journal.folder.source(name)
             rows = scan_parquet(location, store=store)
             append(
-                load_snapshot(rejects_table), rows, shredding=None, transaction=(f"{application}-{name}", 1)
+                load_snapshot(rejects_table),
+                rows,
+                shredding=None,
+                transaction=(f"{application}-{name}", 1),
+                schema_mode="merge",
             )
 
     def _commit(self, target: Target, adds: Sequence[Add], transaction: tuple[str, int]) -> int:

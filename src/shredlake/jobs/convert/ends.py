@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
-from shredlake.delta.log.snapshot import Snapshot, latest_snapshot
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Add, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import FEATURE_PREFIX, SHREDDING, carried
-from shredlake.delta.schema.types import VARIANT, Struct, arrow_schema
+from shredlake.delta.schema.types import VARIANT, Struct, arrow_schema, from_arrow
 from shredlake.delta.storage.storage import Storage, encode_path, normalized_uri
 from shredlake.delta.write.alter import redefined
 from shredlake.delta.write.create import planned
@@ -147,6 +147,20 @@ def check_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
             raise InvalidSchema(f"column {item.name!r} of {uri} is {item.type}; only strings hold JSON")
         found.append(item.name)
     return tuple(dict.fromkeys(found))
+
+
+def check_rejects(storage: Storage, rows: pa.Schema) -> None:
+    """Refuses a rejects table that can't take the rows: types differ, or another column needs a value."""
+    if list_log(storage).latest is None:
+        return
+    wanted = from_arrow(rows)
+    for item in load_snapshot(storage).schema:
+        same = wanted.get(item.name)
+        if (same is None and not item.nullable) or (same is not None and same.type != item.type):
+            raise InvalidSchema(
+                f"{storage.uri} holds rejects of another job, and its column {item.name!r} does not fit rows "
+                "of this one. Name another table with rejects= (--rejects)"
+            )
 
 
 def is_converted(source: Source, columns: Sequence[str]) -> bool:

@@ -23,6 +23,7 @@ from shredlake.delta.log.snapshot import load_snapshot
 from shredlake.delta.protocol.actions import Action, TransactionId
 from shredlake.delta.report.rejects import RejectedFor, by_reason
 from shredlake.delta.storage.storage import Storage
+from shredlake.delta.write.alter import with_merged_columns
 from shredlake.delta.write.append import write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, transaction_actions
@@ -196,7 +197,8 @@ def _append(
     transactions: Mapping[str | None, TransactionId],
 ) -> None:
     for attempt in range(ATTEMPTS):
-        snapshot = load_snapshot(rejects)
+        # A conversion of the same table may have made the rejects table, with other columns.
+        snapshot = with_merged_columns(load_snapshot(rejects), list(REJECTS_SCHEMA), "merge")
         known = {file for file, one in transactions.items() if has(snapshot, one)}
         if None in known:
             return

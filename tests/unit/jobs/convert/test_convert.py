@@ -347,3 +347,30 @@ def test_rows_of_an_append_only_table_are_not_replaced(tmp_path: Path) -> None:
         sl.convert(tmp_path / "t", ["payload"])
     assert sorted(tmp_path.rglob("*")) == before, "refused before any work"
     sl.convert(tmp_path / "t", ["payload"], target=tmp_path / "copy")
+
+
+def test_rejects_of_several_jobs(tmp_path: Path) -> None:
+    """By default all jobs on a table share its rejects table."""
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    table = sl.Table.create(tmp_path / "t", schema)
+    table.append([{"a": "1", "b": "2"}, {"a": "bad", "b": "2"}, {"a": "1", "b": "bad"}])
+    assert sl.convert(tmp_path / "t", ["a"]).rejects == 1
+    version = sl.Table(tmp_path / "t").version
+    with pytest.raises(sl.InvalidSchema, match=r"t_rejects holds rejects of another job.*'a'.*rejects="):
+        sl.convert(tmp_path / "t", ["b"])
+    assert sl.Table(tmp_path / "t").version == version
+    assert not list((tmp_path / "t" / FOLDER).rglob("*.json")), "refused before any work"
+    assert sl.convert(tmp_path / "t", ["b"], rejects=str(tmp_path / "others")).rejects == 1
+
+
+def test_an_ingest_may_follow_a_conversion(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path / "t", pa.schema([("v", pa.string())]))
+    table.append([{"v": "1"}, {"v": "bad"}])
+    sl.convert(tmp_path / "t", ["v"])
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n{"a":\n')
+    assert sl.ingest(tmp_path / "a.ndjson", tmp_path / "t").rejects == 1
+    kept = sl.Table(tmp_path / "t_rejects").scan(["_column", "reason", "raw"]).to_arrow().to_pylist()
+    assert sorted((row["_column"], row["raw"]) for row in kept if row["raw"]) == [(None, b'{"a":\n')]
+    assert len(kept) == 2
+    [shown] = sl.Table(tmp_path / "t").report().rejects or ()
+    assert shown.count == 1
