@@ -56,7 +56,7 @@ class Claim:
 def claim_job(transaction: TransactionId, files: Sequence[SourceFile] = ()) -> Claim:
     """Claims work under one transaction id: that of a stream's batch, or of a job with a `job_id`."""
     application, version = transaction
-    return Claim(f"{application}-{version}", (transaction,), tuple(files))
+    return Claim(_digest(application, str(version)), (transaction,), tuple(files))
 
 
 def job_transaction(job_id: str | None) -> TransactionId:

@@ -238,6 +238,16 @@ def test_a_crash_between_rejects_and_commit(
     assert not list((tmp_path / "table_rejects" / "_staging").rglob("*.parquet"))
 
 
+@pytest.mark.parametrize("name", ["2026/11/18", "../../../elsewhere"])
+def test_a_job_id_names_no_folder(tmp_path: Path, ingest: Ingest, name: str) -> None:
+    """It may be any text. Rejects are staged inside of their table, and the folder is gone afterwards."""
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n{"a":\n')
+    assert ingest(tmp_path / "a.ndjson", job_id=name).rejects == 1
+    assert ingest(tmp_path / "a.ndjson", job_id=name).already_done
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ndjson", "table", "table_rejects"]
+    assert not (tmp_path / "table_rejects" / "_staging").exists()
+
+
 def test_the_same_job_twice_at_a_time(
     tmp_path: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
