@@ -26,6 +26,7 @@ from shredlake.delta.write.create import planned
 from shredlake.delta.write.transaction import require_removable
 from shredlake.errors import InvalidSchema, NotATable, TableExists
 from shredlake.jobs.ingest.folder_columns import folder_fields, folder_texts, inferred_type
+from shredlake.jobs.ingest.rejects import REASON_OF_ROW
 from shredlake.kernels.arrow.types import is_variant
 
 TEXT = "string"
@@ -150,11 +151,16 @@ def check_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_rejects(storage: Storage, rows: pa.Schema) -> None:
-    """Refuses a rejects table that can't take the rows: types differ, or another column needs a value."""
+    """Refuses a table that is not one of rejects, or can't take these rows, before any work."""
     if list_log(storage).latest is None:
         return
-    wanted = from_arrow(rows)
-    for item in load_snapshot(storage).schema:
+    found, wanted = load_snapshot(storage).schema, from_arrow(rows)
+    if found.get(REASON_OF_ROW) is None:
+        raise InvalidSchema(
+            f"{storage.uri} is not a rejects table of a conversion: it has {', '.join(found.names)}. "
+            "Name another table with rejects= (--rejects)"
+        )
+    for item in found:
         same = wanted.get(item.name)
         if (same is None and not item.nullable) or (same is not None and same.type != item.type):
             raise InvalidSchema(

@@ -25,13 +25,13 @@ from shredlake.jobs.convert.journal import Entry, Journal, Task
 from shredlake.jobs.data_files import FileJob, Written
 from shredlake.jobs.engine import Answer
 from shredlake.jobs.ingest.parse_task import Parsing, parse
-from shredlake.jobs.ingest.rejects import Staging
+from shredlake.jobs.ingest.rejects import REASON_OF_ROW, Staging
 from shredlake.jobs.optimize import SAMPLE_ROWS, profile_file
 from shredlake.jobs.verified_copy import RowSum, check_same, write_and_sum
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 
 FACTS = pa.schema(
-    [("_file", pa.string()), ("_row", pa.int64()), ("_column", pa.string()), ("_reason", pa.string())]
+    [("_file", pa.string()), ("_row", pa.int64()), ("_column", pa.string()), (REASON_OF_ROW, pa.string())]
 )
 """The columns of the rejects table besides those of the source: the position of a row, and the reason."""
 

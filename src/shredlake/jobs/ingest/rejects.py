@@ -66,6 +66,10 @@ if it does not come from a file), the reason, and its bytes.
 """
 
 
+REASON_OF_ROW: Final = "_reason"
+"""The column of the reason in rejects tables of conversions, which hold whole rows."""
+
+
 class Staging:
     """Stages the rejects of one task in a file, created with the first reject."""
 
@@ -197,8 +201,9 @@ def _append(
     transactions: Mapping[str | None, TransactionId],
 ) -> None:
     for attempt in range(ATTEMPTS):
-        # A conversion of the same table may have made the rejects table, with other columns.
-        snapshot = with_merged_columns(load_snapshot(rejects), list(REJECTS_SCHEMA), "merge")
+        snapshot = load_snapshot(rejects)
+        if snapshot.schema.get(REASON_OF_ROW) is not None:  # made by a conversion of the same table
+            snapshot = with_merged_columns(snapshot, list(REJECTS_SCHEMA), "merge")
         known = {file for file, one in transactions.items() if has(snapshot, one)}
         if None in known:
             return

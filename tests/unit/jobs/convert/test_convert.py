@@ -360,6 +360,9 @@ def test_rejects_of_several_jobs(tmp_path: Path) -> None:
         sl.convert(tmp_path / "t", ["b"])
     assert sl.Table(tmp_path / "t").version == version
     assert not list((tmp_path / "t" / FOLDER).rglob("*.json")), "refused before any work"
+    orders = sl.Table.create(tmp_path / "orders", pa.schema([("n", pa.int64())]))
+    with pytest.raises(sl.InvalidSchema, match="orders is not a rejects table of a conversion: it has n"):
+        sl.convert(tmp_path / "t", ["b"], rejects=orders.uri)
     assert sl.convert(tmp_path / "t", ["b"], rejects=str(tmp_path / "others")).rejects == 1
 
 
