@@ -2,7 +2,7 @@
 
     python benchmarks/jsonbench.py --rows 1000000
     python benchmarks/jsonbench.py --rows 10000000 --engines ours chdb variant json --folder /data/jsonbench
-    python benchmarks/jsonbench.py --engines ours chdb variant json polars spark --plot docs/jsonbench.svg
+    python benchmarks/jsonbench.py --engines ours chdb variant json polars spark
 
 The rules: default settings, a sort key is allowed, no cached answers, three tries of each query, the fastest
 counts (hot), two threads each. Engines take turns query by query. Score: the geometric mean of
@@ -330,31 +330,12 @@ def score(times: Sequence[float], best: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def plot(path: Path, engines: Sequence[Engine], times: Sequence[Sequence[float]], rows: int) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(9, 3.5))
-    width = 0.8 / len(engines)
-    for number, (engine, own) in enumerate(zip(engines, times, strict=True)):
-        places = [query + number * width for query in range(len(own))]
-        axes.bar(places, [1000 * seconds for seconds in own], width, label=engine.label)
-    axes.set_yscale("log")
-    axes.set_ylabel("milliseconds")
-    axes.set_xticks([query + 0.4 - width / 2 for query in range(len(times[0]))])
-    axes.set_xticklabels([f"q{query + 1}" for query in range(len(times[0]))])
-    axes.set_title(f"JSONBench, {rows:,} rows, {THREADS} threads, hot")
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--folder", type=Path, help="where tables are kept; a temporary folder by default")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["ours", "chdb", "variant", "json"])
-    parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="jsonbench-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -384,8 +365,6 @@ def main() -> None:
             *(f"{1000 * seconds:10,.1f}" for seconds in own),
             f"{score(work[0], own):.3f}",
         )
-    if options.plot:
-        plot(options.plot, engines, times, options.rows)
     if options.folder is None:
         shutil.rmtree(folder)
 

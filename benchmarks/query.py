@@ -387,36 +387,10 @@ def show(results: list[dict[str, Any]], header: bool = True) -> None:
     Console(width=160).print(grid)
 
 
-def plot(results: list[dict[str, Any]], path: str) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(12, 0.42 * len(results) + 1.5))
-    names = [f"{one['shape']}: {one['query']}" for one in results]
-    for offset, way, color in (
-        (-0.3, "delta", "#8172b3"),
-        (-0.1, "native", "#c44e52"),
-        (0.1, "ours", "#4c72b0"),
-        (0.3, "relational", "#55a868"),
-    ):
-        places = [number + offset for number, one in enumerate(results) if one[way]]
-        axes.barh(places, [one[way] for one in results if one[way]], 0.19, label=way, color=color)
-    axes.set_yticks(range(len(results)), names)
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlabel("seconds, warm, log scale")
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
-    parser.add_argument("--plot", default="docs/query-benchmark.png")
     parser.add_argument("--no-delta", action="store_true")
     parser.add_argument("--folder", type=Path, help="where the tables stay; a temporary folder by default")
     parser.add_argument("--only-prepare", action="store_true")
@@ -445,7 +419,6 @@ def main() -> None:
             shutil.rmtree(place, ignore_errors=True)
     if results:
         show(results)
-        plot(results, options.plot)
         print(json.dumps(results))
 
 

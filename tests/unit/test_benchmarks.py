@@ -10,12 +10,13 @@ from types import ModuleType
 import pytest
 
 import datagen
+import plots
 import rivals
 from compare import compare, grid
 from shredlake.jobs.advise import open_data
 
 
-@pytest.mark.parametrize("module", [datagen, rivals], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [datagen, plots, rivals], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted
@@ -39,3 +40,10 @@ def test_comparison(tmp_path: Path) -> None:
         "DuckDB": "struct<at string, id bigint, status bigint>",
     }
     assert grid(figures).row_count == 4
+
+
+@pytest.mark.parametrize("name", plots.PLOTS)
+def test_plots_show_the_tables_of_the_page(name: str) -> None:
+    page = (plots.DOCS / "benchmarks.md").read_text("utf-8")
+    drawn = plots.PLOTS[name](page).svg()
+    assert (plots.DOCS / name).read_text("utf-8") == drawn, "run `python benchmarks/plots.py`"
