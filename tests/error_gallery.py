@@ -5,6 +5,7 @@ Run `python tests/error_gallery.py` to rewrite the page; a test compares it.
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -53,6 +54,10 @@ COMMANDS = {
         "query t v:a.b,v:c.b",
         "query t v:kind::decimal(99,1)",
         "query t v:[",
+        "query t v:kind:string",
+        "query t \"v->>'kind'\"",
+        "query t v:kind AS k",
+        "query t 'select id from t'",
         "query t v:kind[",
         "query t 'count(*)'",
         "query t 'sum(id)'",
@@ -107,6 +112,11 @@ COMMANDS = {
         "ingest ok.ndjson u --with 'day: v:ts::dat'",
         "ingest ok.ndjson u --partition-by day",
         "ingest ok.ndjson u --sort-by 'v:id::'",
+        "ingest ok.ndjson u --sort-by id",
+        "ingest ok.ndjson u --bloom-filter nope",
+        "ingest ok.ndjson u --partition-by v:id",
+        "ingest twice.ndjson u",
+        "ingest truncated.ndjson.gz u",
         "ingest ok.ndjson u --rejects u",
         "ingest ok.ndjson t --column w",
         "ingest ok.ndjson t --partition-by id",
@@ -116,6 +126,19 @@ COMMANDS = {
         "migrate ok.ndjson u.parquet",
         "migrate empty u",
         "migrate f.parquet u --table --unshred",
+    ],
+    "SQL": [
+        "sql 'selct 1'",
+        "sql \"select kind from 't'\"",
+        "sql \"select v:kund::string from 't'\"",
+        "sql \"select * from 'nowhere'\"",
+        'sql "select * from nowhere"',
+        "sql \"select id from 't' where id = 'x'\"",
+        'sql "drop table t"',
+        "sql 'select 1; select 2'",
+        "sql 'select \"id from t'",
+        "sql 'select * from e' --table e",
+        "sql 'select * from e' --table e=nowhere",
     ],
     "Files": [
         "inspect t",
@@ -145,6 +168,9 @@ COMMANDS = {
         "query",
         "query t --limt 5",
         "query t --limit ten",
+        "query t --limit 99999999999999999999",
+        "count t 'id > 1'",
+        "help",
         "head t -n -1",
         "--log-level loud count t",
         "demo --events 0",
@@ -161,6 +187,8 @@ PYTHON = {
         'sl.Table("t").append([{"idd": 1}])',
         'sl.Table("t").append(5)',
         'sl.Table("t").append([{"id": 1}], shredding="struct<")',
+        'sl.Table("t").append([{"id": 2**70}])',
+        'sl.Table("t").add_column("note")',
         'sl.Table("t").restore()',
         'sl.Table("t", version=0).delete("id = 1")',
         'sl.Table("t").changes(0)',
@@ -168,12 +196,14 @@ PYTHON = {
         'sl.Table("t").set_properties({"delta.appendOnly": "perhaps"})',
         'sl.Table("t").set_properties({"delta.constraints.c": "id > 10"})',
         'sl.Table.create("t", sl.Table("t").schema)',
+        'sl.Table.create("u", {"id": "bigint"})',
         'sl.Table.create("u", pa.schema([("a", pa.int64()), ("A", pa.int64())]))',
         'sl.Table.create("u", pa.schema([("a", pa.int64())]), partition_by=["b"])',
         "sl.Variant.from_json(\"{'a': 1}\")",
         "sl.Variant.from_json('{\"a\": 1')",
         "sl.Variant.of(object())",
         'sl.Variant(b"", b"")',
+        "sl.Variant.from_json(None)",
         'sl.Variant.of({"a": 1}).get("$.a..b")',
         'sl.from_json(["[1,"])',
         'sl.get(sl.from_json([\'{"a": "x"}\']), "$.a", pa.int64(), strict=True)',
@@ -181,6 +211,9 @@ PYTHON = {
         'sl.read_parquet("f.parquet", columns=["w"])',
         'sl.read_parquet("ok.ndjson")',
         'sl.ingest({"a": 1}, "u")',
+        'sl.ingest(["ok.ndjson", 5], "u")',
+        'sl.sql("select * from e").to_arrow()',
+        "sl.sql(5)",
         'sl.ingest("ok.ndjson", "u", colum="v")',
     ]
 }
@@ -200,6 +233,8 @@ def prepare(folder: Path) -> None:
     (folder / "other" / "notes.txt").write_text("notes")
     (folder / "ok.ndjson").write_text('{"id": 1, "ts": "2026-01-01"}\n{"id": 2}\n')
     (folder / "bad.ndjson").write_text('{"id": 1}\n{"id": \n{"id" 3}\nnope\n')
+    (folder / "twice.ndjson").write_text('{"id": 1, "id": 2}\n')
+    (folder / "truncated.ndjson.gz").write_bytes(gzip.compress(b'{"id": 1}\n' * 99)[:30])
     (folder / "table.csv").write_text("id,name\n1,a\n2,b\n")
     (folder / "utf16.ndjson").write_bytes('{"id": 1}\n'.encode("utf-16"))
     pq.write_table(pa.table({"id": [1, 2]}), folder / "f.parquet")

@@ -35,6 +35,24 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def kind_of(value: object) -> str:
+    """The type of a value as messages name it, with its article.
+
+    >>> kind_of(5), kind_of("x"), kind_of(None)
+    ('an int', 'a str', 'None')
+    """
+    return "None" if value is None else with_article(type(value).__name__)
+
+
+def with_article(noun: str) -> str:
+    """A noun after "a" or "an".
+
+    >>> with_article("object"), with_article("text")
+    ('an object', 'a text')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def html_text(text: str) -> str:
     """Text with aligned columns, for notebooks.
 

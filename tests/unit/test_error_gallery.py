@@ -8,7 +8,7 @@ import pytest
 
 from error_gallery import COMMANDS, PAGE, PYTHON, cleaned, run_command, run_python, workshop
 
-HINTS = {"query t v:kund::string -n 1"}
+HINTS = {"query t v:kund::string -n 1", "sql \"select v:kund::string from 't'\""}
 """Commands that succeed with a hint."""
 
 

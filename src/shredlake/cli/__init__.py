@@ -5,6 +5,7 @@ verbs/      one module per verb, imported when it is called: loading, querying, 
 interrupts  what Ctrl-C does
 failures    turns errors into one line and an exit code
 inputs      tables, Parquet files, text files and standard input
+outputs     files that verbs write, complete or not at all
 options     checks of options that several verbs share
 engines     chooses Spark or threads
 rows        writes rows as a table, JSON, CSV or Parquet

@@ -40,6 +40,12 @@ _OPTIONS: Final = {
     r"\brange_partition\b": "--range-partition",
     r"\brejects='": "--rejects '",
     r"history\(\)": "shredlake history",
+    r"^sql\(\) runs": "shredlake sql runs",
+    r"sql\(\) runs whole queries": "shredlake sql runs whole queries",
+    r"use Table or ingest$": "use ingest, delete or optimize",
+    r"a name, as in events=path": "a name with --table events=path",
+    r"duplicate_keys='last_wins'": "--duplicate-keys last_wins",
+    r"schema_mode='merge'": "--schema-mode merge",
     r"scan\(\)\.count\(\)": "shredlake count",
     r"\(shredlake\.sql, or shredlake\.spark\.sql on Spark\)": "(shredlake sql)",
 }
@@ -49,21 +55,28 @@ _OPTIONS: Final = {
 _WORDS: Final = {
     r"^Value error, ": "",
     r"^Input should be greater than or equal to (\S+)$": r"expected \1 or more",
+    r"^Input should be less than or equal to (\S+)$": r"expected at most \1",
     r"^Input should be a valid integer, .*$": "expected a whole number",
     r"^Input should be a valid number, .*$": "expected a number",
+    r"^Got unexpected extra argument\(s\) \((.*)\)$": r"unexpected: \1. An argument with spaces needs quotes",
+    r"^No such command '(help|version)'\.$": r"No such command '\1'. Did you mean '--\1'?",
 }
 """How pydantic, which Typer uses, words wrong options, and how we word them."""
 
 
 @contextmanager
 def plain_usage_errors() -> Iterator[None]:
-    """Rewords errors about the values of options."""
+    """Rewords errors about options and arguments."""
     try:
         yield
-    except BadParameter as error:
+    except USAGE_ERROR as error:
         for found, wording in _WORDS.items():
             error.message = re.sub(found, wording, error.message)
         raise
+
+
+USAGE_ERROR: Final[Any] = BadParameter.__mro__[1]
+"""Wrong usage of any kind, an exception that Typer does not export."""
 
 
 class Interrupted(Exception):
@@ -79,10 +92,14 @@ class Interruptible(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with plain_usage_errors():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise Interrupted from None
 
+
+_LINE_OF_DUCKDB: Final = re.compile(r"\n+LINE \d+: .*\n *\^+", re.S)
+"""DuckDB repeats the query, which the user has just typed, and points into it from the next line."""
 
 _POINTING: Final = re.compile(r"(?P<problem>[^\n]+)\n  (?P<text>[^\n]*)\n  (?P<before> *)\^+")
 
@@ -161,6 +178,7 @@ def _one_line(message: str) -> str:
     >>> _one_line("an operand is missing\\n  a >\\n     ^")
     "an operand is missing, at character 4 of 'a >'"
     """
+    message = _LINE_OF_DUCKDB.sub("", message)
     if (found := _POINTING.fullmatch(message.strip("\n"))) is not None:
         at = len(found["before"]) + 1
         message = f"{found['problem']}, at character {at} of {found['text']!r}"

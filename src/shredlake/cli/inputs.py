@@ -114,13 +114,3 @@ def _opened(source: str) -> AbstractContextManager[BinaryIO]:
 def _starts(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(4)
-
-
-def checked_output(output: str) -> Path:
-    """Checks that a file can be written: it is not a folder, and its folder exists."""
-    path = Path(output)
-    if path.is_dir():
-        raise InvalidFile(f"{output} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise InvalidFile(f"{output}: there is no folder {path.parent}; create it first")
-    return path

@@ -10,6 +10,9 @@ import typer
 from shredlake.delta.storage.boundary import ALLOW_PATHS
 from shredlake.errors import PipelineError
 
+MOST_ROWS = 2**53
+"""What `--limit` can be; Arrow counts rows in 64 bits."""
+
 TABLE = typer.Argument(help="The table: a path or a URL.")
 JSON = typer.Option(False, "--json", help="Print JSON.")
 STORAGE = typer.Option(
@@ -22,7 +25,12 @@ TIMESTAMP = typer.Option(
 WHERE = typer.Option(None, "--where", "-w", help="A condition, as after WHERE.")
 
 LIMIT = typer.Option(
-    None, "--limit", "-n", min=0, help="Maximum number of rows (default 20 for --format table)."
+    None,
+    "--limit",
+    "-n",
+    min=0,
+    max=MOST_ROWS,
+    help="Maximum number of rows (20 for --format table).",
 )
 FORMAT = typer.Option(
     None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import uuid
 
 import typer
 
-from shredlake.cli.inputs import checked_output
 from shredlake.cli.messages import say
+from shredlake.cli.outputs import output_file
 
 HTML = typer.Option(
     None, "--html", metavar="FILE", help="Write an HTML page to this file; - for standard output."
@@ -23,11 +21,6 @@ def write_page(page: str, target: str) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    path = checked_output(target)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        draft.write_bytes(content)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with output_file(target) as file:
+        file.write(content)
     say(f"{target}: open it in a browser", err=True)

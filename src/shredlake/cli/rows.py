@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -23,8 +22,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from shredlake.cli.formats import Format
-from shredlake.cli.inputs import checked_output
 from shredlake.cli.messages import escaped_json, escaped_lines, say
+from shredlake.cli.outputs import checked_output, output_file
 from shredlake.cli.terminal import WIDTH, screen, shown
 from shredlake.errors import InvalidFile
 from shredlake.kernels import from_arrow, to_json
@@ -95,18 +94,8 @@ def _opened(output: str | None) -> Iterator[Write]:
 
         yield write
         return
-    path = checked_output(output)
-    if path.exists() and not path.is_file():  # a pipe, a device
-        with path.open("wb") as file:
-            yield file.write
-        return
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with draft.open("wb") as file:
-            yield file.write
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with output_file(output) as file:
+        yield file.write
 
 
 def _pieces(

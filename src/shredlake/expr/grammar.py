@@ -82,7 +82,8 @@ class Reader(SourceText):
         if (isinstance(tree, exp.Alias) and isinstance(tree.this, exp.Count)) or isinstance(tree, exp.Count):
             self.invalid("count(*) is not supported here; use scan().count(), or SQL", tree)
         if isinstance(tree, exp.Star) or tree.find(exp.Star):
-            self.invalid("list the columns, or omit `columns` to select all", tree)
+            advice = "sql() runs whole queries" if tree.find(exp.Select) else "omit `columns` to select all"
+            self.invalid(f"expected a list of columns; {advice}", tree)
         if isinstance(tree, exp.Alias):
             return Projection(tree.alias, self.whole(tree.this))
         expr = self.whole(tree)
@@ -125,6 +126,8 @@ class Reader(SourceText):
             ) from None
         except RecursionError:
             self.too_deep()
+        if not self.sql.strip():
+            raise InvalidExpression("the text is empty; leave it out to select everything")
         if len(trees) != 1 or trees[0] is None:
             self.invalid("expected one expression", 0)
         return trees[0]
@@ -244,6 +247,8 @@ class Reader(SourceText):
             parts.insert(0, node.expression)
             node = node.this
         if not isinstance(node, exp.Column):
+            if isinstance(node, exp.JSONExtract):
+                self.invalid("a path has one colon, and its type two, as in v:kind::string", node)
             self.unsupported(node, "a path must start with a column")
         parts = [*node.parts, *parts]
         if not all(isinstance(part, exp.Identifier) for part in parts):

@@ -11,6 +11,7 @@ from shredlake.caches import cached
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr.ast import Expr, Projection
 from shredlake.expr.evaluate import matching
+from shredlake.formatting import kind_of
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 
 T = TypeVar("T")
@@ -87,7 +88,7 @@ def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "
     for column in given:
         if not isinstance(column, str | Projection):
             raise InvalidExpression(
-                f"columns holds a {type(column).__name__}; write columns as SQL strings, "
+                f"columns holds {kind_of(column)}; write columns as SQL strings, "
                 'as in ["id", "v:a::int AS a"]'
             )
     return parse_columns(given, timezone=timezone)
@@ -121,9 +122,7 @@ def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr |
         return parse_predicate(where, timezone=timezone)
     if where is None or isinstance(where, Expr):
         return where
-    kind = type(where).__name__
-    article = "an" if kind[0].lower() in "aeiou" else "a"
-    raise InvalidExpression(f'where is {article} {kind}, expected SQL text such as "v:a::int > 5"')
+    raise InvalidExpression(f'where is {kind_of(where)}, expected SQL text such as "v:a::int > 5"')
 
 
 def check_condition(condition: Expr, schema: pa.Schema, options: CastOptions = DEFAULT) -> None:

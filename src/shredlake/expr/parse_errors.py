@@ -12,6 +12,8 @@ from shredlake.errors import InvalidExpression, UnsupportedExpression
 LONGEST_LINE: Final = 100
 """Maximum number of characters of a line that an error shows."""
 
+ELSEWHERE: Final = "evaluate it in SQL (shredlake.sql, or shredlake.spark.sql on Spark)"
+
 _PROBLEMS: Final = {
     "Required keyword": "an operand is missing",
     "Expected type": "unknown type; use one like bigint, double, decimal(10,2), string or timestamp",
@@ -23,7 +25,12 @@ _PROBLEMS: Final = {
 _CLAUSES: Final[dict[type[exp.Expr], str]] = {
     exp.Case: "CASE", exp.Select: "a query", exp.Subquery: "a query", exp.In: "IN with a query",
     exp.ILike: "ILIKE", exp.DPipe: "||", exp.Star: "*", exp.Interval: "INTERVAL", exp.RegexpLike: "RLIKE",
+    exp.JSONExtractScalar: "->>",
 }  # fmt: skip
+_ADVICE: Final[dict[type[exp.Expr], str]] = {
+    exp.JSONExtractScalar: "write a path, as in v:kind::string",
+    exp.Select: "sql() runs whole queries",
+}
 
 
 class SourceText:
@@ -36,7 +43,11 @@ class SourceText:
         raise InvalidExpression(self.pointed(problem, node))
 
     def unsupported(self, node: exp.Expr, advice: str = "") -> NoReturn:
-        advice = advice or "evaluate it in SQL (shredlake.sql, or shredlake.spark.sql on Spark)"
+        advice = (
+            advice
+            or _ADVICE.get(type(node), "")
+            or "evaluate it in SQL (shredlake.sql, or shredlake.spark.sql on Spark)"
+        )
         raise UnsupportedExpression(self.pointed(f"{_described(node)} is not supported here: {advice}", node))
 
     def pointed(self, problem: str, node: exp.Expr | int) -> str:
@@ -71,11 +82,13 @@ class SourceText:
 
 def _described(node: exp.Expr) -> str:
     """Describe a node in a few words, since sqlglot's text differs from what the user wrote."""
+    if (clause := _CLAUSES.get(type(node))) is not None:
+        return clause
     if isinstance(node, exp.Anonymous):
         return f"{node.name}()"
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector | exp.Case | exp.Cast):
         return f"{node.sql_name().lower()}()"
-    return _CLAUSES.get(type(node), "this expression")
+    return "this expression"
 
 
 def _start(node: exp.Expr) -> int:

@@ -221,7 +221,11 @@ def _only_variant(schema: pa.Schema, column: str | None, source: str) -> str:
     if column is not None and column in names:
         return column
     wanted = f"there is no Variant column {column!r}" if column else f"there are {len(names)} Variant columns"
-    raise InvalidSchema(f"{source}: {wanted}. Choose one with --column: {', '.join(names) or 'none found'}")
+    if not names:
+        raise InvalidSchema(
+            f"{source} has no Variant column; convert turns columns of JSON text into Variants"
+        )
+    raise InvalidSchema(f"{source}: {wanted}. Choose one with --column: {', '.join(names)}")
 
 
 def _variants(array: pa.Array) -> pa.Array:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from shredlake.delta.write.alter import SchemaMode
+from shredlake.errors import WrongType
+from shredlake.formatting import kind_of
 from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
@@ -20,12 +22,19 @@ Address = str | os.PathLike[str]
 
 def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
     """Returns one string or several as a tuple."""
-    return (value,) if isinstance(value, str) else tuple(value)
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, Iterable) or not all(isinstance(one, str) for one in texts):
+        raise WrongType(f"expected a name or expression as text, or a list of them, found {value!r}")
+    return tuple(texts)
 
 
 def addresses(source: Address | Iterable[Address]) -> list[str]:
     """Returns one address or several as strings."""
-    return [os.fspath(one) for one in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise WrongType(f"a source is a path or a URL, not {kind_of(one)}")
+    return [os.fspath(one) for one in given]
 
 
 class IngestArguments(TypedDict, total=False):

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, overload
 import pyarrow as pa
 
 from shredlake.errors import InvalidJson, WrongType
+from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.normalize import checked, unencoded, unencoded_type
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.dispatch import dispatch
@@ -115,7 +116,7 @@ def _column(strings: Any) -> Column:
     ):
         raise WrongType(
             "from_json takes a column of JSON texts: an Arrow array, a list of str, a pandas Series or a "
-            f"NumPy array, not a {type(strings).__name__}; for a single text use Variant.from_json(text)"
+            f"NumPy array, not {kind_of(strings)}; for a single text use Variant.from_json(text)"
         )
     try:
         return pa.array(strings, from_pandas=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.errors import InvalidJson, InvalidSchema, InvalidValue, WrongType
+from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.normalize import unencoded_type
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.from_json import from_json
@@ -67,7 +68,7 @@ def _tables(data: Any, variants: frozenset[str], limit: int) -> Iterator[pa.Tabl
         yield from _from_items(iter(data), getattr(data, "schema", None), variants, limit)
     else:
         hint = " (call collect() first)" if hasattr(data, "collect") else ""
-        raise WrongType(f"rows can't be read from {_article(type(data).__name__)}{hint}; {WHAT_TO_PASS}")
+        raise WrongType(f"rows can't be read from {kind_of(data)}{hint}; {WHAT_TO_PASS}")
 
 
 def _is_frame(data: Any, library: str) -> bool:
@@ -80,7 +81,7 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, ValueError) as error:
         raise WrongType(
-            f"the Arrow stream of a {type(data).__name__} has no columns ({error}); {WHAT_TO_PASS}"
+            f"the Arrow stream of {kind_of(data)} has no columns ({error}); {WHAT_TO_PASS}"
         ) from None
 
 
@@ -154,7 +155,7 @@ def _bounded(batches: Iterable[Any], limit: int, schema: pa.Schema | None = None
     schema = getattr(batches, "schema", schema)
     for number, batch in enumerate(batches):
         if not isinstance(batch, pa.Table | pa.RecordBatch):
-            raise WrongType(f"item {number} is a {type(batch).__name__}; {WHAT_TO_PASS}")
+            raise WrongType(f"item {number} is {kind_of(batch)}; {WHAT_TO_PASS}")
         waiting.extend(batch.to_batches() if isinstance(batch, pa.Table) else [batch])
         size += batch.nbytes
         if size >= limit:
@@ -168,7 +169,7 @@ def _from_rows(rows: list[Any], start: int, variants: frozenset[str]) -> pa.Tabl
     names: dict[str, None] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise WrongType(f"row {start + number} is a {type(row).__name__}, but the first row is a dict")
+            raise WrongType(f"row {start + number} is {kind_of(row)}, but the first row is a dict")
         names.update(dict.fromkeys(row))
     return _from_columns({name: [row.get(name) for row in rows] for name in names}, variants, start)
 
@@ -190,7 +191,7 @@ def _column(name: str, values: Any, is_variant: bool, start: int) -> pa.Array | 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise WrongType(f"column {name} is a {type(values).__name__}, expected a list of its values")
+        raise WrongType(f"column {name} is {kind_of(values)}, expected a list of its values")
     try:
         if isinstance(values, list) and (is_variant or any(isinstance(value, Variant) for value in values)):
             return pa.array(
@@ -200,6 +201,10 @@ def _column(name: str, values: Any, is_variant: bool, start: int) -> pa.Array | 
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, InvalidJson | InvalidValue | WrongType):
             raise
+        if isinstance(error, OverflowError):
+            raise InvalidSchema(
+                f"column {name} holds an integer that does not fit into 64 bits; use Decimal, or a Variant"
+            ) from None
         raise InvalidSchema(f"column {name} holds values of different types: {error}") from None
 
 
@@ -216,7 +221,3 @@ def _variant(name: str, row: int, value: Any) -> dict[str, bytes] | None:
     except InvalidValue as error:
         raise InvalidValue(f"column {name}, row {row}: {error}") from None
     return {"metadata": bytes(made.metadata), "value": bytes(made.value)}
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

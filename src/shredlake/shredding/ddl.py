@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shredlake.errors import InvalidSchema
+from shredlake.errors import InvalidSchema, WrongType
+from shredlake.formatting import kind_of
 from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.types import DECIMAL_PRECISION, VariantType
 
@@ -52,6 +53,8 @@ def parse_node(text: str) -> Node:
     >>> parse_node("struct<a: int, `b c` array<date>>").fields[1]
     ('b c', Array(element=Scalar(date)))
     """
+    if not isinstance(text, str):
+        raise WrongType(f"a shredding schema is text such as struct<id bigint>, not {kind_of(text)}")
     parser = _Parser(text)
     node = parser.type(())
     if parser.kind != "end":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import InvalidSchema, PipelineError
+from shredlake.formatting import kind_of
 from shredlake.spark.frame_tasks import DOCUMENT, HELD, REJECT
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ def check_source(source: Any) -> None:
     ...
     shredlake.errors.PipelineError: ingest takes paths, a DataFrame, pandas or Arrow data, not an int
     """
-    kind = type(source).__name__
     if hasattr(source, "mapPartitions") and hasattr(source, "toDF") and not hasattr(source, "mapInArrow"):
         raise PipelineError("ingest takes a DataFrame, not an RDD: use rdd.toDF(...) or spark.read.json(rdd)")
     if getattr(source, "isStreaming", False):
@@ -40,8 +40,7 @@ def check_source(source: Any) -> None:
         isinstance(source, str | os.PathLike) or hasattr(source, "__iter__") or hasattr(source, "mapInArrow")
     )
     if not known:
-        article = "an" if kind[0].lower() in "aeiou" else "a"
-        raise PipelineError(f"ingest takes paths, a DataFrame, pandas or Arrow data, not {article} {kind}")
+        raise PipelineError(f"ingest takes paths, a DataFrame, pandas or Arrow data, not {kind_of(source)}")
 
 
 def check_frame(frame: DataFrame, document: str) -> None:
@@ -74,7 +73,7 @@ def stream_folder(source: Any, options: dict[str, Any]) -> str:
         folder = str(os.fspath(source))
     except TypeError:
         raise PipelineError(
-            f"a stream reads a folder or a streaming DataFrame, not a {type(source).__name__}"
+            f"a stream reads a folder or a streaming DataFrame, not {kind_of(source)}"
         ) from None
     if any(sign in folder for sign in "*?[{") and not os.path.exists(folder):
         return folder  # a pattern, which Spark expands

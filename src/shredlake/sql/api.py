@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from shredlake import caches
 from shredlake.caches import LruCache, cached
-from shredlake.errors import InvalidExpression, MissingDependency
+from shredlake.errors import InvalidExpression, MissingDependency, WrongType
+from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.sql.explain import RunLog
@@ -23,6 +24,12 @@ from shredlake.sql.result import SqlResult
 from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of, words_of
 from shredlake.sql.sources import ArrowSource, Source, names_a_place, path_source, source_of
 from shredlake.sql.weights import EngineFunctions
+
+ONLY_QUERIES: Final = "sql() runs one query, such as a SELECT; to change a table, use Table or ingest"
+COMMANDS: Final = frozenset(
+    {"alter", "copy", "create", "delete", "drop", "insert", "merge", "truncate", "update"}
+)
+"""Statements that may not parse any more after the names of tables in them were rewritten."""
 
 _rewrites: Final[LruCache[object, RewrittenQuery]] = LruCache(64, "rewritten queries")
 
@@ -53,6 +60,8 @@ def sql(
     >>> found.to_arrow().to_pylist()
     [{'a': 10, 'n': 1}, {'a': 20, 'n': 1}]
     """
+    if not isinstance(query, str):
+        raise WrongType(f"a query is SQL text, not {kind_of(query)}")
     sources = _sources(query, tables)
     rewritten = _rewritten(query, {name: source.schema for name, source in sources.items()})
     _require_query(_connection(threads, memory_limit, timezone), rewritten.sql)
@@ -72,7 +81,7 @@ def sql(
             connection.register(reference.name, dataset)
         return connection
 
-    result = SqlResult(query, rewritten, connect)
+    result = SqlResult(query, rewritten, sources, connect)
     shared = _connection(threads, memory_limit, timezone)
     for get, name in rewritten.functions.items():  # all connections of a database see them
         register_getter(shared, name, get, options)
@@ -128,14 +137,15 @@ def _require_query(connection: Any, query: str) -> None:
     try:
         statements = connection.extract_statements(query)
     except duckdb.Error as error:
-        raise InvalidExpression(str(error)) from None
+        first = query.split(maxsplit=1)[0].casefold()
+        raise InvalidExpression(ONLY_QUERIES if first in COMMANDS else str(error)) from None
     kinds = [statement.type for statement in statements]
     if kinds == [duckdb.StatementType.EXPLAIN]:
         raise InvalidExpression("sql() takes a query without EXPLAIN; its result has explain()")
     if kinds == [duckdb.StatementType.MULTI]:  # DuckDB would run another query for the values
         raise InvalidExpression("PIVOT needs the values that become columns: PIVOT ... ON kind IN ('a', 'b')")
     if kinds != [duckdb.StatementType.SELECT]:
-        raise InvalidExpression("sql() takes one query; use Table or ingest to write")
+        raise InvalidExpression(ONLY_QUERIES)
 
 
 def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:

@@ -59,7 +59,7 @@ def tokenize(sql: str, dialect: Dialect = SPARK) -> list[Token]:
     try:
         return spark_tokens(sql) if dialect is SPARK else dialect.tokenize(sql)
     except TokenError as error:
-        raise InvalidExpression(f"not SQL: {error}") from None
+        raise InvalidExpression(f"not SQL: {error}. Is a quote or a comment not closed?") from None
 
 
 @dataclass(frozen=True)

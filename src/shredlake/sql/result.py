@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from html import escape
 from typing import Any, Final
@@ -12,23 +12,42 @@ from typing import Any, Final
 import pyarrow as pa
 
 from shredlake.errors import InvalidExpression, ShredlakeError
+from shredlake.expr.ast import Get
 from shredlake.expr.sql import spelled_ref
+from shredlake.kernels.arrow.types import is_variant
 from shredlake.parquet.arrow_stream import ArrowStream, library
 from shredlake.sql.explain import RunLog, SqlExplain
 from shredlake.sql.references import HIDDEN
 from shredlake.sql.rewrite import RewrittenQuery
+from shredlake.sql.sources import Source
 
 SHOWN_ROWS: Final = 20
 """The rows that the `repr` of a result shows."""
 BATCH_ROWS: Final = 1 << 16
 
+_NO_TABLE: Final = re.compile(r"^Catalog Error: Table with name (\S+) does not exist")
+_NO_COLUMN: Final = re.compile(r'^Binder Error: Referenced column "([^"]+)" not found in FROM clause')
+
 
 class SqlResult(ArrowStream):
     """The rows of a query. Each reader runs the query again."""
 
-    def __init__(self, query: str, rewritten: RewrittenQuery, connect: Callable[[RunLog], Any]) -> None:
+    def __init__(
+        self,
+        query: str,
+        rewritten: RewrittenQuery,
+        sources: Mapping[str, Source],
+        connect: Callable[[RunLog], Any],
+    ) -> None:
         """`connect` makes a DuckDB connection in which the scans of the query have their names."""
-        self._query, self._rewritten, self._connect = query, rewritten, connect
+        self._query, self._rewritten, self._sources, self._connect = query, rewritten, sources, connect
+
+    def paths(self) -> Iterator[tuple[Source, set[Get]]]:
+        """The tables of the query, each with the paths that it is asked for."""
+        for reference in self._rewritten.references:
+            merged = (what for _, what in reference.extremes if isinstance(what, Get))
+            parts = (get for _, get in reference.time_parts)
+            yield self._sources[reference.table], {*reference.paths, *merged, *parts}
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -98,6 +117,21 @@ class SqlResult(ArrowStream):
             names[reference.name] = reference.table
         return re.sub(rf'"?({HIDDEN}\w+)"?', lambda found: names.get(found[1], found[0]), text)
 
+    def _explained(self, text: str) -> str:
+        """A message of DuckDB; names that it does not know are explained in our words."""
+        if found := _NO_TABLE.search(text):
+            return (
+                f"there is no table {found[1]!r}: write the path of a table or file in quotes, as in "
+                f"from 'lake/events', or give it a name, as in events=path"
+            )
+        if found := _NO_COLUMN.search(text):
+            schemas = {name: source.schema for name, source in self._sources.items()}
+            known = ", ".join(dict.fromkeys(name for schema in schemas.values() for name in schema.names))
+            variants = [field.name for one in schemas.values() for field in one if is_variant(field.type)]
+            hint = f". For a path of a Variant, write {variants[0]}:{found[1]}::string" if variants else ""
+            return f"there is no column {found[1]!r}; the tables have: {known}{hint}" if known else text
+        return self._readable(text)
+
 
 class _ClearErrors:
     """Raises the error of a scan in place of DuckDB's, and DuckDB's own as a `ShredlakeError`."""
@@ -117,4 +151,4 @@ class _ClearErrors:
             raise copy.copy(self._log.error.with_traceback(None)) from None
         duckdb = library("duckdb")
         if isinstance(error, duckdb.Error | pa.ArrowException):
-            raise InvalidExpression(self._result._readable(str(error))) from None
+            raise InvalidExpression(self._result._explained(str(error))) from None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 from shredlake.errors import InvalidValue
+from shredlake.formatting import kind_of
 from shredlake.variant.layout import value_end
 from shredlake.variant.metadata import byte_width, encode_metadata
 from shredlake.variant.path import Path
@@ -286,7 +287,7 @@ class VariantBuilder:
                 name, child = child
                 if not isinstance(name, str):
                     raise InvalidValue(
-                        f"the key {name!r} is a {type(name).__name__}, at {self._path()}; keys are str"
+                        f"the key {name!r} is {kind_of(name)}, at {self._path()}; keys are str"
                     )
                 self.key(name)
                 pending.append(child)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from shredlake.caches import cached
-from shredlake.errors import InvalidPath
+from shredlake.errors import InvalidPath, WrongType
+from shredlake.formatting import kind_of
 
 _NAME: Final = re.compile(r"(?!\*(?:[.\[]|\Z))[^.\[]+")
 _FIRST_NAME: Final = re.compile(r"""[^.\[\]'":*\x00-\x1f]+""")
@@ -66,6 +67,8 @@ class Path:
           $.a..b
               ^
         """
+        if not isinstance(text, str):
+            raise WrongType(f"a path is text such as $.a.b or v:a.b, not {kind_of(text)}")
         return _parse(text)
 
     @classmethod

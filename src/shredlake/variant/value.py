@@ -323,4 +323,8 @@ class Variant:
 
 
 def _as_bytes(buffer: bytes) -> bytes:
+    if isinstance(buffer, str):
+        raise WrongType(
+            "metadata and value are bytes; Variant.from_json parses text, Variant.of takes any value"
+        )
     return buffer if type(buffer) is bytes else bytes(memoryview(buffer))

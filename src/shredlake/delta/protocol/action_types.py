@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shredlake.formatting import is_text
+from shredlake.formatting import is_text, with_article
 
 LONG: Final = 1 << 63
 
@@ -120,11 +120,11 @@ def problem_of(name: str, fields: Any) -> str | None:
     if shape is None:
         return None
     if not isinstance(fields, dict):
-        return f"{_article(name)} action must be an object, not {_shown(fields)}"
-    found = _mismatch(shape, fields, f"{_article(name)} action")
+        return f"{with_article(name)} action must be an object, not {_shown(fields)}"
+    found = _mismatch(shape, fields, f"{with_article(name)} action")
     vector = fields.get("deletionVector")
     if found is None and vector is not None and "deletionVector" in shape.optional:
-        found = _mismatch(_VECTOR, vector, f"the deletionVector of {_article(name)} action")
+        found = _mismatch(_VECTOR, vector, f"the deletionVector of {with_article(name)} action")
     return found
 
 
@@ -140,10 +140,6 @@ def _mismatch(shape: Shape, fields: Mapping[str, Any], owner: str) -> str | None
         if value is not None and not kind.fits(value):
             return f"the field {field} of {owner} must be {kind.name}, not {_shown(value)}"
     return None
-
-
-def _article(name: str) -> str:
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
 def _shown(value: Any) -> str:

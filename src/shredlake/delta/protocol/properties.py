@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from shredlake.delta.protocol.durations import milliseconds
 from shredlake.errors import InvalidSchema, ShredlakeError
+from shredlake.formatting import kind_of
 from shredlake.shredding.schema import ShreddingSchema
 
 T = TypeVar("T")
@@ -467,6 +468,4 @@ def property_text(name: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float | ShreddingSchema):
         return str(value)
-    raise InvalidSchema(
-        f"the property {name} is a {type(value).__name__}; give a text, a number or True or False"
-    )
+    raise InvalidSchema(f"the property {name} is {kind_of(value)}; give a text, a number or True or False")

@@ -70,7 +70,8 @@ def conform(
     if extra:
         raise InvalidSchema(
             f"the data has the column{'s' if len(extra) > 1 else ''} {', '.join(sorted(extra))}, which the "
-            f"table lacks; it has {', '.join(schema.names)}. Add columns with add_column first"
+            f"table lacks; it has {', '.join(schema.names)}. "
+            "Add it with schema_mode='merge', or with add_column first"
         )
     places = {name: place for place, name in enumerate(table.column_names)}
     columns = []

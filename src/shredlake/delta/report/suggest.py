@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -161,6 +162,9 @@ def _compact(report: TableReport) -> Iterator[Suggestion]:
         )
 
 
+_PLAIN_STEP: Final = re.compile(r"\['([A-Za-z_]\w*)'\]")
+
+
 def _mixed(report: TableReport) -> Iterator[Suggestion]:
     mixed = []
     for column in report.measured.columns:
@@ -168,7 +172,7 @@ def _mixed(report: TableReport) -> Iterator[Suggestion]:
             known = path.typed + path.residual
             scalar = path.type not in ("object", "array", "variant")
             if scalar and known and path.residual / known >= MIXED_SHARE:
-                mixed.append((path.residual / known, f"{column.name} {path.path}", path))
+                mixed.append((path.residual / known, _spelled(column.name, path.path), path))
     mixed.sort(key=lambda one: -one[0])
     if mixed:
         named = ", ".join(
@@ -181,6 +185,16 @@ def _mixed(report: TableReport) -> Iterator[Suggestion]:
             "skipped by this path. Correct the source, or choose another type.",
             _command(report, "advise"),
         )
+
+
+def _spelled(column: str, path: str) -> str:
+    """A path as queries write it.
+
+    >>> _spelled("v", "$['cart'][*]['unit price']"), _spelled("v", "$['ms']")
+    ("v:cart[*]['unit price']", 'v:ms')
+    """
+    steps = _PLAIN_STEP.sub(r".\1", path.removeprefix("$"))
+    return f"{column}:{steps.removeprefix('.')}"
 
 
 def _one_layout(report: TableReport) -> Iterator[Suggestion]:

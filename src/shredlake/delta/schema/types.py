@@ -21,7 +21,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from shredlake.delta.protocol.action_types import COUNT, NAME, OBJECT, OBJECTS, TEXT
-from shredlake.errors import CorruptLog, InvalidSchema
+from shredlake.errors import CorruptLog, InvalidSchema, WrongType
+from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.extension import marked
 from shredlake.kernels.arrow.types import is_variant, variant
 
@@ -319,6 +320,11 @@ def from_arrow(schema: pa.Schema) -> Struct:
     >>> from_arrow(pa.schema([("id", pa.int64()), ("v", variant())])).get("v").type
     'variant'
     """
+    if not isinstance(schema, pa.Schema):
+        raise WrongType(
+            f"a schema is an Arrow schema such as pa.schema([('id', pa.int64()), ('v', sl.variant())]), "
+            f"not {kind_of(schema)}"
+        )
     fields = tuple(_field_from_arrow(item, item.name) for item in schema)
     _check_names(fields, "")
     return Struct(fields)

@@ -18,6 +18,9 @@ from shredlake.expr.prune import Bounds
 from shredlake.shredding.schema import Object
 from shredlake.variant.path import Path
 
+PLACES = 12
+"""The letters of a text that are drawn, after those that all texts share."""
+
 Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -43,7 +46,7 @@ class Ranges:
 
     def positions(self) -> tuple[Numbers, Numbers]:
         """The ranges, scaled to between 0 and 1."""
-        low, high = _numbers(self.minimum), _numbers(self.maximum)
+        low, high = np.split(_numbers(pa.concat_arrays([self.minimum, self.maximum])), 2)
         start, width = low.min(), high.max() - low.min()
         return ((low - start) / width, (high - start) / width) if width else (low * 0, high * 0 + 1)
 
@@ -57,7 +60,7 @@ class Ranges:
 
     def mean_depth(self) -> float:
         """The average number of files that may hold a file's minimum: the cost of a point query."""
-        low, high = self.positions()
+        low, high = np.split(_ranks(pa.concat_arrays([self.minimum, self.maximum])), 2)
         order = np.sort(low)
         ends = np.sort(high)
         started = np.searchsorted(order, low, side="right")
@@ -102,12 +105,18 @@ def _found(snapshot: Snapshot, name: str, bounds: list[Bounds]) -> Iterator[Rang
             yield Ranges(name, low.type, len(snapshot.files), low, high)
 
 
+def _ranks(values: pa.Array) -> Numbers:
+    """The places of values in their order; equal values have one place."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    return np.asarray(pc.rank(values, tiebreaker="dense"), dtype=np.float64)
+
+
 def _numbers(values: pa.Array) -> Numbers:
     """Map values of any ordered type to numbers that keep the order and are roughly to scale."""
     kind = values.type
     if pa.types.is_string(kind):
-        raw = [value.encode()[:6].ljust(6, b"\0") for value in values.to_pylist()]
-        return np.array([int.from_bytes(value, "big") for value in raw], dtype=np.float64)
+        return _scaled([value.encode() for value in values.to_pylist()])
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int8())
     elif pa.types.is_timestamp(kind):
@@ -116,3 +125,19 @@ def _numbers(values: pa.Array) -> Numbers:
         values = values.cast(pa.int32())
     numbers: Numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return np.clip(numbers, -1e300, 1e300)
+
+
+def _scaled(texts: list[bytes]) -> Numbers:
+    """Texts as numbers from 0 to 1 in their order. Each place counts as many digits as it has letters.
+
+    So the days of a month are as far apart as they are: after "2026-01-", the first place has the digits 0
+    to 3, and the second 0 to 9.
+    """
+    low, high = min(texts), max(texts)
+    same = next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    letters = np.array(
+        [list(text[same : same + PLACES].ljust(PLACES, b"\0")) for text in texts], dtype=np.float64
+    )
+    least = letters.min(axis=0)
+    found: Numbers = ((letters - least) / np.cumprod(letters.max(axis=0) - least + 1)).sum(axis=1)
+    return found

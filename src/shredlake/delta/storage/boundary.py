@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from shredlake.errors import PathRefused, WrongType
+from shredlake.formatting import kind_of
 
 ALLOW_PATHS: Final = "allow_paths"
 """The storage option that lists prefixes outside the table."""
@@ -44,7 +45,7 @@ def allowed_places(options: Mapping[str, Any]) -> tuple[str, ...]:
     given = options.get(ALLOW_PATHS, ())
     prefixes = [given] if isinstance(given, str | os.PathLike) else given
     if not isinstance(prefixes, list | tuple):
-        raise WrongType(f"{ALLOW_PATHS} is a list of folders, not a {type(given).__name__}")
+        raise WrongType(f"{ALLOW_PATHS} is a list of folders, not {kind_of(given)}")
     return tuple(place_of(os.fspath(prefix)) for prefix in prefixes)
 
 

@@ -27,7 +27,7 @@ from shredlake.delta.storage.local_files import Entry, LocalFiles, make_director
 from shredlake.delta.storage.secrets import StorageOptions, holds_secrets, shown_address, without_secrets
 from shredlake.delta.storage.store_files import StoreFiles
 from shredlake.errors import CorruptLog, FileMissing, ShredlakeError, StoreRefused, TableError, WrongType
-from shredlake.formatting import is_text
+from shredlake.formatting import is_text, kind_of
 from shredlake.parquet.io.source import FileView, open_input
 
 __all__ = ["Entry", "Storage", "decode_path", "encode_path", "is_absolute", "locate", "normalized_uri"]
@@ -57,7 +57,7 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
     try:
         text = os.fspath(uri)
     except TypeError:
-        raise WrongType(f"a table's address is a path or a URL, not a {type(uri).__name__}") from None
+        raise WrongType(f"a table's address is a path or a URL, not {kind_of(uri)}") from None
     if not isinstance(text, str) or not text.strip():
         raise TableError("a table's address is a path or a URL; this one is empty or not text")
     if not is_text(text):
@@ -134,7 +134,7 @@ class Storage:
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", normalized_uri(self.uri))
         if not isinstance(self.options, Mapping):
-            raise WrongType(f"storage_options is a dict, not a {type(self.options).__name__}")
+            raise WrongType(f"storage_options is a dict, not {kind_of(self.options)}")
         object.__setattr__(self, "options", StorageOptions(self.options))
 
     def __reduce__(self) -> tuple[object, ...]:

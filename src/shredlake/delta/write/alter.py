@@ -24,7 +24,8 @@ from shredlake.delta.schema import column_mapping
 from shredlake.delta.schema.types import Struct, features_of, from_arrow, schema_json
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, check_definitions
 from shredlake.delta.write.create import check_properties
-from shredlake.errors import InvalidSchema
+from shredlake.errors import InvalidSchema, WrongType
+from shredlake.formatting import kind_of
 
 SchemaMode = Literal["strict", "merge"]
 """Whether rows with columns that the table lacks are refused, or their columns added to the table."""
@@ -58,6 +59,11 @@ def redefined(snapshot: Snapshot, schema: Struct, properties: Mapping[str, str])
 
 def with_columns(snapshot: Snapshot, fields: Sequence[pa.Field]) -> list[Action]:
     """New columns at the end; old rows read as null in them."""
+    for item in fields:
+        if not isinstance(item, pa.Field):
+            raise WrongType(
+                f"a new column is an Arrow field such as pa.field('note', pa.string()), not {kind_of(item)}"
+            )
     added = from_arrow(pa.schema(list(fields)))
     for item in added.fields:
         if snapshot.schema.get(item.name) is not None:
@@ -93,6 +99,10 @@ def with_merged_columns(snapshot: Snapshot, given: Sequence[pa.Field], mode: Sch
 
 def with_properties(snapshot: Snapshot, properties: Mapping[str, Any]) -> list[Action]:
     """Properties set, or unset where the value is None."""
+    if not isinstance(properties, Mapping):
+        raise WrongType(
+            f"properties are a dict such as {{'delta.appendOnly': True}}, not {kind_of(properties)}"
+        )
     unset = {name for name, value in properties.items() if value is None}
     set_now = checked({name: value for name, value in properties.items() if value is not None})
     configuration = {**snapshot.properties, **set_now}

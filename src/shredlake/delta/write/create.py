@@ -179,6 +179,7 @@ def check_partitioning(schema: Struct, columns: Sequence[str], role: str) -> Non
         if field is None or field.name != column:
             raise InvalidSchema(
                 f"{role} column {column!r} is not a column of the table: {', '.join(schema.names)}"
+                f"{'. A path is not a column, but ingest can compute one from it' if ':' in column else ''}"
             )
         if contains(field.type, "variant"):
             where = "is" if field.type == "variant" else "contains"

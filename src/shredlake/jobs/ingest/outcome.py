@@ -23,9 +23,12 @@ def check_json(places: Places, results: Sequence[TaskResult], lines: LineNumbers
         for row in first
     )
     count = sum(result.rejected for result in results)
-    which = "the document is not" if count == 1 else f"none of {count:,} documents is"
+    limited = any(word in row["reason"] for row in first for word in ("duplicate_keys", "max_depth"))
+    accepted = "accepted" if limited else "JSON"
+    which = f"the document is not {accepted}" if count == 1 else f"none of {count:,} documents is {accepted}"
+    advice = "" if limited else f"{guess(first[0]['raw'])}. "
     raise NotJson(
-        f"{table}: {which} JSON ({reasons}). {guess(first[0]['raw'])}. Nothing was "
+        f"{table}: {which} ({reasons}). {advice}Nothing was "
         "committed. Raise max_rejects to 100% to store them as rejects"
     )
 

@@ -271,7 +271,7 @@ def guess(raw: bytes) -> str:
         return "This looks like truncated or damaged JSON"
     if "," in text or ";" in text or "\t" in text:
         return "This may be CSV: ingest it with --format csv and --from COLUMN"
-    return "Is this the right file?"
+    return "Check that this is the right file"
 
 
 def _numbered(

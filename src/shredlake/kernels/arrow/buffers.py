@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidSchema, InvalidValue, MalformedVariant
+from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.flat_schema import Plan
 from shredlake.kernels.arrow.normalize import as_binary, unwrapped
 from shredlake.kernels.arrow.types import shredding_schema
@@ -133,7 +134,7 @@ def require_metadata(metadata: pa.Array, needed: pa.Array | None, first_row: int
 def check_column(column: Any) -> Column:
     """Returns the column without its extension type; raises if it is not a valid Variant column."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
-        raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found a {type(column).__name__}")
+        raise InvalidSchema(f"expected a pyarrow Array or ChunkedArray, found {kind_of(column)}")
     column = unwrapped(column)
     shredding_schema(column.type)  # raises if it is not one
     try:
@@ -147,7 +148,7 @@ def check_schema(schema: Any) -> None:
     """Raises an error unless the object is a ShreddingSchema (its text is not one)."""
     if not isinstance(schema, ShreddingSchema):
         raise InvalidSchema(
-            f"expected a ShreddingSchema, found a {type(schema).__name__}: {schema!r}; "
+            f"expected a ShreddingSchema, found {kind_of(schema)}: {schema!r}; "
             "ShreddingSchema.parse reads one from text"
         )
 

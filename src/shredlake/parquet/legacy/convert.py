@@ -128,7 +128,10 @@ def convert_draft(
 def _columns(source: Source, schema: pa.Schema) -> dict[Names, DraftNode]:
     found = draft_types(schema)
     if not found:
-        raise InvalidFile(f"{source.name} has no column in the draft layout: its columns are {schema.names}")
+        raise InvalidFile(
+            f"{source.name} has no column in the draft layout, so there is nothing to migrate; "
+            f"it has {', '.join(schema.names)}"
+        )
     try:
         return {names: draft_schema(type_) for names, type_ in found.items()}
     except InvalidSchema as error:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
-from shredlake.errors import InvalidJson
+from shredlake.errors import InvalidJson, WrongType
+from shredlake.formatting import kind_of
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.types import MAX_DECIMAL_DIGITS, smallest_integer
 
@@ -63,6 +64,10 @@ def parse(
 def _decoded(text: str | bytes) -> str:
     if isinstance(text, str):
         return text
+    if not isinstance(text, bytes | bytearray | memoryview):
+        raise WrongType(
+            f"JSON is text or bytes, not {kind_of(text)}; Variant.of builds a value from Python objects"
+        )
     try:
         return bytes(text).decode()
     except UnicodeDecodeError as error:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import typer
 
 from shredlake.cli.formats import Format
-from shredlake.cli.options import FORMAT, JSON, OUTPUT, STORAGE, TABLE, TIMESTAMP, VERSION
+from shredlake.cli.options import FORMAT, JSON, MOST_ROWS, OUTPUT, STORAGE, TABLE, TIMESTAMP, VERSION
 from shredlake.cli.verbs.querying.query import query
 
 
 def head(
     table: str = TABLE,
     columns: str = typer.Argument("*", help="Columns, as after SELECT."),
-    rows: int = typer.Option(5, "--rows", "-n", min=0, help="Number of rows."),
+    rows: int = typer.Option(5, "--rows", "-n", min=0, max=MOST_ROWS, help="Number of rows."),
     form: Format | None = FORMAT,
     output: str | None = OUTPUT,
     version: int | None = VERSION,

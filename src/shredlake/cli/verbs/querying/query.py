@@ -85,7 +85,7 @@ def query(
     # The first batch is read before the output is opened, so that an error leaves the output untouched.
     batches = chain([start], batches) if (start := next(batches, None)) is not None else iter(())
     count = write_rows(_limited(batches, rows), schema, chosen, output)
-    for hint in unknown_paths(local, count):
+    for hint in unknown_paths(local):
         say(hint, err=True)
     if limit is None and rows is not None and count == rows and next(batches, None) is not None:
         say(f"Only the first {rows} rows are shown. Use --limit to show more.", err=True)

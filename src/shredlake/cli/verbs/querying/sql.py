@@ -48,6 +48,7 @@ def run_sql(
     as_json: bool = FORMAT_JSON,
 ) -> None:
     """Run SQL over tables and Parquet files; paths are read as columns, without Spark."""
+    from shredlake.cli.path_hints import unknown_paths_of_query
     from shredlake.cli.rows import write_rows
     from shredlake.sql.api import sql
     from shredlake.sql.result import SqlResult
@@ -76,9 +77,12 @@ def run_sql(
         found = result if rows is None else result.limit(rows)
     if found is None:
         return
+    hints = unknown_paths_of_query(result) if engine == "local" else iter(())
     if drawn:
         found = found.to_arrow() if isinstance(found, SqlResult) else found
         write_rows(found.slice(0, DRAWN_ROWS).to_batches(), found.schema, chosen, output)
+        for hint in hints:
+            say(hint, err=True)
         if len(found) > DRAWN_ROWS:
             say(f"Only the first {DRAWN_ROWS} rows are shown. Use --limit to show more.", err=True)
         return
@@ -86,6 +90,8 @@ def run_sql(
     batches = iter(found.to_batches())
     batches = chain([start], batches) if (start := next(batches, None)) is not None else iter(())
     write_rows(batches, found.schema, chosen, output)
+    for hint in hints:
+        say(hint, err=True)
 
 
 def named_tables(given: list[str], storage: Sequence[str] = ()) -> dict[str, str | Table]:
