@@ -110,12 +110,9 @@ def resolve(schema: pa.Schema | pa.StructType, name: str) -> tuple[int, ...]:
         if len(found) != 1:
             names = ", ".join(field.name for field in fields) or "none"
             problem = "is ambiguous" if found else "does not exist"
-            variants = [field.name for field in fields if is_variant(field.type)]
-            path = (
-                ""
-                if found or not variants
-                else f". For a path of a Variant, write {variants[0]}:{name}::string"
-            )
+            top = fields if isinstance(level, pa.Schema) and not found else []
+            variant = next((field.name for field in top if is_variant(field.type)), None)
+            path = f". For a path of a Variant, write {variant}:{name}::string" if variant else ""
             raise InvalidExpression(f"column {name} {problem}; the columns are {names}{path}")
         places.append(found[0])
         level = fields[found[0]].type

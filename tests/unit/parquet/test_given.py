@@ -66,9 +66,9 @@ def test_objects_become_variants(tmp_path: Path) -> None:
     [
         ("x", sl.WrongType, "rows can't be read from a str; pass an Arrow table"),
         (5, sl.WrongType, "rows can't be read from an int; pass an Arrow table"),
-        ([1, 2], sl.WrongType, "item 0 is a int; pass an Arrow table"),
-        ([{"id": 1}, 2], sl.WrongType, "row 1 is a int"),
-        ({"id": 5}, sl.WrongType, "column id is a int, expected a list of its values"),
+        ([1, 2], sl.WrongType, "item 0 is an int; pass an Arrow table"),
+        ([{"id": 1}, 2], sl.WrongType, "row 1 is an int"),
+        ({"id": 5}, sl.WrongType, "column id is an int, expected a list of its values"),
         ({"id": "abc"}, sl.WrongType, "column id is a str"),
         ({"id": [1], "name": []}, sl.InvalidSchema, "differ in length: id has 1, name has 0"),
         ({5: [1]}, sl.WrongType, "column names must be strings"),

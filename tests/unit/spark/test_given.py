@@ -60,7 +60,7 @@ def test_folders_of_streams(tmp_path: Path) -> None:
         ([tmp_path], "common parent"),
         (tmp_path / "nope", "does not exist"),
         (tmp_path / "file", "is a file"),
-        (5, "not a int"),
+        (5, "not an int"),
     ):
         with pytest.raises(PipelineError, match=message):
             stream_folder(given, {})

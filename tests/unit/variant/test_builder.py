@@ -75,7 +75,7 @@ CYCLE.append({"again": CYCLE})
     ("value", "message"),
     [
         ({"a": [1, object()]}, r"a Variant can't hold a value of type object.*, at \$\.a\[1\]"),
-        ({"a": {1: 2}}, r"the key 1 is a int, at \$\.a; keys are str"),
+        ({"a": {1: 2}}, r"the key 1 is an int, at \$\.a; keys are str"),
         ({"a": 1 << 200}, r"more than 38 digits does not fit any exact type.*, at \$\.a"),
         (Decimal("NaN"), "is not a number"),
         (Decimal("1e-39"), "more than 38"),

@@ -64,7 +64,7 @@ def test_the_default_place_lies_beside_the_table(tmp_path: Path) -> None:
         (b"a;b;c", "CSV"),
         ('{"é": '.encode("latin-1"), "Latin-1"),
         (b'{"a": ', "truncated or damaged JSON"),
-        (b"hello", "Is this the right file?"),
+        (b"hello", "Check that this is the right file"),
     ],
 )
 def test_the_format_of_what_is_not_json_is_guessed(raw: bytes, advice: str) -> None:
