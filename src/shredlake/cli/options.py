@@ -11,7 +11,7 @@ from shredlake.delta.storage.boundary import ALLOW_PATHS
 from shredlake.errors import PipelineError
 
 MOST_ROWS = 2**53
-"""What `--limit` can be; Arrow counts rows in 64 bits."""
+"""The greatest `--limit`: Arrow counts rows in 64 bits."""
 
 TABLE = typer.Argument(help="The table: a path or a URL.")
 JSON = typer.Option(False, "--json", help="Print JSON.")

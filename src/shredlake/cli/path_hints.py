@@ -36,7 +36,7 @@ def unknown_paths_of_query(result: SqlResult) -> Iterator[str]:
     """The same for the paths of an SQL query."""
     from shredlake.sql.sources import DeltaSource  # `query` does not need it
 
-    for source, asked in result.paths():
+    for source, asked in result._paths():
         if isinstance(source, DeltaSource):
             yield from hints(source.table.snapshot, asked)
 

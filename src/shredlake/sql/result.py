@@ -42,7 +42,7 @@ class SqlResult(ArrowStream):
         """`connect` makes a DuckDB connection in which the scans of the query have their names."""
         self._query, self._rewritten, self._sources, self._connect = query, rewritten, sources, connect
 
-    def paths(self) -> Iterator[tuple[Source, set[Get]]]:
+    def _paths(self) -> Iterator[tuple[Source, set[Get]]]:
         """The tables of the query, each with the paths that it is asked for."""
         for reference in self._rewritten.references:
             merged = (what for _, what in reference.extremes if isinstance(what, Get))
