@@ -137,7 +137,7 @@ def _require_query(connection: Any, query: str) -> None:
     try:
         statements = connection.extract_statements(query)
     except duckdb.Error as error:
-        first = query.split(maxsplit=1)[0].casefold()
+        first = query.partition(" ")[0].casefold()
         raise InvalidExpression(ONLY_QUERIES if first in COMMANDS else str(error)) from None
     kinds = [statement.type for statement in statements]
     if kinds == [duckdb.StatementType.EXPLAIN]:

@@ -109,7 +109,7 @@ def test_arrow_expressions_are_refused_by_name(table: sl.Table) -> None:
     for entry in (table.delete, lambda where: table.scan(where=where)):
         with pytest.raises(InvalidExpression, match="where is an Expression, expected SQL text"):
             entry(pc.field("id") > 1)
-    with pytest.raises(InvalidExpression, match="columns holds a Expression"):
+    with pytest.raises(InvalidExpression, match="columns holds an Expression"):
         table.scan([pc.field("id")])
 
 

@@ -73,7 +73,7 @@ def test_objects_become_variants(tmp_path: Path) -> None:
         ({"id": [1], "name": []}, sl.InvalidSchema, "differ in length: id has 1, name has 0"),
         ({5: [1]}, sl.WrongType, "column names must be strings"),
         ([{"id": 1}, {"id": "x"}], sl.InvalidSchema, "column id holds values of different types"),
-        ([{"id": 2**70}], sl.InvalidSchema, "column id holds values"),
+        ([{"id": 2**70}], sl.InvalidSchema, "column id holds an integer that does not fit into 64 bits"),
         (
             [{"v": 1}, {"v": "{"}],
             sl.InvalidJson,

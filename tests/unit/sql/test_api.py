@@ -205,7 +205,7 @@ def test_columns_are_named_after_paths_anywhere(query: str, named: list[str]) ->
         ("select v:a[0]:b::int from t", "v:a.0.:b::int"),
         ("explain select v:n from t", "without EXPLAIN"),
         ("pivot t on v using count(*)", "PIVOT needs the values"),
-        ("copy t to 'x.csv'", "takes one query"),
+        ("copy t to 'x.csv'", "runs one query"),
     ],
 )
 def test_what_a_path_can_not_be_is_said(query: str, message: str) -> None:

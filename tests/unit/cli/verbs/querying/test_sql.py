@@ -83,7 +83,7 @@ def test_explains(table: str) -> None:
     [
         (["select * from no_such_table"], "no_such_table"),
         (["select 1", "--table", "broken"], "name=path"),
-        (["drop table x"], "takes one query"),
+        (["drop table x"], "runs one query"),
         (["select * from t", "--table", "t=/no/such/place"], "neither a Delta table nor a Parquet file"),
     ],
 )
