@@ -6,7 +6,7 @@ builds on these three. Columns that are not replaced keep their buffers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -77,6 +77,25 @@ def unwrap(array: pa.Array) -> tuple[list[pa.Array], Callable[[list[pa.Array], p
     kind = pa.LargeListArray if pa.types.is_large_list(array.type) else pa.ListArray
     values = array.values.slice(start, end - start)
     return [values], lambda new, type_: kind.from_arrays(offsets, new[0], type=type_, mask=mask)
+
+
+def dictionaries_fit(columns: Iterable[pa.Array]) -> bool:
+    """Whether the indexes of all dictionaries, at any depth, are in range. pyarrow reads them unchecked.
+
+    >>> wrong = pa.DictionaryArray.from_arrays(pa.array([0, 7]), pa.array(["a"]), safe=False)
+    >>> dictionaries_fit([wrong]), dictionaries_fit([wrong.slice(0, 1)])
+    (False, True)
+    """
+    for column in columns:
+        if pa.types.is_dictionary(column.type):
+            low, high = (end.as_py() for end in pc.min_max(column.indices).values())
+            if low is not None and (low < 0 or high >= len(column.dictionary)):
+                return False
+        elif children(column.type):
+            stored = column.storage if isinstance(column, pa.ExtensionArray) else column
+            if not dictionaries_fit(unwrap(stored)[0]):
+                return False
+    return True
 
 
 def find_types(schema: pa.Schema, wanted: Callable[[pa.DataType], bool]) -> dict[Names, pa.DataType]:

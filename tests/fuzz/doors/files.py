@@ -162,6 +162,9 @@ def file_seeds() -> list[bytes]:
             )
         ),
     ]
+    words = pa.array(["a", "b", None, "c", "a", "b"]).dictionary_encode()
+    declared = pa.table({"s": words, "o": pa.StructArray.from_arrays([words], ["x"])})
+    seeds.append(_file(declared, compression="none"))
     with tempfile.TemporaryDirectory() as folder:
         ours = Path(folder) / "ours.parquet"
         options = WriteOptions(row_group_rows=15, page_rows=5, bloom_filters=("v:b.c",))

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shredlake.caches import LruCache
@@ -25,7 +24,15 @@ from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import FileView, Location, Source, open_input
-from shredlake.parquet.nested import Names, Replacement, find_types, leaf_types, merge, replace_columns
+from shredlake.parquet.nested import (
+    Names,
+    Replacement,
+    dictionaries_fit,
+    find_types,
+    leaf_types,
+    merge,
+    replace_columns,
+)
 from shredlake.parquet.read.access import FileColumns
 from shredlake.parquet.read.pages import (
     ARROW_SCHEMA,
@@ -247,6 +254,7 @@ class OpenFile:
         try:
             for batch in reader.iter_batches(batch_size, [group], sorted(columns), use_threads=True):
                 batch.validate()
+                self._require(group, not self._declared_dictionaries or dictionaries_fit(batch.columns))
                 stop = start + batch.num_rows
                 yield (start, stop), dict(zip(batch.schema.names, batch.columns, strict=True))
                 start = stop
@@ -335,9 +343,16 @@ class OpenFile:
             raise InvalidFile(f"{self.name}, row group {group}: {error}") from error
         for column in dictionaries:
             path = self.leaves[column].path
-            if not all(_is_inside(chunk, path[1:]) for chunk in table.column(path[0]).chunks):
-                raise InvalidFile(f"{self.name}, row group {group}: a dictionary index is out of range")
+            self._require(group, all(_is_inside(chunk, path[1:]) for chunk in table.column(path[0]).chunks))
+        if self._declared_dictionaries:
+            self._require(
+                group, dictionaries_fit(chunk for column in table.columns for chunk in column.chunks)
+            )
         return table
+
+    def _require(self, group: int, fits: bool) -> None:
+        if not fits:
+            raise InvalidFile(f"{self.name}, row group {group}: a dictionary index is out of range")
 
 
 class PooledReader:
@@ -426,16 +441,11 @@ def _is_inside(array: pa.Array, path: Sequence[str]) -> bool:
     for name in path:
         way.append(leaf.type.get_field_index(name))
         leaf = leaf.field(way[-1])
-    if _bounded(leaf):
+    if dictionaries_fit([leaf]):
         return True
     for place in way:  # values under a null do not matter, but checking them takes longer
         array = array.flatten()[place]
-    return _bounded(array)
-
-
-def _bounded(array: pa.DictionaryArray) -> bool:
-    low, high = (end.as_py() for end in pc.min_max(array.indices).values())
-    return low is None or (low >= 0 and high < len(array.dictionary))
+    return dictionaries_fit([array])
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -15,6 +15,7 @@ from shredlake.errors import InvalidFile
 from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.footer_check import check_footer
 from shredlake.parquet.io.source import Source
+from shredlake.parquet.nested import dictionaries_fit
 from shredlake.parquet.read.pages import DEPTH_LIMIT, open_footer
 
 BATCH_ROWS: Final = 8192
@@ -90,5 +91,7 @@ def batches(
             raise InvalidFile(f"{source.name} can't be read after row {first_row}: {error}") from error
         if batch is None:
             return
+        if not dictionaries_fit(batch.columns):
+            raise InvalidFile(f"{source.name}, after row {first_row}: a dictionary index is out of range")
         yield first_row, batch
         first_row += batch.num_rows

@@ -416,10 +416,23 @@ def test_texts_from_dictionaries_are_as_others(tmp_path: Path, marked: pa.DataTy
 
 
 @pytest.mark.parametrize("compliant", [True, False])
-@pytest.mark.parametrize("nested", [lambda text: text, lambda text: {"t": text}, lambda text: [text]])
-def test_indexes_beyond_the_dictionary_are_damage(tmp_path: Path, nested: Any, compliant: bool) -> None:
+@pytest.mark.parametrize(
+    ("nested", "kind"),
+    [
+        (lambda text: text, lambda text: text),
+        (lambda text: {"t": text}, lambda text: pa.struct([("t", text)])),
+        (lambda text: [text], pa.list_),
+        (lambda text: [{"t": [text]}], lambda text: pa.list_(pa.struct([("t", pa.list_(text))]))),
+    ],
+    ids=["plain", "struct", "list", "deep"],
+)
+@pytest.mark.parametrize("text", [pa.string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_indexes_beyond_the_dictionary_are_damage(
+    tmp_path: Path, nested: Any, kind: Any, text: pa.DataType, compliant: bool
+) -> None:
+    """Also where the file's Arrow schema declares dictionaries; DuckDB would follow such indexes anywhere."""
     path = tmp_path / "f.parquet"
-    table = pa.table({"s": [nested(text) for text in "abca" * 16]})
+    table = pa.table({"s": pa.array([nested(value) for value in "abca" * 16], kind(text))})
     pq.write_table(table, path, compression="none", use_compliant_nested_type=compliant)
     chunk = pq.read_metadata(path).row_group(0).column(0)
     raw = bytearray(path.read_bytes())
