@@ -176,6 +176,15 @@ def _one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("{{", "{ {").replace("{%", "{ %").replace("{#", "{ #")
 
 
+def _as_template(text: str) -> str:
+    """A template of Jinja that renders as the text, whatever names from data it has.
+
+    >>> _as_template("'$.{{ x }}'")
+    "'$.{{ '{{' }} x }}'"
+    """
+    return re.sub(r"\{[{%#]", lambda found: f"{{{{ '{found[0]}' }}}}", text)
+
+
 def _spark(
     view: str, folder: str, source: str | None, columns: Sequence[ViewColumn], snapshot: Snapshot
 ) -> dict[str, str]:
@@ -203,7 +212,9 @@ def _duckdb(
 def _dbt(
     view: str, folder: str, source: str | None, columns: Sequence[ViewColumn], snapshot: Snapshot
 ) -> dict[str, str]:
-    body = _lines([_spark_item(column) for column in columns], columns)
+    on_duckdb = _lines([_as_template(_duckdb_item(column)) for column in columns], columns)
+    on_spark = _lines([_as_template(_spark_item(column)) for column in columns], columns)
+    body = f"{{% if target.type == 'duckdb' %}}\n{on_duckdb}\n{{% else %}}\n{on_spark}\n{{% endif %}}"
     relation = source or f"{{{{ source('lake', {json.dumps(folder)}) }}}}"
     model = f"{{{{ config(materialized='view') }}}}\n\nSELECT\n{body}\nFROM {relation}\n"
     lines = ["version: 2", "models:", f"  - name: {json.dumps(view)}"]
