@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         validate,
         variant,
     )
-    from shredlake.lazy_frame import scan_polars
+    from shredlake.lazy_frame import arrow_dataset, scan_polars
     from shredlake.parquet.inspect.check import check
     from shredlake.parquet.inspect.inspect import FileReport, inspect
     from shredlake.parquet.inspect.rules import Violation
@@ -173,6 +173,7 @@ __all__ = [
     "WriteOptions",
     "WrongType",
     "advise",
+    "arrow_dataset",
     "check",
     "check_table",
     "convert",
@@ -238,7 +239,7 @@ _MODULES = {
         "from_arrow from_json get infer_schema is_variant merge_profiles profile profile_bytes reshred "
         "shred shredded_type shredding_schema to_json to_python unshred validate variant"
     ),
-    "shredlake.lazy_frame": "scan_polars",
+    "shredlake.lazy_frame": "arrow_dataset scan_polars",
     "shredlake.parquet.inspect.check": "check",
     "shredlake.parquet.legacy.convert": "convert_draft read_draft write_draft",
     "shredlake.parquet.read.explain": "Explain",

@@ -1,4 +1,4 @@
-"""`scan_polars`: a table as a Polars lazy frame.
+"""`scan_polars` and `arrow_dataset`: tables that Polars and DataFusion scan when a query runs.
 
 Polars tells the source which columns it needs and which rows it filters. Columns are projections of our scan.
 A filter is translated as far as it means the same in both engines, so that files, row groups and pages are
@@ -73,6 +73,32 @@ def scan_polars(
                 yield frame.select(used)
 
     return plugins.register_io_source(read, schema=schema, is_pure=True)
+
+
+def arrow_dataset(
+    table: Table | str | os.PathLike[str],
+    columns: str | Sequence[str | Projection] | None = None,
+    *,
+    strict: bool = False,
+    timezone: str = "UTC",
+    threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """A table as a `pyarrow.dataset.Dataset`, e.g. for DataFusion; `columns` are those of `Table.scan`.
+
+    DataFusion reads only the columns that a query uses, and its filters skip files, row groups and pages:
+    `SessionContext().register_dataset("events", sl.arrow_dataset(...))`.
+
+    >>> import pyarrow.compute as pc
+    >>> from shredlake.example import example_table
+    >>> dataset = arrow_dataset(example_table("dataset"), ["id", "v:a::bigint AS a"])
+    >>> dataset.scanner(["id"], pc.field("a") > 10).to_table().to_pydict()
+    {'id': [2]}
+    """
+    from shredlake.scan_dataset import ScanDataset  # imports pyarrow.dataset, which imports pandas
+
+    opened = table if isinstance(table, Table) else Table(table, storage_options=storage_options)
+    return ScanDataset(opened, columns, {"strict": strict, "timezone": timezone, "threads": threads})
 
 
 Columns: TypeAlias = Mapping[str, tuple[Expr, pa.DataType]]

@@ -20,7 +20,7 @@ from shredlake.kernels.cast_options import CastOptions
 from shredlake.sql.explain import RunLog
 from shredlake.sql.functions import register_getter
 from shredlake.sql.references import TableColumns, literal
-from shredlake.sql.result import SqlResult
+from shredlake.sql.result import SqlResult, close_running
 from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of, words_of
 from shredlake.sql.sources import ArrowSource, Source, names_a_place, path_source, source_of
 from shredlake.sql.weights import EngineFunctions
@@ -117,6 +117,7 @@ def _database(threads: int | None, memory_limit: str | None) -> Any:
 
 
 def _close_databases() -> None:
+    close_running()
     caches.clear("DuckDB databases")
     gc.collect()
 

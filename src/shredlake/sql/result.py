@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from html import escape
 from typing import Any, Final
@@ -27,6 +29,16 @@ BATCH_ROWS: Final = 1 << 16
 
 _NO_TABLE: Final = re.compile(r"^Catalog Error: Table with name (\S+) does not exist")
 _NO_COLUMN: Final = re.compile(r'^Binder Error: Referenced column "([^"]+)" not found in FROM clause')
+
+_running: Final[weakref.WeakSet[Generator[pa.RecordBatch]]] = weakref.WeakSet()
+"""The streams of queries that are being read."""
+
+
+def close_running() -> None:
+    """Ends the streams that are still being read, so that they release their DuckDB connections."""
+    for stream in list(_running):
+        with suppress(ValueError):  # another thread is reading it
+            stream.close()
 
 
 class SqlResult(ArrowStream):
@@ -58,9 +70,11 @@ class SqlResult(ArrowStream):
             return connection.sql(self._rewritten.sql).limit(0).to_arrow_reader().schema
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self._run(RunLog())
+        stream = self._run(RunLog())
+        _running.add(stream)
+        return stream
 
-    def _run(self, log: RunLog) -> Iterator[pa.RecordBatch]:
+    def _run(self, log: RunLog) -> Generator[pa.RecordBatch]:
         connection = self._connect(log)
         with self._clear_errors(log):
             yield from connection.sql(self._rewritten.sql).to_arrow_reader(BATCH_ROWS)
