@@ -1,6 +1,9 @@
 """A driver in a process of its own, for tests that kill it, or that need another Spark than theirs.
 
 python tests/pipeline_driver.py ingest --master local[2,4] SOURCE TABLE
+
+With `-` as the table, the driver takes tables from its standard input, one per line, because starting Spark
+takes longer than the work.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from typing import Any
 import waiting
 from shredlake.spark import ingest, optimize, session, sql, stream
 
-READY = b"the session is up"
+BEGINS = b"the work begins"
+DONE = b"the work is done"
+FROM_INPUT = "-"
 
 
 class Driver:
@@ -34,8 +39,10 @@ class Driver:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
+        self._tables = int(FROM_INPUT not in arguments)
         self.process = subprocess.Popen(
             [*command, __file__, verb, *map(str, arguments)],
+            stdin=subprocess.PIPE,
             stdout=self._said,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -47,19 +54,36 @@ class Driver:
     def runs(self) -> bool:
         return self.process.poll() is None
 
+    def begin(self, table: Path) -> None:
+        """Gives a table to a driver that takes them from its input. Returns when the work begins."""
+        assert self.process.stdin is not None
+        self._tables += 1
+        with suppress(BrokenPipeError):  # it has ended
+            self.process.stdin.write(f"{table}\n".encode())
+            self.process.stdin.flush()
+        waiting.wait_until(lambda: self.works or not self.runs)
+
     @property
     def works(self) -> bool:
-        """Whether its Spark is up, so that what happens now happens to the work."""
-        return READY in os.pread(self._said.fileno(), 1 << 20, 0)
+        """Whether its Spark is up and the work has begun, so that what happens now happens to the work."""
+        return self.said.count(BEGINS) >= max(self._tables, 1)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is still there, and has not done all of its work."""
+        return self.runs and self.said.count(DONE) < max(self._tables, 1)
+
+    @property
+    def said(self) -> bytes:
+        return os.pread(self._said.fileno(), 1 << 26, 0)
 
     def finish(self, seconds: float = 300) -> dict[str, Any]:
         """The driver's last line; the driver must end without an error."""
         try:
-            self.process.wait(seconds)
+            self.process.communicate(timeout=seconds)
         finally:
             self.kill()
-        self._said.seek(0)
-        said = self._said.read().decode()
+        said = self.said.decode()
         assert self.process.returncode == 0, said
         answer: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
         return answer
@@ -115,6 +139,21 @@ def copy_table(spark: Any, source: str, table: str) -> None:
     writing.trigger(availableNow=True).start(table).awaitTermination()
 
 
+def work(spark: Any, given: argparse.Namespace, table: str) -> int:
+    """Does the work that the command line names; returns the number of rows, as far as the verb tells it."""
+    if given.verb == "ingest":
+        return int(ingest(spark, given.source, table, task_bytes=given.task_bytes).rows)
+    if given.verb == "optimize":
+        return int(optimize(spark, table, sort_by="v:time_us::bigint", file_bytes=1 << 20).rows)
+    if given.verb == "source-write":
+        write_source(spark, given.source, table, given.speculation)
+    elif given.verb == "source-stream":
+        copy_table(spark, given.source, table)
+    else:
+        stream(spark, given.source, table, f"{table}_state", files_per_batch=1).awaitTermination()
+    return 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=["ingest", "optimize", "stream", "source-write", "source-stream"])
@@ -137,19 +176,11 @@ def main() -> None:
     if given.speculation:
         settings |= SPECULATION
     spark = session(master=given.master, remote=given.remote, settings=settings)
-    print(READY.decode(), flush=True)
     rows = 0
-    if given.verb == "ingest":
-        rows = ingest(spark, given.source, given.table, task_bytes=given.task_bytes).rows
-    elif given.verb == "optimize":
-        rows = optimize(spark, given.table, sort_by="v:time_us::bigint", file_bytes=1 << 20).rows
-    elif given.verb == "source-write":
-        write_source(spark, given.source, given.table, given.speculation)
-    elif given.verb == "source-stream":
-        copy_table(spark, given.source, given.table)
-    else:
-        state = given.table + "_state"
-        stream(spark, given.source, given.table, state, files_per_batch=1).awaitTermination()
+    for line in sys.stdin if given.table == FROM_INPUT else [given.table]:
+        print(BEGINS.decode(), flush=True)
+        rows = work(spark, given, line.rstrip("\n"))
+        print(DONE.decode(), flush=True)
     answer: dict[str, Any] = {"rows": rows, "version": spark.version}
     answer["master"] = spark.conf.get("spark.master")
     if given.query:

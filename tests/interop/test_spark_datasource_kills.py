@@ -18,7 +18,7 @@ import pytest
 import shredlake as sl
 from datagen import write_ndjson
 from long_runs import KILLS, LONG
-from pipeline_driver import Driver
+from pipeline_driver import FROM_INPUT, Driver
 from shredlake.spark.session import java_version
 from waiting import wait_until
 
@@ -76,6 +76,21 @@ def count(place: Path) -> int:
     return len(texts)
 
 
+@pytest.fixture
+def drivers() -> Iterator[Callable[[str, Path], Driver]]:
+    """Gives a driver that waits for tables: the last one while it lives, because Spark starts slowly."""
+    started: list[Driver] = []
+
+    def give(verb: str, source: Path) -> Driver:
+        if not started or not started[-1].runs:
+            started.append(Driver(verb, "--master", MASTER, source, FROM_INPUT))
+        return started[-1]
+
+    yield give
+    for driver in started:
+        driver.kill()
+
+
 def ended(driver: Driver) -> bool:
     """Waits for the driver and tells whether it succeeded."""
     try:
@@ -95,7 +110,13 @@ def ended(driver: Driver) -> bool:
     ],
 )
 def test_killed_at_random_moments(
-    events: Path, table: Path, tmp_path: Path, verb: str, victim: str, kill: Callable[[Driver], bool]
+    events: Path,
+    table: Path,
+    tmp_path: Path,
+    drivers: Callable[[str, Path], Driver],
+    verb: str,
+    victim: str,
+    kill: Callable[[Driver], bool],
 ) -> None:
     source = events if verb == "source-write" else table
     allowed = {0, ROWS} if verb == "source-write" else {ROWS // FILES * n for n in range(FILES + 1)}
@@ -103,22 +124,26 @@ def test_killed_at_random_moments(
     lasts, hits = 8.0, 0
     for number in range(KILLS):
         place = tmp_path / f"table{number}"
-        driver = Driver(verb, "--master", MASTER, source, place)
-        wait_until(lambda driver=driver: driver.works or not driver.runs)  # type: ignore[misc]
+        driver = drivers(verb, source)
+        driver.begin(place)
         began = time.monotonic()
         moment = chance.uniform(0, lasts)
-        wait_until(lambda driver=driver: not driver.runs, moment)  # type: ignore[misc]
-        hit = driver.runs and kill(driver)
+        wait_until(lambda driver=driver: not driver.busy, moment)  # type: ignore[misc]
+        hit = driver.busy and kill(driver)
         hits += hit
         if not hit:
             lasts = max(1.0, (time.monotonic() - began) * 0.8)
-        ended(driver)  # a task is given to another worker; without its source, a stream ends
+        # A task is given to another worker. Without its source, a stream ends, and its driver too.
+        wait_until(lambda driver=driver: not driver.busy)  # type: ignore[misc]
         held = count(place)
         what = f"{verb}, {victim} killed after {moment:.2f} s, seed {seed}, round {number}"
         assert held in allowed, f"{what}: {held} rows"
         for _ in range(5):  # the same job again, from the same checkpoint
-            if count(place) == ROWS or ended(Driver(verb, "--master", MASTER, source, place)):
+            if count(place) == ROWS:
                 break
+            driver = drivers(verb, source)
+            driver.begin(place)
+            wait_until(lambda driver=driver: not driver.busy)  # type: ignore[misc]
         assert count(place) == ROWS, f"{what}, and run again"
     print(f"{verb}: {hits} of {KILLS} times a {victim} was killed; {KILLS * ROWS:,} rows counted")
     assert hits or KILLS < 3
