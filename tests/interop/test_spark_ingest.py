@@ -282,18 +282,18 @@ def test_a_stream_of_files_with_odd_names_in_nested_folders(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["a%20b", "a b", "c#1", "d?", "deep/er/e", "deep/f[1]", "é"]
+    folder = tmp_path / "in?[1]"
     for number, name in enumerate(names):
-        write_lines(tmp_path / "in" / f"{name}.ndjson", [{"id": number}])
-    write_lines(tmp_path / "in" / "_hidden" / "x.ndjson", [{"id": -1}])
+        write_lines(folder / f"{name}.ndjson", [{"id": number}])
+    write_lines(folder / "_hidden" / "x.ndjson", [{"id": -1}])
+    write_lines(tmp_path / "in21" / "x.ndjson", [{"id": -2}])
 
     def conflict(*_: object, **__: object) -> None:
         raise CommitConflict("another writer was at it")
 
-    monkeypatch.setattr(sys.modules["shredlake.spark.stream"], "optimize_table", conflict)
+    monkeypatch.setattr(sys.modules["shredlake.spark.file_stream"], "optimize_table", conflict)
     with pytest.warns(RuntimeWarning, match="another writer was at it"):
-        stream(
-            spark, str(tmp_path / "in"), tmp_path / "table", tmp_path / "state", compact_every=1
-        ).awaitTermination()
+        stream(spark, str(folder), tmp_path / "table", tmp_path / "state", compact_every=1).awaitTermination()
     assert ids(tmp_path / "table") == list(range(len(names)))
 
 

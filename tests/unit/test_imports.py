@@ -96,3 +96,10 @@ def test_tables_are_written_and_read_without_the_parser() -> None:
     )
     assert "shredlake.table" in modules
     assert "sqlglot" not in packages(modules)
+
+
+def test_processes_of_the_spark_source_load_no_queries() -> None:
+    """Spark starts a process for each step of a read, a write or a stream, and waits ten seconds for some."""
+    pytest.importorskip("pyspark", reason="the source is PySpark's")
+    modules = imported("import shredlake.spark.datasource.read, shredlake.spark.datasource.stream_write")
+    assert not any(name.startswith(("shredlake.spark.query", "shredlake.sql.")) for name in modules)

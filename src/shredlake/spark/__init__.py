@@ -17,9 +17,14 @@
 - `stream`            writes a Structured Streaming query into a table
 """
 
-from shredlake.spark.query.api import explain, read, register, scan, sql
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from shredlake.spark.session import configure, register_source, session
-from shredlake.spark.verbs import convert, ingest, migrate_draft, optimize, stream, unshred
+
+if TYPE_CHECKING:
+    from shredlake.spark.query.api import explain, read, register, scan, sql
+    from shredlake.spark.verbs import convert, ingest, migrate_draft, optimize, stream, unshred
 
 __all__ = [
     "configure",
@@ -37,3 +42,23 @@ __all__ = [
     "stream",
     "unshred",
 ]
+
+_MODULES = {
+    "shredlake.spark.query.api": "explain read register scan sql",
+    "shredlake.spark.verbs": "convert ingest migrate_draft optimize stream unshred",
+}
+"""The module of every function that is imported when it is first used."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+if not TYPE_CHECKING:  # a type checker would accept any name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'shredlake.spark' has no attribute {name!r}")
+        globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.delta.storage.storage import Storage, normalized_uri
@@ -62,8 +63,21 @@ def check_frame(frame: DataFrame, document: str) -> None:
         )
 
 
+PATTERN_SIGNS: Final = re.compile(r"[*?\[{]")
+"""The characters that make a path a pattern for Spark."""
+
+
 def stream_folder(source: Any, options: dict[str, Any]) -> str:
-    """The folder of a stream as text. Refuses lists, files, and folders that do not exist."""
+    """The folder of a stream as text that Spark takes for this folder, or the pattern of several.
+
+    Refuses lists, files, and folders that do not exist.
+
+    >>> import os, tempfile
+    >>> folder = os.path.join(tempfile.mkdtemp(), "what?")
+    >>> os.mkdir(folder)
+    >>> os.path.basename(stream_folder(folder, {}))
+    'what[?]'
+    """
     if isinstance(source, list | tuple | set):
         raise PipelineError(
             "a stream watches one folder, with the folders in it: give their common parent, or start one "
@@ -75,10 +89,11 @@ def stream_folder(source: Any, options: dict[str, Any]) -> str:
         raise PipelineError(
             f"a stream reads a folder or a streaming DataFrame, not {kind_of(source)}"
         ) from None
-    if any(sign in folder for sign in "*?[{") and not os.path.exists(folder):
-        return folder  # a pattern, which Spark expands
+    if PATTERN_SIGNS.search(folder) and not os.path.exists(folder):
+        return folder
     storage = Storage(normalized_uri(folder), options)
     if storage.is_local and not storage.local_root.is_dir():
         what = "is a file" if storage.local_root.exists() else "does not exist"
         raise PipelineError(f"{folder} {what}; a stream watches a folder: create it, or correct the path")
-    return folder
+    # In brackets, the characters are part of the name: the pattern `a?` would also match the folder `ab`.
+    return PATTERN_SIGNS.sub(r"[\g<0>]", folder) if storage.is_local else folder

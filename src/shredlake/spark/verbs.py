@@ -27,11 +27,11 @@ from shredlake.jobs.verbs import ArrowData, ingest_options
 from shredlake.jobs.verbs import ingest as ingest_here
 from shredlake.signatures import options_of
 from shredlake.spark.engine import SparkEngine, described
+from shredlake.spark.file_stream import StreamOptions, start_stream
 from shredlake.spark.given import check_source, is_in_memory, stream_folder
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 from shredlake.spark.query.tables.given import Given
 from shredlake.spark.session import ensure_supported
-from shredlake.spark.stream import StreamOptions, start_stream
 from shredlake.table import Table
 
 if TYPE_CHECKING:

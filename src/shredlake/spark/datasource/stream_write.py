@@ -24,7 +24,7 @@ from shredlake.jobs.ingest.rejects import rejects_place
 from shredlake.spark.datasource.options import SourceOptions
 from shredlake.spark.datasource.write import Written, is_done, publish_results, remove_files, results_of
 from shredlake.spark.datasource.write_task import plan_write
-from shredlake.spark.stream import local_or_url
+from shredlake.spark.file_stream import local_or_url
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
