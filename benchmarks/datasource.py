@@ -6,10 +6,9 @@ Every query runs once as a warm-up and is checked: all four ways must give the s
 turns, and the best run of each counts.
 
 `files` are those that the log leaves for the filters that Spark pushes into the source, and for the same
-condition in `sls.read`. `kB` are the bytes that are read of these files: for the source, those of a local
-scan with the same condition, as our own reader counts them; for `sls.read`, those that Hadoop's file system
-counts in the warm-up run, without vectored reads, which bypass its counters. The counters differ, so the
-columns only show the order of magnitude.
+condition in `sls.read`. `kB` are the bytes that the operating system counts as read by the processes that
+read the files, in the run after the warm-up: Python processes for the source, the JVM for `sls.read`. The
+log, footers and page indexes are in them.
 """
 
 from __future__ import annotations
@@ -17,15 +16,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table as Grid
 
 import shredlake as sl
 from datasets import write_ndjson
-from query import VECTORED, bytes_read
 from shredlake import spark as sls
 from shredlake.spark.query.strategies import variants_frame, variants_scan
 from timing import best_of
@@ -72,13 +72,8 @@ def run(folder: Path, rows: int, runs: int) -> None:
         filtered, where = (condition.format(**values, **names) for names in (NAMES, PATHS))
         ways = _ways(spark, place, columns, filtered, where, answer)
         answers = {}
-        spark.conf.set(VECTORED, "false")
         for way, frame in ways.items():
-            before = bytes_read(spark)
             answers[way] = sorted(map(str, frame().collect()))
-            if way == "read":
-                by_spark = bytes_read(spark) - before
-        spark.conf.unset(VECTORED)
         assert len({tuple(found) for found in answers.values()}) == 1, (name, answers)
         seconds = best_of(runs, *(lambda frame=frame: frame().collect() for frame in ways.values()))
         frame = (
@@ -88,13 +83,32 @@ def run(folder: Path, rows: int, runs: int) -> None:
         )
         pruned = frame.where(filtered)._jdf.queryExecution().executedPlan().execute().getNumPartitions()
         expected = len(sls.scan(spark, place, columns, where=where).files)
-        by_workers = sl.Table(place).scan(columns, where=where).explain().bytes_read
+        by_workers, _ = read_by(spark, ways["source"])
+        _, by_spark = read_by(spark, ways["read"])
         shown = [f"{one * 1000:,.0f}" for one in seconds]
         counted = f"{pruned}, {expected}", f"{by_workers / 1e3:,.0f}, {by_spark / 1e3:,.0f}"
         ratios = f"{seconds[0] / seconds[1]:.2f}", f"{by_workers / by_spark:.2f}"
         grid.add_row(name, *shown, ratios[0], *counted, ratios[1])
     Console(width=120).print(grid)
     spark.stop()
+
+
+def read_by(spark: Any, frame: Callable[[], Any]) -> tuple[int, int]:
+    """The bytes that the Python processes and the JVM read while a query runs."""
+    jvm = psutil.Process(spark.sparkContext._gateway.proc.pid)
+
+    def counted() -> dict[int, int]:
+        found = {}
+        for process in (jvm, *jvm.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                found[process.pid] = process.io_counters().read_chars
+        return found
+
+    before = counted()
+    frame().collect()
+    after = counted()
+    read = {pid: chars - before.get(pid, 0) for pid, chars in after.items()}
+    return sum(read.values()) - read[jvm.pid], read[jvm.pid]
 
 
 def _ways(
