@@ -93,6 +93,15 @@ def test_one_frame_answers_many_queries(spark: Any, table: str) -> None:
     ]
 
 
+def test_why_filters_are_not_pushed_by_default(spark: Any, table: str) -> None:
+    """Spark answers later uses of a frame from the plan of the last filters. Once it does not, push them."""
+    frame = source(spark, table, columns="v:u::bigint AS u, id", pushFilters=True)
+    assert frame.where("u < 5").count() == 5
+    assert frame.count() < FILES * ROWS
+    twice = source(spark, table, columns="v:u::bigint AS u, id", pushFilters=True)
+    assert twice.where("u < 5").union(twice.where("u > 194")).count() < 10
+
+
 def test_versions_conditions_and_views(spark: Any, table: str) -> None:
     assert source(spark, table, version=2).count() == 2 * ROWS
     assert source(spark, table, timestamp="2100-01-01").count() == FILES * ROWS

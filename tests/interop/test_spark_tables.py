@@ -249,6 +249,7 @@ def test_explain_in_words_and_figures(spark: Any, tmp_path: Path) -> None:
         "v:ts::bigint >= 290 rules out 2 of 4 files, 3 row groups in the files read",
         "v:t::string LIKE '%3' rules out 0 of 4 files: by their statistics, all may match",
         "v:amount is mixed in 1 of 2 files: 5.0% of rows read from value",
+        "filters that are added to the DataFrame later rule out row groups, but no files",
     ]
     whole = str(scan(spark, table.uri, ["v"], where="v:nowhere::int = 1").explain())
     assert "v:nowhere::int = 1 rules out" in whole

@@ -56,6 +56,8 @@ TIMESTAMP_NTZ_NANOS = DataType("timestamp_ntz_nanos", pa.timestamp("ns"))
 UUID = DataType("uuid", pa.uuid())
 VOID = DataType("void", pa.null())
 VARIANT = DataType("variant", variant())
+PRESENT = DataType("present", pa.bool_())
+"""Whether there is a value, even the Variant null: true or NULL. Only plans on Spark read a path as this."""
 
 INTEGRALS = (TINYINT, SMALLINT, INT, BIGINT)  # from narrow to wide
 

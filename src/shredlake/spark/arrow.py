@@ -12,7 +12,7 @@ import pyarrow as pa
 from shredlake.delta.schema.types import SCHEMA_NAMES, DeltaType, Field, Struct, schema_json
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
 from shredlake.errors import InvalidExpression
-from shredlake.expr.types import DataType
+from shredlake.expr.types import BOOLEAN, PRESENT, DataType
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.casts.invalid_utf8 import decoded
 
@@ -38,6 +38,8 @@ def spark_type(kind: DataType | DeltaType) -> SparkType:
     """
     from pyspark.sql.types import StructType
 
+    if kind == PRESENT:
+        kind = BOOLEAN
     if not isinstance(kind, DataType):
         # Delta and Spark write schemas in the same JSON format.
         return StructType.fromJson(json.loads(schema_json(Struct((Field("c", kind),))))).fields[0].dataType

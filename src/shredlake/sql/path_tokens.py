@@ -24,6 +24,7 @@ from shredlake.expr.parse import parse_columns
 from shredlake.expr.tokens import SPARK, spark_tokens
 from shredlake.expr.types import VARIANT
 from shredlake.variant.identifiers import quote
+from shredlake.variant.path import Path
 
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
 """Functions that read a path of a Variant, and whether they raise if the value does not cast."""
@@ -96,6 +97,17 @@ def match_path(
     return _Matcher(sql, tokens, start, names, scalar).match()
 
 
+def match_variant(sql: str, tokens: Sequence[Token], start: int, names: Collection[str]) -> PathMatch | None:
+    """The Variant that starts at a token, whole or at a path without a type, if there is one.
+
+    >>> sql = "select e.v, v:a.b from e"
+    >>> found = [match_variant(sql, tokenize(sql), start, {"v"}) for start in (1, 5, 9)]
+    >>> [one and str(one.get.path) for one in found]
+    ['$', '$.a.b', None]
+    """
+    return _Matcher(sql, tokens, start, names, False).variant()
+
+
 class _Matcher:
     """Tries the patterns at one token."""
 
@@ -119,6 +131,17 @@ class _Matcher:
             if word in CASTS:
                 return self._cast(CASTS[word])
         return self._extraction()
+
+    def variant(self) -> PathMatch | None:
+        """Matches `v` and `v:a.b`."""
+        column = self._column(self._start)
+        if not column or (self._start and self._kind(self._start - 1) in (TokenType.DOT, TokenType.COLON)):
+            return None
+        path = self._path(column)
+        if path:
+            return self._found(column, path, strict=None)
+        spelled = self._sql[self._tokens[self._start].start : self._tokens[column - 1].end + 1]
+        return PathMatch(spelled, Get(ANY, Path(())), column)
 
     def _extraction(self) -> PathMatch | None:
         """Matches `v:a.b[0]::type`, and without a type if such paths are wanted."""

@@ -395,17 +395,37 @@ def identity(attribute: Node) -> int:
 # ── Variants as a whole ─────────────────────────────────────────────────────────────────────────────────
 
 
+PRESENCE: Final = ("Count", "IsNotNull", "IsNull")
+"""Expressions that ask only whether their argument is NULL."""
+
+
 def takes_variants_whole(plan: Plan) -> bool:
-    """Whether an analysed query uses a Variant other than by passing it on or reading paths from it."""
+    """Whether an analysed query uses a Variant other than by passing it on, reading typed paths from it, or
+    asking whether it is NULL."""
     return any(_takes_whole(tree) for node in plan.walk() for tree in node.expressions)
 
 
 def _takes_whole(tree: Node) -> bool:
-    """Whether a Variant column occurs below any expression other than `variant_get` or an alias."""
     if is_variant_column(tree):
         return False
-    passes = tree.name in ("Alias", "VariantGet") or _is_subquery(tree)
+    passes = tree.name in ("Alias", "VariantGet", *PRESENCE) or _is_subquery(tree)
     return any(_takes_whole(child) or (is_variant_column(child) and not passes) for child in tree.children)
+
+
+def asks_for_presence(plan: Plan) -> bool:
+    """Whether an analysed query asks if a Variant, or a value in it, is NULL."""
+    return any(_asks_for_presence(tree) for node in plan.walk() for tree in node.expressions)
+
+
+def _asks_for_presence(tree: Node) -> bool:
+    asks = tree.name in PRESENCE and any(_is_variant(child) for child in tree.children)
+    return asks or any(map(_asks_for_presence, tree.children))
+
+
+def _is_variant(tree: Node) -> bool:
+    return is_variant_column(tree) or (
+        tree.name == "VariantGet" and tree.fields.get("targetType") == "variant"
+    )
 
 
 def names_paths(plan: Plan) -> bool:

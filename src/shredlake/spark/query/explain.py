@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -14,8 +14,9 @@ from shredlake.delta.log.files import as_adds
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read.data_file import DataFile
 from shredlake.delta.stats.skipping import FileStatistics, prune
-from shredlake.expr import Column, Expr, Get, conjuncts, references
+from shredlake.expr import Column, Expr, Get, conjuncts, name_parts, references
 from shredlake.expr.sql import spelled, spelled_ref
+from shredlake.expr.types import PRESENT
 from shredlake.formatting import bytes_text
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.skipping import matching_row_groups
@@ -41,6 +42,9 @@ class FileCost:
     """The number of rows in `value`, per mixed path."""
     ruled_out: tuple[int, ...] = ()
     """The number of row groups that each part of the predicate rules out."""
+
+
+ADDED_FILTERS: Final = "filters that are added to the DataFrame later rule out row groups, but no files"
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,10 @@ def _columns(file: OpenFile, refs: list[Expr]) -> frozenset[int]:
     found: frozenset[int] = frozenset()
     for expr in refs:
         for ref in references(expr):
-            access = file.columns.access(ref)
+            if isinstance(ref, Get) and ref.type == PRESENT:
+                access = file.columns.presence(name_parts(ref.column))
+            else:
+                access = file.columns.access(ref)
             if access is not None:
                 found |= access.read(lambda column: _is_all_null(file, column))
     return found

@@ -100,7 +100,8 @@ class _Reading:
             self.worker,
             mixed,
             tuple(
-                (one.typed, one.typed_ddl, one.cast, one.may_fail, one.fields, one.element) for one in served
+                (one.typed, one.typed_ddl, one.cast, one.may_fail, one.fields, one.element, one.present)
+                for one in served
             ),
         )
 

@@ -21,9 +21,19 @@ from typing import Any, Final
 import pyarrow as pa
 
 from shredlake.expr.ast import And, Column, Compare, Expr, Get, In, Literal, Or, name_parts
-from shredlake.expr.types import from_arrow
+from shredlake.expr.types import PRESENT, from_arrow
 from shredlake.parquet.variant_columns import ColumnLayout
-from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, Scalar, Steps, node_ddl, node_path
+from shredlake.shredding.schema import (
+    ARRAY_ELEMENT,
+    Array,
+    Node,
+    Object,
+    Scalar,
+    Steps,
+    Untyped,
+    node_ddl,
+    node_path,
+)
 from shredlake.spark.arrow import DIGITS
 from shredlake.spark.columns import Names
 from shredlake.variant.types import VariantType
@@ -58,6 +68,8 @@ class Served:
     """Why the service is not TYPED, for `explain()`."""
     fields: tuple[tuple[str, Served], ...] = ()
     """For an object that is read as a struct: how each field is read. The object is there if `typed` is."""
+    present: tuple[Names, ...] = ()
+    """For a question whether there is a value: columns and groups, one of which is not null if there is."""
     element: Served | None = None
     """For an array that is read as an array: how its elements are read, by names within an element."""
 
@@ -121,6 +133,11 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
     >>> show("v:nowhere::int")[0], show("v:user::string")[0]
     ('ABSENT', 'WORKER')
     """
+    if get.type == PRESENT and not get.path.steps:
+        group = name_parts(column)
+        always = layout is not None and len(group) == 1 and "$" in (layout.objects or ())
+        never: frozenset[Names] = frozenset([group] if always else [])
+        return Served(Service.TYPED, (*group, "metadata"), "binary", never_null=never, present=(group,))
     if layout is None:
         return Served(Service.WORKER, reason=f"{get.column} is not shredded")
     if get.type is None:
@@ -145,6 +162,9 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
             never_null.add(tuple(names))
         node = child
         steps = (*steps, ARRAY_ELEMENT if isinstance(step, int) else step)
+    if get.type == PRESENT:
+        present = _presence(node, tuple(names), node_path(steps) in layout.residual)
+        return replace(present, never_null=frozenset(never_null)) if present else _not_seen(get)
     if not isinstance(node, Scalar):
         if isinstance(node, (Object, Array)):
             whole = _whole(get, node, (*names, "typed_value"), steps, layout)
@@ -171,6 +191,33 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         never_null=frozenset(never_null),
         reason=f"{get.path} is mixed" if mixed else "",
     )
+
+
+def _presence(node: Node, level: Names, mixed: bool) -> Served | None:
+    """How to read whether there is a value at a level of a Variant; None if Spark can read no column for it.
+
+    A group is null if every column below it is, so one column of `typed_value` is enough.
+    """
+    leaf: Names = (*level, "typed_value")
+    while not isinstance(node, Scalar):
+        if isinstance(node, Array):
+            node, leaf = node.element, (*leaf, 0, "typed_value")
+        elif isinstance(node, Object):
+            typed = [one for one in node.fields if not isinstance(one[1], Untyped)]
+            if not typed or not typed[0][0] or _collides(node, typed[0][0]):
+                return None
+            node, leaf = typed[0][1], (*leaf, typed[0][0], "typed_value")
+        else:
+            return None
+    if node.type not in NATIVE:
+        return None
+    value = (*level, "value") if mixed else ()
+    present = ((*level, "typed_value"), *([value] if mixed else []))
+    return Served(Service.TYPED, typed=leaf, typed_ddl=node_ddl(node), residual=value, present=present)
+
+
+def _not_seen(get: Get) -> Served:
+    return Served(Service.WORKER, reason=f"no column tells whether {get.path} is there")
 
 
 def _whole(get: Get, node: Object | Array, typed: Names, steps: Steps, layout: ColumnLayout) -> Served | None:

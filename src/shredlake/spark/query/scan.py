@@ -53,7 +53,7 @@ from shredlake.spark.arrow import spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined
 from shredlake.spark.engine import from_tasks
 from shredlake.spark.query.data_files import DataFiles, value_name
-from shredlake.spark.query.explain import SparkExplain, explain
+from shredlake.spark.query.explain import ADDED_FILTERS, SparkExplain, explain
 from shredlake.spark.query.file_groups import FileGroup, Grouper, column_name, must_cast, physical_names
 from shredlake.spark.query.frames import table_rows
 from shredlake.spark.query.path_columns import (
@@ -221,7 +221,8 @@ class SparkScan:
 
     def explain(self) -> SparkExplain:
         """Describes what the query will read, and why anything is not a plain column."""
-        return explain(self)
+        found = explain(self)
+        return found if self.prune_only else replace(found, notes=(*found.notes, ADDED_FILTERS))
 
     # ── one group ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -301,6 +302,10 @@ class SparkScan:
             served, kind = group.served[ref], self._spark_type_of(ref)
             if not served.typed:
                 found[name] = F.lit(None).cast(kind)
+                continue
+            if served.present:
+                there = combined(operator.or_, [at(names).isNotNull() for names in served.present])
+                found[name] = F.when(there, True)
                 continue
             leaf = at(served.typed)
             found[name] = typed_column(leaf, served, kind)

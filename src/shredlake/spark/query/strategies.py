@@ -27,6 +27,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.read.bind import rewrite as rewrite_references
 from shredlake.delta.schema.types import Struct
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
+from shredlake.expr.types import PRESENT
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
@@ -67,6 +68,8 @@ class QueryFacts:
     """Why the query needs whole Variants; empty if it does not, None if unknown."""
     relations: Sequence[plan.Relation] = ()
     joins: bool = True
+    delicate: str | None = None
+    """A use of Variants whose details only the text of the query tells; empty if none, None if unknown."""
     analysed: plan.Plan | None = None
 
     @classmethod
@@ -77,16 +80,17 @@ class QueryFacts:
         found = plan.Plan.of(spark, inlined)
         with temporary_settings(spark, {LONG_LISTS: "10000"} if found.holds("In") else {}):
             optimised = plan.Plan.of(spark, execution.optimizedPlan())
-        whole = ""
-        if plan.takes_variants_whole(found):
-            whole = "the query needs a Variant as a whole"
+        whole = "the query needs a Variant as a whole" if plan.takes_variants_whole(found) else ""
+        delicate = ""
+        if plan.asks_for_presence(found):
+            delicate = "the query asks whether a Variant is NULL"
         elif plan.names_paths(found):
-            whole = "the query names fields of a struct after paths"
+            delicate = "the query names fields of a struct after paths"
         relations = plan.relations(optimised)
         if found.holds(*plan.CLOCK):
             relations = [replace(one, filters=[]) for one in relations]
         joins = any(node.name.endswith("Join") for node in optimised.walk())
-        return cls(whole, relations, joins, found)
+        return cls(whole, relations, joins, delicate, found)
 
     def relations_of(self, table: str) -> list[plan.Relation]:
         """The occurrences of a table. A table that the optimiser removed has none."""
@@ -188,6 +192,8 @@ class ByWorkers:
         facts = question.facts
         if facts.whole:
             return NotApplicable(facts.whole)
+        if facts.delicate:
+            return NotApplicable(facts.delicate)
         if facts.analysed is None:
             return NotApplicable("Spark Connect does not show plans")
         if len(facts.relations) != 1 or facts.relations[0].table not in question.snapshots:
@@ -221,7 +227,8 @@ class PlainColumns:
         if any(_holds_variant(item.dataType) for item in question.original.schema):
             return NotApplicable("the query gives a Variant")
         names = frozenset(name for one in question.snapshots.values() for name in variant_columns(one.schema))
-        every, some = rewrite(question.text), rewrite(question.text, names)
+        tested = frozenset() if question.facts.delicate == "" else names
+        every, some = (rewrite(question.text, variants, tested) for variants in (None, names))
         # Paths into columns of other names may be paths of our Variants under new names, or not ours at all:
         # only Spark's analysis tells.
         for rewritten in [every] if every.sql == some.sql else [every, some]:
@@ -232,7 +239,7 @@ class PlainColumns:
                 table: _paths_scan(_TablePaths(question, table), snapshot, rewritten)
                 for table, snapshot in question.snapshots.items()
             }
-            if whole := next((one for scan, _ in scans.values() for one in _cast_by_workers(scan)), ""):
+            if whole := next((one for scan, _ in scans.values() for one in _slower_by_workers(scan)), ""):
                 return NotApplicable(whole)
             frames = {table: _paths_frame(*found) for table, found in scans.items()}
             found = analysed_or_failure(question.spark, rewritten.sql, frames, question.args)
@@ -248,8 +255,10 @@ class PlainColumns:
             return "the query reads no path with a type"
         if depends_on_generated_names(rewritten):
             return "the query may depend on the names that Spark gives to columns of paths"
-        if facts.whole is None and may_take_whole(rewritten, variants):
-            return "the query may need a Variant as a whole"
+        if facts.delicate == "" and facts.whole is not None:
+            return ""
+        if may_take_whole(rewritten, variants) or rewritten.listed:
+            return facts.delicate or "the query may need a Variant as a whole"
         return ""
 
 
@@ -271,12 +280,14 @@ Paths = Mapping[str, Mapping[str, Get]]
 """By Variant column, the path of each field of the struct that replaces it."""
 
 
-def _cast_by_workers(scan: SparkScan) -> Iterator[str]:
-    """Why workers would cast objects and arrays as a whole, which Spark does faster."""
+def _slower_by_workers(scan: SparkScan) -> Iterator[str]:
+    """Why workers would do what Spark does faster: cast objects and arrays as a whole, or look for values."""
     for group in scan.groups:
         for ref, served in group.served.items():
             if served.service is Service.WORKER and ref.type is not None and "<" in ref.type.name:
                 yield served.reason
+            if group.worker and ref.type == PRESENT:
+                yield group.worker
 
 
 class _Needs(Protocol):
@@ -314,6 +325,8 @@ class _TablePaths:
         return not found or any(column in one.used for one in found)
 
     def takes(self, column: str, get: Get) -> bool:
+        if get.type == PRESENT:
+            return self.uses(column)
         found = self.question.facts.relations_of(self.table)
         return not found or any(one.takes(column, get) for one in found)
 
@@ -413,7 +426,7 @@ def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Sna
     except NotSimple:
         return None
     scan, paths = _paths_scan(_TextPaths(spark, query, where), snapshot, query.rewritten)
-    if not too_small(spark, scan.files.table.column("size")) or any(_cast_by_workers(scan)):
+    if not too_small(spark, scan.files.table.column("size")) or any(_slower_by_workers(scan)):
         return None
     try:
         found = analysed(spark, query.rewritten.sql, {name: _paths_frame(scan, paths)})

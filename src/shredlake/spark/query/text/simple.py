@@ -21,7 +21,7 @@ from sqlglot import Token, TokenType
 
 from shredlake.caches import cached
 from shredlake.delta.schema.names import resolve
-from shredlake.delta.schema.types import Struct
+from shredlake.delta.schema.types import Field, Struct
 from shredlake.errors import ShredlakeError
 from shredlake.expr import (
     And,
@@ -50,12 +50,12 @@ AMBIGUOUS: Final = ('"', "\\", "${", "--", "/*", "``", "collat")
 """Text whose meaning depends on settings, or that the tokens do not show as it is."""
 
 FUNCTIONS: Final = frozenset({
-    "abs", "approx_count_distinct", "avg", "cast", "ceil", "coalesce", "concat", "contains", "count",
-    "count_if", "date_trunc", "day", "decimal", "endswith", "floor", "greatest", "hour", "if", "ifnull",
-    "in", "isnan", "isnotnull", "isnull", "least", "length", "lower", "ltrim", "max", "mean", "median",
-    "min", "minute", "month", "nullif", "nvl", "quarter", "replace", "round", "rtrim", "second", "sqrt",
-    "startswith", "stddev", "substr", "substring", "sum", "trim", "try_cast", "try_sum", "upper",
-    "variance", "year",
+    "abs", "approx_count_distinct", "avg", "cardinality", "cast", "ceil", "coalesce", "concat", "contains",
+    "count", "count_if", "date_trunc", "day", "decimal", "endswith", "floor", "greatest", "hour", "if",
+    "ifnull", "in", "isnan", "isnotnull", "isnull", "least", "length", "lower", "ltrim", "max", "mean",
+    "median", "min", "minute", "month", "nullif", "nvl", "quarter", "replace", "round", "rtrim", "second",
+    "size", "sqrt", "startswith", "stddev", "substr", "substring", "sum", "trim", "try_cast", "try_sum",
+    "upper", "variance", "year",
 })  # fmt: skip
 """Words before a list of values in parentheses. No such function depends on the names of its arguments."""
 
@@ -268,7 +268,8 @@ def _check(expr: Expr, schema: Struct) -> None:
             for part in children(expr):
                 _check(part, schema)
         case IsNull(Column() | Get() as ref):
-            _type(ref, schema)
+            kind = _field(ref, schema).type
+            _require(kind == "variant" if isinstance(ref, Get) else isinstance(kind, str))
         case Compare(_, Column() | Get() as ref, Literal() as literal) | Compare(
             _, Literal() as literal, Column() | Get() as ref
         ):
@@ -281,10 +282,18 @@ def _check(expr: Expr, schema: Struct) -> None:
             raise NotSimple
 
 
+def _field(ref: Column | Get, schema: Struct) -> Field:
+    """The column of a reference."""
+    try:
+        return resolve(schema, ref.column if isinstance(ref, Get) else ref.name)[-1]
+    except ShredlakeError:
+        raise NotSimple from None
+
+
 def _type(ref: Column | Get, schema: Struct) -> DataType:
     """The type of a column or path of a table."""
     try:
-        field = resolve(schema, ref.column if isinstance(ref, Get) else ref.name)[-1]
+        field = _field(ref, schema)
         if isinstance(ref, Get):
             _require(field.type == "variant" and ref.type is not None)
             assert ref.type is not None

@@ -31,8 +31,9 @@ from sqlglot import Token, TokenType
 from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
+from shredlake.expr.types import PRESENT, VARIANT
 from shredlake.spark.arrow import NOT_IN_SPARK
-from shredlake.sql.path_tokens import PathMatch, match_path, tokenize
+from shredlake.sql.path_tokens import PathMatch, is_word, match_path, match_variant, tokenize
 from shredlake.variant.identifiers import quote
 
 QUERIES: Final = ("select", "from", "values", "table")
@@ -45,6 +46,8 @@ BEHIND_COLUMNS: Final = (
     TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LATERAL,
 )  # fmt: skip
 """The tokens that may precede and follow a column of a SELECT without an alias."""
+BEFORE_ARGUMENT: Final = (TokenType.L_PAREN, TokenType.COMMA)
+BEHIND_ARGUMENT: Final = (TokenType.R_PAREN, TokenType.COMMA)
 FIELD: Final = "__path"
 """The names of fields that hold paths begin so."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
@@ -59,42 +62,66 @@ class Rewritten:
     """The name of the field that holds each path: `__path0`, `__path1`, ..."""
     rest: tuple[Token, ...]
     """The tokens of the query that were not replaced."""
+    unnamed: bool = False
+    """Whether a path may be part of a column of a SELECT that Spark names after its text."""
+    listed: bool = False
+    """Whether a path may be a field of a struct that is written as a list in parentheses."""
 
 
 @cached(64, "rewritten queries")
-def rewrite(sql: str, variants: frozenset[str] | None = None) -> Rewritten:
+def rewrite(
+    sql: str, variants: frozenset[str] | None = None, tested: frozenset[str] | None = None
+) -> Rewritten:
     """Replaces every typed path, or only those into columns of the given names.
+
+    `tested` are names of Variants, by default those of `variants`. Where the query asks whether one of them,
+    or a value in it, is NULL, a field that is true or NULL takes its place.
 
     >>> found = rewrite("select v:a.b::bigint from t where cast(t.v:k as int) > 1")
     >>> found.sql
     'select v.__path0 AS `b` from t where t.v.__path1 > 1'
     >>> [(field, str(get.path), str(get.type), get.strict) for get, field in found.fields.items()]
     [('__path0', '$.a.b', 'bigint', True), ('__path1', '$.k', 'int', True)]
-    >>> rewrite("select v:l::array<int> from t where v:k::int < 1").sql
-    'select v:l::array<int> from t where v.__path0 < 1'
+    >>> rewrite("select v:l::array<int>, v:o from t where v:k::int < 1").sql
+    'select v.__path0 AS `l`, v:o from t where v.__path1 < 1'
+    >>> rewrite("select struct(id, v:a::int, v:b::int AS b, v:c::int + 1) from t").sql
+    'select struct(id, v.__path0 AS col2, v.__path1 AS b, v.__path2 + 1) from t'
+    >>> rewrite("select count(v) from t where e.v is not null and v:a is null", frozenset({"v"})).sql
+    'select count(v.__path0) from t where e.v.__path0 is not null and v.__path1 is null'
     """
     tokens = tokenize(sql)
     names = None if variants is None else {name.casefold() for name in variants}
+    wholes = {name.casefold() for name in (variants or () if tested is None else tested)}
     fields: dict[Get, str] = {}
     pieces: list[str] = []
     rest: list[Token] = []
     copied = index = 0
+    unnamed = listed = False
     selecting = [False]  # per open parenthesis, whether this is the column list of a SELECT
+    calls: list[_Call] = []
     while index < len(tokens):
-        match = _match(sql, tokens, index, names)
+        match = _match(sql, tokens, index, names) or _tested(sql, tokens, index, wholes)
         if match is None:
             _follow(tokens[index].token_type, selecting)
+            _follow_calls(tokens, index, calls)
             rest.append(tokens[index])
             index += 1
             continue
         field = fields.setdefault(match.get, f"{FIELD}{len(fields)}")
         pieces += [sql[copied : tokens[index].start], f"{match.column}.{field}"]
         around = [tokens[at].token_type if 0 <= at < len(tokens) else None for at in (index - 1, match.end)]
-        if match.name and selecting[-1] and around[0] in BEFORE_COLUMNS and around[1] in BEHIND_COLUMNS:
+        is_column = selecting[-1] and around[0] in BEFORE_COLUMNS
+        if is_column and match.name and around[1] in BEHIND_COLUMNS:
             pieces.append(f" AS {quote(match.name)}")
+        elif any(selecting) and not (is_column and around[1] == TokenType.ALIAS):
+            unnamed = True
+        if calls and around[0] in BEFORE_ARGUMENT and around[1] in BEHIND_ARGUMENT and not is_column:
+            if calls[-1].function == "struct":
+                pieces.append(f" AS col{calls[-1].argument}")  # Spark's name for what has none
+            listed |= not calls[-1].function and (TokenType.COMMA in around or len(calls) > 1)
         index = match.end
         copied = tokens[index - 1].end + 1
-    return Rewritten("".join([*pieces, sql[copied:]]), fields, tuple(rest))
+    return Rewritten("".join([*pieces, sql[copied:]]), fields, tuple(rest), unnamed, listed)
 
 
 def _follow(kind: TokenType, selecting: list[bool]) -> None:
@@ -107,6 +134,26 @@ def _follow(kind: TokenType, selecting: list[bool]) -> None:
         selecting[-1] = kind == TokenType.SELECT
 
 
+@dataclass
+class _Call:
+    """An open parenthesis: the function before it, or nothing, and the number of the argument in it."""
+
+    function: str
+    argument: int = 1
+
+
+def _follow_calls(tokens: Sequence[Token], index: int, calls: list[_Call]) -> None:
+    """Updates, for one token, the parentheses that are open."""
+    kind = tokens[index].token_type
+    if kind == TokenType.L_PAREN:
+        before = tokens[index - 1] if index else None
+        calls.append(_Call(before.text.casefold() if before is not None and is_word(before.text) else ""))
+    elif kind == TokenType.R_PAREN and calls:
+        calls.pop()
+    elif kind == TokenType.COMMA and calls:
+        calls[-1].argument += 1
+
+
 def depends_on_generated_names(rewritten: Rewritten) -> bool:
     """Whether the query may depend on names that Spark generates for columns that contain a path.
 
@@ -114,9 +161,12 @@ def depends_on_generated_names(rewritten: Rewritten) -> bool:
     False
     >>> depends_on_generated_names(rewrite("select * from (select v:a::int + 1 from t) natural join s"))
     True
+    >>> depends_on_generated_names(rewrite("select * from (select v:a::int, v:b::int AS c) natural join s"))
+    False
     """
     return any(
-        token.token_type in (TokenType.NATURAL, TokenType.PIPE_GT)
+        token.token_type == TokenType.PIPE_GT
+        or (token.token_type == TokenType.NATURAL and rewritten.unnamed)
         or (token.token_type == TokenType.IDENTIFIER and "variant_get" in token.text)
         for token in rewritten.rest
     )
@@ -212,18 +262,41 @@ def may_take_whole(rewritten: Rewritten, variants: Collection[str]) -> bool:
         before = [word for _, word in words[max(0, index - 2) : index]]
         if kind == TokenType.STAR and before != ["count", "("]:
             return True
-        if kind == TokenType.L_PAREN and before[-1:] == ["struct"]:
-            return True  # its fields are named after their expressions
         named = [kind in NAMES for kind, _ in words[max(0, index - 2) : index]]
         if kind == TokenType.L_PAREN and named == [True, True]:
             return True  # `events AS e(x, y)` renames the Variant
     return False
 
 
+BEFORE_TEST: Final = (
+    TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.L_PAREN, TokenType.WHERE, TokenType.ON,
+    TokenType.HAVING, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.WHEN, TokenType.GROUP_BY,
+    TokenType.ORDER_BY,
+)  # fmt: skip
+"""Tokens behind which an expression begins, so that no operator takes the Variant away from its IS NULL."""
+
+TESTS: Final = ("count", "isnotnull", "isnull")
+"""Functions of one argument that ask only whether it is NULL."""
+
+
+def _tested(sql: str, tokens: list[Token], start: int, names: set[str]) -> PathMatch | None:
+    """The Variant at a token, or the path without a type, if the query only asks whether it is NULL."""
+    found = match_variant(sql, tokens, start, names) if start else None
+    if found is None or tokens[start - 1].token_type not in BEFORE_TEST:
+        return None
+    behind = [token.token_type for token in tokens[found.end : found.end + 3]]
+    called = [tokens[start - 1].token_type, *behind[:1]] == [TokenType.L_PAREN, TokenType.R_PAREN]
+    in_test = called and start > 1 and tokens[start - 2].text.casefold() in TESTS
+    is_null = behind[:2] == [TokenType.IS, TokenType.NULL]
+    if not in_test and not is_null and behind != [TokenType.IS, TokenType.NOT, TokenType.NULL]:
+        return None
+    return replace(found, get=replace(found.get, type=PRESENT), name="")
+
+
 def _match(sql: str, tokens: list[Token], start: int, names: set[str] | None) -> PathMatch | None:
     """The path at a token, as Spark means it: a cast raises if the value does not cast."""
-    found = match_path(sql, tokens, start, names=names)
-    if found is None or found.get.type is None or found.get.type.name in NOT_IN_SPARK:
+    found = match_path(sql, tokens, start, names=names, scalar=False)
+    if found is None or found.get.type in (None, VARIANT) or found.get.type.name in NOT_IN_SPARK:
         return None  # left to Spark, which may support the type or report the error
     strict = True if found.get.strict is None else found.get.strict
     return replace(found, get=replace(found.get, strict=strict))

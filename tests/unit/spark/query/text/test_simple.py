@@ -121,6 +121,8 @@ def test_the_parts_of_a_condition_have_no_qualifiers(where: str, parts: tuple[st
         "not day = 'x'",
         "v:k::string like 'a%'",
         "v:k::int is null",
+        "v:a is null",
+        "v is not null",
     ],
 )
 def test_conditions_without_conversions_prune(where: str) -> None:
@@ -141,7 +143,7 @@ def test_conditions_without_conversions_prune(where: str) -> None:
         "v:c::boolean",
         "other = 1",
         "x.id = 1",
-        "v:a is null",
+        "s is null",
         "id = null",
     ],
 )
