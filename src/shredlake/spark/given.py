@@ -68,7 +68,7 @@ PATTERN_SIGNS: Final = re.compile(r"[*?\[{]")
 
 
 def stream_folder(source: Any, options: dict[str, Any]) -> str:
-    """The folder of a stream as text that Spark takes for this folder, or the pattern of several.
+    r"""The folder of a stream as text that Spark takes for this folder, or the pattern of several.
 
     Refuses lists, files, and folders that do not exist.
 
@@ -76,7 +76,7 @@ def stream_folder(source: Any, options: dict[str, Any]) -> str:
     >>> folder = os.path.join(tempfile.mkdtemp(), "what?")
     >>> os.mkdir(folder)
     >>> os.path.basename(stream_folder(folder, {}))
-    'what[?]'
+    'what\\?'
     """
     if isinstance(source, list | tuple | set):
         raise PipelineError(
@@ -95,5 +95,5 @@ def stream_folder(source: Any, options: dict[str, Any]) -> str:
     if storage.is_local and not storage.local_root.is_dir():
         what = "is a file" if storage.local_root.exists() else "does not exist"
         raise PipelineError(f"{folder} {what}; a stream watches a folder: create it, or correct the path")
-    # In brackets, the characters are part of the name: the pattern `a?` would also match the folder `ab`.
-    return PATTERN_SIGNS.sub(r"[\g<0>]", folder) if storage.is_local else folder
+    # Escaped, the characters are part of the name: the pattern `a?` would also match the folder `ab`.
+    return PATTERN_SIGNS.sub(r"\\\g<0>", folder) if storage.is_local else folder
