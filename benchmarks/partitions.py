@@ -6,9 +6,10 @@
 Every partition has one file of a few rows. All files have the same bytes: each is a hard link to the first.
 Spark's own way is `spark.read.parquet(folder)`, which lists folders and infers partitions; ours is
 `shredlake.spark.sql`. A query is planned, up to Spark's physical plan, the first time in a session that has
-never seen the table (`first`), for new shapes of query over the same files (`new shape`), and `again`. Ours
-and Spark's alternate, and medians count. Seconds depend on what else runs on the machine, so the processor
-time of the two threads that plan, one of Python and one of the JVM, is shown as well.
+never seen the table (`first`), for new shapes of query over the same files (`new shape`), and `again`; then
+the same for joins, subqueries, windows and the like (`several`). Ours and Spark's alternate, and medians
+count. Seconds depend on what else runs on the machine, so the processor time of the two threads that plan,
+one of Python and one of the JVM, is shown as well.
 
 Queries over a table of one file with 600 rows run to their result, and with `--run` the others do, too. The
 tables of `--files` have no partitions. For them, the memory that the driver keeps is measured: what Python
@@ -29,6 +30,7 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -51,18 +53,40 @@ LAYOUT = {"v": "struct<a bigint, kind string, user struct<id bigint>>"}
 SCHEMA = pa.schema([("day", pa.string()), ("v", sl.variant())])
 
 SHAPES = [
-    "select day, count(*) n, sum({a}) s from t group by day",
-    "select day, max({a}) m from t group by day",
-    "select count(*) n from t where {a} > 3",
-    "select day, min({id}) m from t where {kind} = 'k1' group by day",
-    "select max({id}) m from t",
+    "select day, count(*) n, sum({a}) s from {t} where {a} < {n} group by day",
+    "select day, max({a}) m from {t} where {a} < {n} group by day",
+    "select count(*) n from {t} where {a} > 3 and {a} < {n}",
+    "select day, min({id}) m from {t} where {a} < {n} and {kind} = 'k1' group by day",
+    "select max({id}) m from {t} where {a} < {n}",
 ]
-OURS = {"a": "v:a::bigint", "kind": "v:kind::string", "id": "v:user.id::bigint"}
-NATIVE = {
-    "a": "variant_get(v, '$.a', 'bigint')",
-    "kind": "variant_get(v, '$.kind', 'string')",
-    "id": "variant_get(v, '$.user.id', 'bigint')",
-}
+"""Shapes of queries over one table; `n` is another number for every query."""
+SEVERAL = [
+    "select e.day, count(*) n from {t} e join {t} s on {e.a} = {s.a} where {s.id} < {n} group by e.day",
+    "select count(*) n from {t} e left join {t} s on {e.a} = {s.id} and {s.kind} = 'k1' where {e.a} < {n}",
+    "select day, max({a}) m from {t} where {a} > (select avg({a}) from {t} where {id} < {n}) group by day",
+    "select day from {t} e where exists (select 1 from {t} s where {s.id} = {e.id} and {s.a} < {n})",
+    "select day, count(*) n from {t} where {a} < {n} group by day having count(*) > 2",
+    "select day, r from (select day, row_number() over (partition by day order by {a}) r from {t} "
+    "where {a} < {n}) s where r = 1",
+    "with k as (select day, sum({a}) s from {t} where {a} < {n} group by day) select max(s) m from k",
+    "select day, {a} AS a from {t} where {a} < {n} union all select day, {id} AS i from {t} where {a} = 9",
+]
+"""Joins, subqueries, HAVING, windows, common table expressions and unions."""
+PATHS = {"a": ("a", "bigint"), "kind": ("kind", "string"), "id": ("user.id", "bigint")}
+
+
+def written(text: str, number: int, table: str, path: str) -> str:
+    """A query with its paths as one of the ways writes them."""
+
+    def paths(column: str) -> dict[str, str]:
+        return {name: path.format(column, *one) for name, one in PATHS.items()}
+
+    sides = {side: SimpleNamespace(**paths(f"{side}.v")) for side in ("e", "s")}
+    return text.format(t=table, n=number, **paths("v"), **sides)
+
+
+OURS, NATIVE = "{0}:{1}::{2}", "variant_get({0}, '$.{1}', '{2}')"
+"""A path, of a column, a place and a type."""
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -70,6 +94,22 @@ NATIVE = {
 
 def make_table(place: Path, files: int, *, partitioned: bool = True, rows: int = ROWS) -> None:
     """A table of this many files, each in its own partition if `partitioned`. Its log is a checkpoint."""
+    source, paths = make_log(place, files, partitioned=partitioned, rows=rows)
+    for number, path in enumerate(paths):
+        target = place / path
+        target.parent.mkdir(exist_ok=True)
+        if number % LINKS == 0:
+            shutil.copy(source, target)
+            linked = target
+        else:
+            os.link(linked, target)
+    source.unlink()
+
+
+def make_log(
+    place: Path, files: int, *, partitioned: bool = False, rows: int = ROWS
+) -> tuple[Path, list[str]]:
+    """The log of such a table. Returns the only file that exists, and the paths of those that should."""
     keys = ["day"] if partitioned else []
     table = sl.Table.create(place, SCHEMA, keys, {"delta.enableVariantShredding": "true"})
     texts = [json.dumps({"a": n, "kind": f"k{n % 3}", "user": {"id": n * 7}}) for n in range(rows)]
@@ -81,18 +121,10 @@ def make_table(place: Path, files: int, *, partitioned: bool = True, rows: int =
     columns["path"] = [f"{folder}{n:06}-{source.name}" for n, folder in enumerate(folders)]
     if partitioned:
         columns["partitionValues"] = [[("day", f"d{n}")] for n in range(files)]
-    for number, path in enumerate(columns["path"]):
-        target = place / path
-        target.parent.mkdir(exist_ok=True)
-        if number % LINKS == 0:
-            shutil.copy(source, target)
-            linked = target
-        else:
-            os.link(linked, target)
-    source.unlink()
     arrays = [pa.array(columns[item.name], item.type) for item in FILE_SCHEMA]
     added = pa.Table.from_arrays(arrays, schema=FILE_SCHEMA)
     write_checkpoint(replace(table.snapshot, files=Files([], added, ())))
+    return source, columns["path"]
 
 
 # ── measuring ───────────────────────────────────────────────────────────────────────────────────────────
@@ -141,15 +173,16 @@ class Contest:
         self.spark, self.place, self.run = spark, str(place), run
         self.clock = Clock(spark)
 
-    def ours(self, text: str) -> Times:
-        return measured(self.clock, lambda: sql(self.spark, text.format(**OURS), t=self.place), self.run)
+    def ours(self, text: str, number: int) -> Times:
+        query = written(text, number, "t", OURS)
+        return measured(self.clock, lambda: sql(self.spark, query, t=self.place), self.run)
 
-    def theirs(self, text: str) -> Times:
+    def theirs(self, text: str, number: int) -> Times:
         def query() -> Any:
             if not self.spark.catalog.tableExists("native_t"):
                 frame = self.spark.read.schema("v variant, day string").parquet(self.place)
                 frame.createOrReplaceTempView("native_t")
-            return self.spark.sql(text.format(**NATIVE).replace("from t", "from native_t"))
+            return self.spark.sql(written(text, number, "native_t", NATIVE))
 
         return measured(self.clock, query, self.run)
 
@@ -160,38 +193,30 @@ class Contest:
     def compared(self) -> dict[str, tuple[Times, Times]]:
         """By moment, the times of ours and of Spark's own."""
 
-        def both(text: str) -> tuple[Times, Times]:
-            return self.ours(text), self.theirs(text)
+        def both(text: str, number: int) -> tuple[Times, Times]:
+            return self.ours(text, number), self.theirs(text, number)
 
         self.forget()
-        found = {"first": both(SHAPES[0])}
-        texts = [shape(text, number) for number in range(ROUNDS) for text in SHAPES]
-        for moment in ("new shape", "again"):
-            pairs = [both(text) for text in texts]
-            found[moment] = median([one for one, _ in pairs]), median([other for _, other in pairs])
+        found = {"first": both(SHAPES[0], 1)}
+        for shapes, moments in ((SHAPES, ("new shape", "again")), (SEVERAL, ("several", "again"))):
+            for moment in moments:
+                pairs = [both(text, 1000 + number) for number in range(ROUNDS) for text in shapes]
+                name = moment if moment not in found else "several, again"
+                found[name] = median([one for one, _ in pairs]), median([other for _, other in pairs])
         return found
 
     def kept(self) -> dict[str, tuple[float, float]]:
         """Megabytes of Python and of the JVM that one query leaves behind, by way."""
         found = {}
         for way in (self.theirs, self.ours):
-            way(SHAPES[2])  # what does not depend on the files, such as code and classes
+            way(SHAPES[2], 1)  # what does not depend on the files, such as code and classes
             self.forget()
             tracemalloc.start()
             before = allocated(), used_by_jvm(self.spark)
-            way(SHAPES[2])
+            way(SHAPES[2], 1)
             found[way.__name__] = allocated() - before[0], used_by_jvm(self.spark) - before[1]
             tracemalloc.stop()
         return found
-
-
-def shape(text: str, number: int) -> str:
-    """The same query with one more condition, which no other has."""
-    condition = f"{{a}} < {1000 + number}"
-    clause, _, rest = text.partition(" where ")
-    if rest:
-        return f"{clause} where {condition} and {rest}"
-    return text.replace("from t", f"from t where {condition}")
 
 
 def used_by_jvm(spark: Any) -> float:
@@ -213,7 +238,7 @@ def allocated() -> float:
 
 def report(console: Console, label: str, found: Mapping[str, tuple[Times, Times]], run: bool) -> None:
     for moment, (mine, theirs) in found.items():
-        line = f"{label:>18}  {moment:<9}"
+        line = f"{label:>18}  {moment:<14}"
         for name, one, other in (
             ("plan", mine.plan, theirs.plan),
             ("processor", mine.processor, theirs.processor),

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+import shredlake as sl
+from random_selects import random_selects
 from random_tables import (
     PLAIN_SCHEMA,
     Made,
@@ -29,7 +31,7 @@ from random_tables import (
 from shredlake.errors import ShredlakeError
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import read, sql
-from shredlake.spark.query.strategies import Answer, Question
+from shredlake.spark.query.strategies import Answer, Question, answer_from_text
 from shredlake.spark.query.strategies import answer as answered
 from shredlake.spark.settings import temporary_settings
 from spark_tables import use_workers, with_settings
@@ -38,7 +40,7 @@ pytestmark = pytest.mark.spark
 
 CASES = int(os.environ.get("SHREDLAKE_CASES", "5"))
 FIRST = int(os.environ.get("SHREDLAKE_SEED", "0"))
-READS, QUERIES, GROUPINGS, TOPS, MOST_TRIES = 3, 4, 5, 3, 40
+READS, QUERIES, SELECTS, GROUPINGS, TOPS, MOST_TRIES = 3, 4, 6, 5, 3, 40
 INTO_SCAN = "spark.sql.variant.pushVariantIntoScan"
 
 
@@ -165,3 +167,16 @@ def compare(ours: Any, theirs: Any, story: str, errors: bool) -> None:
     assert not isinstance(ours, Exception), f"{story}\n{ours}"
     assert ours[0] == theirs[0], story
     assert ours[1] == theirs[1], story
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
+def test_random_selects(session: Any, tmp_path: Path, seed: int) -> None:
+    """Joins, subqueries, windows and set operations, most of them planned from their text alone."""
+    dice = random.Random(seed)
+    from_text = 0
+    with table_and_truth(session, tmp_path, dice) as (made, truth):
+        for _ in range(SELECTS):
+            text = random_selects(dice)
+            check_sql(session, made, truth, dice, seed, text)
+            from_text += answer_from_text(session, text, {"t": sl.Table(made.uri).snapshot}) is not None
+    assert from_text, "no query was planned from its text"

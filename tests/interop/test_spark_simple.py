@@ -1,5 +1,7 @@
 """Queries that are planned from their text alone: as Spark answers them, and as the full planning does."""
 
+# ruff: noqa: E501 (one query, one line)
+
 from __future__ import annotations
 
 import json
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.expr import Get
 from shredlake.spark.query.api import planned, register, sql
 from shredlake.spark.query.strategies import answer_from_text
 
@@ -28,6 +31,33 @@ QUERIES = [
     "select case when v:a::int > 30 then 'x' else day end AS c, coalesce(v:none::int, id) n from {t} "
     "where v:a::int <> 3 and (v:kind::string is null or v:kind::string = 'k1')",
 ]  # fmt: skip
+
+
+SEVERAL = [
+    "select e.day, s.v:kind::string as k, count(*) n from {t} e join {t} s on e.v:a::bigint = s.v:a::bigint "
+    "where e.v:a::bigint < 15 and s.id < 30 group by 1, 2",
+    "select e.id, s.day from {t} e left join {t} s on e.id = s.id + 1 and s.v:a::bigint > 50 "
+    "where s.day is null and e.v:a::bigint > 30",
+    "select s.id from {t} e right join {t} s on e.v:a::int = s.v:a::int and e.v:a::int in (3, 4) where s.day = 'd0'",
+    "select id from {t} where v:a::bigint > (select avg(v:a::bigint) from {t} where day in ('d1', 'd2')) "
+    "and v:a::bigint < 70",
+    "select day from {t} e where exists (select 1 from {t} s where s.v:a::int = e.v:a::int and s.v:a::int < 5)",
+    "select distinct day from {t} where v:a::int in (select v:a::int from {t} where v:a::int >= 65)",
+    "select day, sum(v:x::double) AS s from {t} where v:a::int < 45 group by day having count(*) > 3 and max(id) < 40",
+    "select id, rank from (select id, row_number() over (partition by day order by v:a::bigint desc) rank from {t} "
+    "where v:a::int >= 20) ranked where rank <= 2 order by id",
+    "with few as (select v:kind::string as k, count(*) as n from {t} where day = 'd0' group by 1) "
+    "select few.k, n, max(e.v:a::int) AS m from few join {t} e on e.v:kind::string = few.k where n > 6 group by 1, 2",
+    "select v:a::int from {t} where v:a::int < 3 union all select v:user.id::int from {t} where id = 70 order by 1",
+    "select v:kind::string from {t} where id < 20 except select v:kind::string from {t} where id = 21",
+    "select max(m) AS m from (select max(v:a::int) AS m from {t} where id < 20 union select 5 from {t} where id > 70) u",
+]  # fmt: skip
+
+FALL_BACK = [
+    "select e.v:a::int AS a from {t} e join {t} s on e.id = s.id where e.id < 5",  # Spark filters `s`, too
+    "select k from (select v:kind::string AS k from {t}) s where k = 'k1'",  # Spark moves the condition
+    "select x.n from (select v:a::int AS n from {t}) x join {t} s on s.id = x.n where x.n > 3",
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +84,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(place)
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", [*QUERIES, *SEVERAL])
 def test_the_answer_is_sparks_and_the_files_those_of_the_full_plan(
     spark: Any, events: str, text: str
 ) -> None:
@@ -69,6 +99,30 @@ def test_the_answer_is_sparks_and_the_files_those_of_the_full_plan(
     assert mine.columns == theirs.columns
     assert [one.dataType for one in mine.schema] == [one.dataType for one in theirs.schema]
     assert sorted(map(repr, mine.collect())) == sorted(map(repr, theirs.collect()))
+
+
+@pytest.mark.parametrize("text", FALL_BACK)
+def test_conditions_that_spark_applies_elsewhere_too_need_its_plan(
+    spark: Any, events: str, text: str
+) -> None:
+    query = text.format(t="t")
+    assert answer_from_text(spark, query, {"t": sl.Table(events).snapshot}) is None
+    register(spark, "simple_native", events)
+    theirs = spark.sql(text.format(t="simple_native")).collect()
+    assert sorted(map(repr, sql(spark, query, t=events).collect())) == sorted(map(repr, theirs))
+
+
+def test_each_table_reads_its_own_paths(spark: Any, events: str) -> None:
+    """A path that only `t` needs must not make workers read `b`."""
+    snapshot = sl.Table(events).snapshot
+    text = "select t.v:a::int AS a from t join b on t.v:a::int = b.v:x::int where t.v:kind::string = 'k1'"
+    found = answer_from_text(spark, text, {"t": snapshot, "b": snapshot})
+    assert found is not None
+    paths = {
+        name: sorted(str(ref.path) for ref in scan.references if isinstance(ref, Get))
+        for name, scan in found.scans.items()
+    }
+    assert paths == {"t": ["$.a", "$.kind"], "b": ["$.x"]}
 
 
 def test_files_are_pruned(spark: Any, events: str) -> None:

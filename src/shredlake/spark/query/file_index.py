@@ -1,7 +1,7 @@
 """A list of files as one of Spark's own relations, with their partition values, and without listing a folder.
 
 ```
-the files' Arrow columns ─ createDataFrame ─▶ rows in the JVM ─ constructor calls, compiled by Catalyst
+the files' Arrow columns ─ frame_of_arrow ─▶ rows in the JVM ─ constructor calls, compiled by Catalyst
                                       ─▶ FileStatus[], PartitionPath[] ─▶ InMemoryFileIndex ─▶ LogicalRelation
 ```
 
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from shredlake.caches import of_session
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
+from shredlake.spark.query.arrow_frames import frame_of_arrow
 from shredlake.spark.query.data_files import DataFiles, value_name
 from shredlake.spark.settings import session_constant
 
@@ -180,6 +181,8 @@ def _java_schema(java: _Classes, schema: StructType) -> Any:
 
 def _statuses(objects: _Objects, files: DataFiles) -> Any:
     """The facts about the files that listing a folder would give."""
+    from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
+
     count = len(files)
     rows = pa.table(
         {
@@ -191,7 +194,10 @@ def _statuses(objects: _Objects, files: DataFiles) -> Any:
             "block": pa.repeat(pa.scalar(BLOCK_BYTES, pa.int64()), count),
         }
     )
-    return objects.made(rows, None, lambda row: row.new(
+    kinds = (StringType, LongType, LongType, BooleanType, IntegerType, LongType)
+    named = zip(rows.column_names, kinds, strict=True)
+    schema = StructType([StructField(name, kind()) for name, kind in named])
+    return objects.made(rows, schema, lambda row: row.new(
         "org.apache.hadoop.fs.FileStatus", row.column(1), row.column(3), row.column(4), row.column(5),
         row.column(2), row.path(0),
     ))  # fmt: skip
@@ -220,11 +226,11 @@ class _Objects:
         encoders = spark._jvm.org.apache.spark.sql.catalyst.encoders
         self._function = getattr(encoders, "ExpressionEncoder$Deserializer")
 
-    def made(self, rows: pa.Table, schema: StructType | None, make: Callable[[_Row], Any]) -> Any:
+    def made(self, rows: pa.Table, schema: StructType, make: Callable[[_Row], Any]) -> Any:
         """A Scala sequence with an object for each row. Without a schema, that of the table counts."""
         made = None
         for start in range(0, max(rows.num_rows, 1), CHUNK):
-            frame = self._spark.createDataFrame(rows.slice(start, CHUNK), schema)
+            frame = frame_of_arrow(self._spark, rows.slice(start, CHUNK), schema)
             found = frame._jdf.queryExecution().analyzed()
             call = make(_Row(self._jvm, found.schema()))
             one = found.data().map(self._function(self._sequence([call])))

@@ -19,6 +19,7 @@ from shredlake.caches import of_session
 from shredlake.delta.read.deletion_vectors import read_vector
 from shredlake.spark.columns import at
 from shredlake.spark.engine import is_connect
+from shredlake.spark.query.arrow_frames import frame_of_arrow
 from shredlake.spark.query.data_files import DataFiles
 from shredlake.spark.query.file_index import has_values, partition_schema, relation
 from shredlake.spark.settings import settings
@@ -104,11 +105,13 @@ def _values(spark: SparkSession, files: DataFiles, keys: pa.Array) -> DataFrame:
 
     known = {FILE: keys, **files.partition_values, KNOWN: pa.repeat(pa.scalar(True), len(files))}
     fields = [StructField(FILE, StringType()), *partition_schema(files), StructField(KNOWN, BooleanType())]
-    return spark.createDataFrame(pa.table(known), StructType(fields))
+    return frame_of_arrow(spark, pa.table(known), StructType(fields))
 
 
 def _deleted(spark: SparkSession, files: DataFiles, keys: pa.Array) -> DataFrame:
     """The rows that deletion vectors delete. `file_groups` bounds their number."""
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
     deleting = files.deleted_rows.is_valid()
     vectors = [
         read_vector(files.snapshot.storage, add.deletion_vector)
@@ -118,7 +121,8 @@ def _deleted(spark: SparkSession, files: DataFiles, keys: pa.Array) -> DataFrame
     numbers = [np.fromiter(vector, np.int64, len(vector)) for vector in vectors]
     places = np.repeat(np.arange(len(vectors)), [len(one) for one in numbers])
     found = {FILE: keys.filter(deleting).take(pa.array(places)), ROW: pa.array(np.concatenate(numbers))}
-    return spark.createDataFrame(pa.table(found))
+    schema = StructType([StructField(FILE, StringType()), StructField(ROW, LongType())])
+    return frame_of_arrow(spark, pa.table(found), schema)
 
 
 def url_of(path: str) -> str:

@@ -128,7 +128,7 @@ class _Below:
         """A column of the query over the names below; named after its text if it has no other name."""
         known = understood(text, lambda text: parse_columns([text])[0])
         if isinstance(known, UnsupportedExpression):
-            return self.rewritten(text) + ("" if has_name(text) else f" AS {quote(text.strip())}")
+            return self.rewritten(text) + ("" if has_name(tokenize(text)) else f" AS {quote(text.strip())}")
         name = self._free(f"__column{len(self._known)}")
         self._known.append(Projection(name, known.expr))
         return f"{quote(name)} AS {quote(known.name)}"

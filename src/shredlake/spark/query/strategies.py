@@ -11,8 +11,8 @@ Every strategy says whether it applies to a query, and if not, why not: `explain
 strategy plans at most one scan of each table, once it has checked everything that does not need one. The last
 strategy always applies.
 
-Many queries are one SELECT from one table, whose text says everything (`text/simple.py`). They are answered
-from plain columns at once (`answer_from_text`), unless the table is large enough for workers.
+The text of many queries says everything (`text/simple.py`). They are answered from plain columns at once
+(`answer_from_text`), unless they read one table that is large enough for workers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
 from shredlake.spark.query.path_columns import Service
 from shredlake.spark.query.scan import SparkScan
-from shredlake.spark.query.text.simple import NotSimple, SimpleQuery, simple_query
+from shredlake.spark.query.text.needs import Need
+from shredlake.spark.query.text.selects import NotSimple
+from shredlake.spark.query.text.simple import SimpleQuery, simple_query
 from shredlake.spark.query.text.sql_paths import (
     FIELD,
     Rewritten,
@@ -381,7 +383,8 @@ def _paths_frame(scan: SparkScan, paths: Paths) -> DataFrame:
 
         return [column(item.name, item.type).alias(item.name) for item in scan.snapshot.schema.fields]
 
-    key = ("paths", tuple(used), *scan.frame_identity)
+    fields = tuple((name, tuple(gets.items())) for name, gets in paths.items())
+    key = ("paths", fields, tuple(used), *scan.frame_identity)
     return cached_frame(scan.spark, key, lambda: scan.frame(columns))
 
 
@@ -390,51 +393,56 @@ def _paths_frame(scan: SparkScan, paths: Paths) -> DataFrame:
 
 @dataclass(frozen=True)
 class _TextPaths:
-    """The parts of its table that a query needs, by its text."""
+    """The parts of a table that a query needs, by its text."""
 
     spark: SparkSession
     query: SimpleQuery
-    where: Expr | None
+    need: Need
 
     def uses(self, column: str) -> bool:
         return self.query.uses(column)
 
     def takes(self, column: str, get: Get) -> bool:
-        return self.query.uses(column)
+        return get in self.need.paths
 
     def pruning(self) -> Expr | None:
-        return self.where
+        return self.need.where
 
 
 def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Snapshot]) -> Answer | None:
     """The answer from plain columns to a query of which the text says everything; None for any other.
 
-    Spark analyses and optimises such a query once, as its own. Tables that are large enough for workers are
-    left to the strategies.
+    Spark analyses and optimises such a query once, as its own. A single table that is large enough for
+    workers is left to the strategies.
     """
     from pyspark.errors import AnalysisException
 
     names = frozenset(name for one in snapshots.values() for name in variant_columns(one.schema))
     query = simple_query(text, names)
     by_name = {name.casefold(): name for name in snapshots}
-    name = by_name.get(query.table.casefold()) if query is not None else None
-    if query is None or name is None:
+    if query is None or len(by_name) < len(snapshots):
         return None
-    snapshot = snapshots[name]
     try:
-        where = query.pruning(snapshot.schema)
+        needs = query.needs({name: snapshots[known].schema for name, known in by_name.items()})
     except NotSimple:
         return None
-    scan, paths = _paths_scan(_TextPaths(spark, query, where), snapshot, query.rewritten)
-    if not too_small(spark, scan.files.table.column("size")) or any(_slower_by_workers(scan)):
-        return None
+    scans = {
+        by_name[name]: _paths_scan(_TextPaths(spark, query, need), snapshots[by_name[name]], query.rewritten)
+        for name, need in needs.items()
+    }
+    for scan, _ in scans.values():
+        large = query.reads_one_table and not too_small(spark, scan.files.table.column("size"))
+        if large or any(_slower_by_workers(scan)):
+            return None
     try:
-        found = analysed(spark, query.rewritten.sql, {name: _paths_frame(scan, paths)})
+        frames = {name: _paths_frame(*found) for name, found in scans.items()}
+        found = analysed(spark, query.rewritten.sql, frames)
     except AnalysisException:
         return None  # the strategies raise the error for the user's own text
     if FIELD in found._jdf.toString():  # a list of the columns' names
         return None
-    return Answer(found, QueryFacts(whole="", joins=False), {name: scan})
+    facts = QueryFacts(whole="", joins=not query.reads_one_table)
+    return Answer(found, facts, {name: scan for name, (scan, _) in scans.items()})
 
 
 # ── Spark's reading ─────────────────────────────────────────────────────────────────────────────────────

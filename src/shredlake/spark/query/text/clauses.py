@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import Token, TokenType
@@ -20,27 +21,30 @@ NESTING: Final = {
 }  # fmt: skip
 
 
-def has_name(text: str) -> bool:
+@dataclass(frozen=True)
+class Span:
+    """Some tokens of a query, by the indexes of the first one and of the one behind the last."""
+
+    first: int
+    end: int
+
+    def text(self, sql: str, tokens: Sequence[Token]) -> str:
+        """The text of these tokens."""
+        return sql[tokens[self.first].start : tokens[self.end - 1].end + 1] if self.first < self.end else ""
+
+
+def has_name(tokens: Sequence[Token], span: Span | None = None) -> bool:
     """Whether a column has a name of its own, with or without AS.
 
-    >>> [has_name(text) for text in ("upper(a) AS b", "upper(a) b", "a || b", "cast(a AS int) || 'b'")]
+    >>> texts = ("upper(a) AS b", "upper(a) b", "a || b", "cast(a AS int) || 'b'")
+    >>> [has_name(tokenize(text)) for text in texts]
     [True, True, False, False]
     """
-    tokens = tokenize(text)
-    if any(token.token_type == TokenType.ALIAS for token in _outermost(tokens)):
+    span = span or Span(0, len(tokens))
+    if any(token.token_type == TokenType.ALIAS for _, token in _outermost(tokens, span)):
         return True
-    kinds = [token.token_type for token in tokens[-2:]]
+    kinds = [token.token_type for token in tokens[span.first : span.end][-2:]]
     return len(kinds) == 2 and kinds[0] in BEFORE_NAME and kinds[1] in NAMES
-
-
-def _outermost(tokens: Sequence[Token]) -> Iterator[Token]:
-    """The tokens outside of brackets and CASE."""
-    depth = 0
-    for token in tokens:
-        step = NESTING.get(token.token_type, 0)
-        depth += step
-        if not depth and not step:
-            yield token
 
 
 def conjuncts_of(where: str) -> list[str]:
@@ -51,16 +55,45 @@ def conjuncts_of(where: str) -> list[str]:
     >>> conjuncts_of("a and b or c")
     ['a and b or c']
     """
-    found: list[str] = []
-    start = betweens = 0
-    for token in _outermost(tokenize(where)):
+    tokens = tokenize(where)
+    return [part.text(where, tokens) for part in parts_of(tokens)]
+
+
+def parts_of(tokens: Sequence[Token], span: Span | None = None) -> list[Span]:
+    """The parts of a condition that AND joins; the whole condition if OR does."""
+    whole = span or Span(0, len(tokens))
+    found: list[Span] = []
+    start, betweens = whole.first, 0
+    for index, token in _outermost(tokens, whole):
         if token.token_type == TokenType.OR:
-            return [where]
+            return [whole]
         if token.token_type == TokenType.BETWEEN:
             betweens += 1
         elif token.token_type == TokenType.AND and betweens:
             betweens -= 1
         elif token.token_type == TokenType.AND:
-            found.append(where[start : token.start].strip())
-            start = token.end + 1
-    return [*found, where[start:].strip()]
+            found.append(Span(start, index))
+            start = index + 1
+    return [*found, Span(start, whole.end)]
+
+
+def split_at_commas(tokens: Sequence[Token], span: Span) -> list[Span]:
+    """The items of a list.
+
+    >>> tokens = tokenize("a, f(b, c) AS d")
+    >>> [(item.first, item.end) for item in split_at_commas(tokens, Span(0, len(tokens)))]
+    [(0, 1), (2, 10)]
+    """
+    commas = [index for index, token in _outermost(tokens, span) if token.token_type == TokenType.COMMA]
+    starts, ends = [span.first, *(index + 1 for index in commas)], [*commas, span.end]
+    return [Span(first, end) for first, end in zip(starts, ends, strict=True)]
+
+
+def _outermost(tokens: Sequence[Token], span: Span) -> Iterator[tuple[int, Token]]:
+    """The tokens outside of brackets and CASE, with their indexes."""
+    depth = 0
+    for index in range(span.first, span.end):
+        step = NESTING.get(tokens[index].token_type, 0)
+        depth += step
+        if not depth and not step:
+            yield index, tokens[index]

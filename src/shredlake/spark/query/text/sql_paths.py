@@ -21,7 +21,7 @@ whole (`v IS NULL`, `v::string`), which are valid for a struct but mean somethin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -66,6 +66,44 @@ class Rewritten:
     """Whether a path may be part of a column of a SELECT that Spark names after its text."""
     listed: bool = False
     """Whether a path may be a field of a struct that is written as a list in parentheses."""
+    tokens: tuple[Token, ...] = ()
+    """All tokens of the query."""
+    places: tuple[PathPlace, ...] = ()
+    """The paths in the query, in order."""
+    edits: tuple[Edit, ...] = ()
+    """The changes to the text, in order."""
+
+
+@dataclass(frozen=True)
+class PathPlace:
+    """A path in a query."""
+
+    first: int
+    end: int
+    """The indexes of its first token and of the token behind it."""
+    column: str
+    """The column as written, with its qualifiers."""
+    name: str
+    """Its name as a column of a result; empty for a function call."""
+    get: Get
+
+
+Edit = tuple[int, int, str]
+"""The start and the end of a part of a text, and what replaces it."""
+
+
+def edited(sql: str, edits: Iterable[Edit]) -> str:
+    """The text with these changes, which must be in order.
+
+    >>> edited("select day from t", [(7, 7, "max("), (10, 10, ") AS day")])
+    'select max(day) AS day from t'
+    """
+    pieces: list[str] = []
+    copied = 0
+    for start, end, new in edits:
+        pieces += [sql[copied:start], new]
+        copied = end
+    return "".join([*pieces, sql[copied:]])
 
 
 @cached(64, "rewritten queries")
@@ -93,9 +131,10 @@ def rewrite(
     names = None if variants is None else {name.casefold() for name in variants}
     wholes = {name.casefold() for name in (variants or () if tested is None else tested)}
     fields: dict[Get, str] = {}
-    pieces: list[str] = []
+    edits: list[Edit] = []
+    places: list[PathPlace] = []
     rest: list[Token] = []
-    copied = index = 0
+    index = 0
     unnamed = listed = False
     selecting = [False]  # per open parenthesis, whether this is the column list of a SELECT
     calls: list[_Call] = []
@@ -108,20 +147,30 @@ def rewrite(
             index += 1
             continue
         field = fields.setdefault(match.get, f"{FIELD}{len(fields)}")
-        pieces += [sql[copied : tokens[index].start], f"{match.column}.{field}"]
+        new = f"{match.column}.{field}"
         around = [tokens[at].token_type if 0 <= at < len(tokens) else None for at in (index - 1, match.end)]
         is_column = selecting[-1] and around[0] in BEFORE_COLUMNS
         if is_column and match.name and around[1] in BEHIND_COLUMNS:
-            pieces.append(f" AS {quote(match.name)}")
+            new += f" AS {quote(match.name)}"
         elif any(selecting) and not (is_column and around[1] == TokenType.ALIAS):
             unnamed = True
         if calls and around[0] in BEFORE_ARGUMENT and around[1] in BEHIND_ARGUMENT and not is_column:
             if calls[-1].function == "struct":
-                pieces.append(f" AS col{calls[-1].argument}")  # Spark's name for what has none
+                new += f" AS col{calls[-1].argument}"  # Spark's name for what has none
             listed |= not calls[-1].function and (TokenType.COMMA in around or len(calls) > 1)
+        edits.append((tokens[index].start, tokens[match.end - 1].end + 1, new))
+        places.append(PathPlace(index, match.end, match.column, match.name, match.get))
         index = match.end
-        copied = tokens[index - 1].end + 1
-    return Rewritten("".join([*pieces, sql[copied:]]), fields, tuple(rest), unnamed, listed)
+    return Rewritten(
+        edited(sql, edits),
+        fields,
+        tuple(rest),
+        unnamed=unnamed,
+        listed=listed,
+        tokens=tuple(tokens),
+        places=tuple(places),
+        edits=tuple(edits),
+    )
 
 
 def _follow(kind: TokenType, selecting: list[bool]) -> None:
