@@ -65,7 +65,7 @@ def plan(spark: Any, folder: Path, count: int) -> Callable[[], None]:
     make_log(place, count)
 
     def work() -> None:
-        frame = sql(spark, "select sum(v:a::bigint) AS s from t where v:a::bigint >= 0", t=str(place))
+        frame = sql(spark, "select v:a::bigint AS a from t where v:a::bigint >= 0", t=str(place))
         frame._jdf.queryExecution().executedPlan()
 
     return work
