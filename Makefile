@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-query bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -132,6 +132,9 @@ bench-ingest: build ## text to shredded files, against Spark's own writer: minut
 
 bench-partitions: build ## planning on Spark over many partitions and files, beside Spark's own: minutes
 	@$(BIN)/python benchmarks/partitions.py
+
+bench-driver: build ## time and memory of the driver with many files, inputs and tasks: minutes (ARGS="--files 1000000")
+	@$(BIN)/python benchmarks/driver.py $(ARGS)
 
 bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
 	@$(BIN)/python benchmarks/query.py $(ARGS)
