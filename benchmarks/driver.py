@@ -1,4 +1,4 @@
-"""What the driver keeps and how long it takes, with many files, many inputs and many tasks.
+"""Measures the time and memory of the driver with many files, many inputs and many tasks.
 
     python benchmarks/driver.py                            (100,000 files and inputs, 10,000 tasks: minutes)
     python benchmarks/driver.py --files 1000000 --inputs 100000 --tasks 10000

@@ -1,4 +1,4 @@
-"""What a query needs of each table: its paths, and the condition that its rows must satisfy.
+"""Finds, for each table of a query, the paths it reads and the condition that its rows must satisfy.
 
 ```
 select a.v:k::string from a left join b on a.id = b.id and b.v:n::int > 5 where a.day = 'd1'
@@ -64,7 +64,7 @@ class _Found:
 def needs_of(
     sql: str, rewritten: Rewritten, selects: Selects, schemas: Mapping[str, Struct]
 ) -> dict[str, Need]:
-    """What a query needs of each of its tables, by their names in lower case. Raises NotSimple in doubt.
+    """Returns the paths and the condition of each table, by its name in lower case. Raises NotSimple in doubt.
 
     `schemas` are those of all tables that the query may mean, by their names in lower case.
     """
