@@ -42,8 +42,8 @@ SHOWN = 3
 """The number of rejects shown in an error."""
 
 STARTS: Final[Mapping[bytes, str]] = {
-    b"PAR1": "This is a Parquet file: ingest it with --format parquet and --from COLUMN, or its Delta table with "
-    "--format delta",
+    b"PAR1": "This is a Parquet file: ingest it with --format parquet and --from COLUMN, or its Delta table "
+    "with --format delta",
     b"\xff\xfe": "This may be UTF-16: convert it to UTF-8 first, e.g. with iconv",
     b"\xfe\xff": "This may be UTF-16: convert it to UTF-8 first, e.g. with iconv",
     b"Obj\x01": "This is an Avro file: read it with Spark and ingest the DataFrame",

@@ -64,7 +64,7 @@ class _Found:
 def needs_of(
     sql: str, rewritten: Rewritten, selects: Selects, schemas: Mapping[str, Struct]
 ) -> dict[str, Need]:
-    """Returns the paths and the condition of each table, by its name in lower case. Raises NotSimple in doubt.
+    """Returns what each table must give, by its name in lower case. Raises NotSimple in doubt.
 
     `schemas` are those of all tables that the query may mean, by their names in lower case.
     """

@@ -82,7 +82,7 @@ class SimpleQuery:
         return sum(not source.inner for select in self.selects.all for source in select.sources) == 1
 
     def needs(self, schemas: Mapping[str, Struct]) -> dict[str, Need]:
-        """Returns the paths and the condition of each table, by its name in lower case. Raises NotSimple in doubt."""
+        """Returns what each table must give, by its name in lower case. Raises NotSimple in doubt."""
         return needs_of(self.text, self.rewritten, self.selects, schemas)
 
 
