@@ -7,7 +7,7 @@ DataFusion and DuckDB. A filter that our scan does not have is applied by Arrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -50,12 +50,17 @@ class ScanDataset(pad.Dataset):  # type: ignore[misc]
         where, after = self._where(filter_), None
         if filter_ is not None and where is None:
             after = filter_
-        tested = set() if after is None else (fields_of(after) or set()) & set(self._outputs)
+        tested = set(() if after is None else self._tested(after))
         wanted = list(dict.fromkeys([*names, *sorted(tested)])) or self._schema.names[:1]
         scan = self._table.scan([self._outputs[name] for name in wanted], where, **self._options)
         for batch in scan.to_batches():
             rows = batch if after is None else batch.filter(after)
             yield rows.select(list(names))
+
+    def _tested(self, filter_: pc.Expression) -> Iterable[str]:
+        """The columns that a filter may read."""
+        fields = fields_of(filter_)
+        return self._outputs if fields is None else fields & set(self._outputs)
 
     def _where(self, filter_: pc.Expression | None) -> Expr | None:
         """The filter for our scan; None if it has no such filter."""

@@ -91,7 +91,7 @@ def test_more_layouts_than_the_cache_holds(foreign: str) -> None:
 
 def test_frames_and_answers_are_kept_by_their_session(spark: Any, foreign: str) -> None:
     """Cleared, they are made again; another session begins with none."""
-    text = "select count(*) from t where try_variant_get(v, '$.a', 'bigint') = 250 having count(*) > 0"
+    text = "select /* not planned */ count(*) from t where try_variant_get(v, '$.a', 'bigint') = 250"
     caches.clear()
     assert sql(spark, text, t=foreign).collect()[0][0] == 1
     sizes = caches.sizes()

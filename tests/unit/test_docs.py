@@ -1,7 +1,7 @@
 """The documentation runs: Python blocks are executed, commands exist, links lead somewhere.
 
 Blocks of one page share their names, top to bottom, in an empty folder. A block with `>>>` is a doctest;
-others are executed. A block that needs Spark says so in its first line: `# needs Spark`.
+others are executed. A block that needs Spark or DataFusion says so in its first line: `# needs Spark`.
 
 A console block that starts with `$ cat FILE` is a session on that file: the file is written with the lines
 that the block shows, the `shredlake` commands run, and what the block shows behind a command is its output,
@@ -57,7 +57,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         session |= source.startswith("$ cat ")
         if session and source.startswith("$ ") and programs(source) <= {"cat", "shredlake"}:
             run_session(source)
-        if source.startswith(("# needs Spark", "$ ")):
+        if source.startswith(("# needs Spark", "# needs DataFusion", "$ ")):
             continue
         place = f"{page.name}, line {line}"
         if ">>>" in source:

@@ -147,6 +147,8 @@ def test_a_checkpoint_whose_footer_contradicts_itself_is_refused(tmp_path: Path)
     next(size for size in sizes if size is not None and 3 in size).sequence(3).append(0)
     footer = thrift.write_struct(tree)
     checkpoint.write_bytes(raw[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    for commit in checkpoint.parent.glob("*.json"):  # with them, the table is read without its checkpoint
+        commit.unlink()
     with pytest.raises(CorruptLog, match="histogram"):
         sl.Table(str(tmp_path / "t")).scan().to_arrow()
 

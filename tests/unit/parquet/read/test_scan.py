@@ -223,7 +223,7 @@ def test_mistakes_in_a_query_are_explained() -> None:
         read_parquet(file, where="w:a::int = 1")
     with pytest.raises(InvalidExpression, match="id is not a Variant but int64"):
         read_parquet(file, columns=["id:a::int"])
-    with pytest.raises(InvalidExpression, match="columns holds a int"):
+    with pytest.raises(InvalidExpression, match="columns holds an int; write columns as SQL strings"):
         read_parquet(file, columns=[1])  # type: ignore[list-item]
     with pytest.raises(InvalidFile, match="is not a Parquet file"):
         read_parquet(io.BytesIO(b"this is a text file, not Parquet"))

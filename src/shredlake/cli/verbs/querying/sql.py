@@ -65,7 +65,7 @@ def run_sql(
     rows = DRAWN_ROWS + 1 if drawn else limit
     if engine == "spark":
         if memory_limit is not None:
-            raise InvalidExpression(
+            raise typer.BadParameter(
                 "--memory-limit works only with --engine local; Spark has its own settings"
             )
         found = _on_spark(text, named, rows, explain=explain)

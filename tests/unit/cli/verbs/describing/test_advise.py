@@ -118,7 +118,7 @@ def test_queries_and_budget(tmp_path: Path) -> None:
     [
         ("nowhere.ndjson", "does not exist"),
         ("empty.ndjson", "has no rows to profile"),
-        ("plain.parquet", "0 Variant columns"),
+        ("plain.parquet", "has no Variant column; convert turns"),
     ],
 )
 def test_what_can_not_be_read_is_named(
