@@ -224,7 +224,7 @@ def make_directories(path: str | Path) -> None:
     missing = []
     current = os.path.abspath(path)
     while not os.path.isdir(current):
-        if os.path.lexists(current):
+        if os.path.lexists(current) and not os.path.isdir(current):  # it may have been created just now
             raise NotADirectoryError(errno.ENOTDIR, f"{current} is not a directory")
         missing.append(current)
         current = os.path.dirname(current)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shredlake.delta.storage.local_files import LocalFiles
+from shredlake.delta.storage.local_files import LocalFiles, make_directories
 
 
 def test_a_link_whose_answer_is_lost_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,3 +27,16 @@ def test_a_link_whose_answer_is_lost_is_there(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(FileExistsError):
         files.create("a", b"theirs")
     assert files.get("a") == b"ours"
+
+
+def test_a_directory_that_appears_meanwhile_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may create it between two looks at it."""
+    target, looks = tmp_path / "t", os.path.lexists
+
+    def created_meanwhile(path: str) -> bool:
+        target.mkdir(exist_ok=True)
+        return looks(path)
+
+    monkeypatch.setattr(os.path, "lexists", created_meanwhile)
+    make_directories(target)
+    assert target.is_dir()
