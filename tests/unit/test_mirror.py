@@ -18,6 +18,7 @@ TOPICS = {
     "layers",
     "limits",
     "mirror",
+    "packages",
     "parameter_lists",
     "reference",
     "sdist",

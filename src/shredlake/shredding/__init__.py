@@ -1,8 +1,12 @@
 """Shredding: which parts of a Variant become typed columns, and which stay binary.
 
-Modules in reading order: `schema`, `ddl` (its text form), `null_table` (the joint meaning of `value`
-and `typed_value`), `reference` (one value at a time, the oracle of the kernels), `legacy` (the older draft),
-`inference`.
+In reading order:
+
+- `schema`: the shredding schema; `ddl`: its text form; `request`: the argument `shredding=`.
+- `null_table`: the joint meaning of `value` and `typed_value`.
+- `reference`: shreds and reconstructs one value at a time, the oracle of the kernels.
+- `legacy`: the older draft.
+- `inference/`: chooses what to shred.
 """
 
 from shredlake.shredding.schema import (

@@ -14,7 +14,7 @@
 - `ingest_frame`      ingests DataFrames, and text whose rows need Spark SQL
 - `frame_tasks`       the part of such an ingest that runs in Python workers
 - `store_assignment`  casts the values of a DataFrame to the types of the table's columns
-- `stream`            writes a Structured Streaming query into a table
+- `file_stream`       writes a Structured Streaming query into a table
 """
 
 from importlib import import_module

@@ -1,4 +1,6 @@
 """Verbs that read rows of a table.
 
-query  columns and paths, with a condition
+query        columns and paths, with a condition
+sql, prompt  SQL, as one query or at a prompt
+head, count  the first rows, and the number of rows
 """
