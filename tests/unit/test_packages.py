@@ -15,7 +15,7 @@ PACKAGES = [path.parent for path in source_trees.modules() if path.name == "__in
 
 
 def listed(docstring: str) -> set[str]:
-    """The modules that a docstring lists: as rows (`name  text`), as items (`name`: text), or as a sentence."""
+    """The modules that a docstring lists: as rows (`name  text`), items (`name`: text) or a sentence."""
     rows = re.findall(r"^(?:- )?((?:`?[\w/]+`?, )*`?[\w/]+`?) {2,}\S", docstring, re.MULTILINE)
     items = re.findall(r"`(\w+)/?`(?=(?:, `\w+/?`)*: )", docstring)
     sentences = [text for text in docstring.split("\n\n") if text.startswith("Modules")]

@@ -1,8 +1,8 @@
 """Spark SQL expressions over columns and Variant paths, shared by all scans.
 
-Modules in reading order: `types`, `ast`, `parse` (columns and conditions of a query; with `grammar`, `tokens`,
-`parse_errors` and `constants`), `sort_key`, `evaluate` (with `coerce`, `arithmetic` and `like`), `prune`
-(with `cast_bounds`), `sql` (back to text).
+Modules in reading order: `types`, `ast`, `parse` (columns and conditions of a query; with `grammar`,
+`tokens`, `parse_errors` and `constants`), `sort_key`, `evaluate` (with `coerce`, `arithmetic` and `like`),
+`prune` (with `cast_bounds`), `sql` (back to text).
 """
 
 from shredlake.expr.ast import (
