@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-shapes bench-datasource bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -130,14 +130,20 @@ bench-infer: build ## layouts against those of Spark's and DuckDB's writers, pro
 bench-ingest: build ## text to shredded files, against Spark's own writer: minutes
 	@$(BIN)/python benchmarks/ingest.py $(ARGS)
 
-bench-partitions: build ## planning on Spark over many partitions and files, beside Spark's own: minutes
-	@$(BIN)/python benchmarks/partitions.py
+bench-partitions: build ## planning on Spark over many partitions and files, beside Spark's own: minutes (ARGS="--partitions 10 100")
+	@$(BIN)/python benchmarks/partitions.py $(ARGS)
 
 bench-driver: build ## time and memory of the driver with many files, inputs and tasks: minutes (ARGS="--files 1000000")
 	@$(BIN)/python benchmarks/driver.py $(ARGS)
 
 bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
 	@$(BIN)/python benchmarks/query.py $(ARGS)
+
+bench-shapes: build ## queries on Spark that need more than typed paths, beside Spark's own: minutes
+	@$(BIN)/python benchmarks/shapes.py $(ARGS)
+
+bench-datasource: build ## format("shredlake") beside read, sql and Spark's own Variants: minutes
+	@$(BIN)/python benchmarks/datasource.py $(ARGS)
 
 bench-jsonbench: build ## JSONBench by sl.sql against chdb and DuckDB: minutes (ARGS="--rows 10000000")
 	@$(INSTALL) "chdb>=4,<5"

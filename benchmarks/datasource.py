@@ -1,6 +1,6 @@
 """Compares `format("shredlake")` with `sls.read`, `sls.sql` and Spark's own Variants, in one run.
 
-    python benchmarks/datasource.py [--rows 200000] [--runs 3]
+    make bench-datasource                   (python benchmarks/datasource.py [--rows 200000] [--runs 3])
 
 Every query runs once as a warm-up and is checked: all four ways must give the same rows. Then the ways take
 turns, and the best run of each counts.

@@ -1,6 +1,6 @@
 """Queries that need more than typed paths, beside Spark's own reading of the same files, in one run.
 
-    python benchmarks/shapes.py [--rows 200000] [--runs 5]
+    make bench-shapes                                 (python benchmarks/shapes.py [--rows 200000] [--runs 5])
 
 Every query runs once as a warm-up, and both ways must give the same rows. Then the ways take turns, and the
 best run of each counts: seconds from the text to the result. Spark's own way is `spark.sql` over
