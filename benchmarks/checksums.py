@@ -54,7 +54,7 @@ def seal() -> None:
     wide = pa.table({f"c{number}": pa.array(range(100)) for number in range(columns)})
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/wide.parquet"
-        sl.write_parquet(wide, path)
+        sl.write_parquet(wide, path, shredding=None)
         with open_input(path) as source:
             footer = source.footer()
 

@@ -133,7 +133,7 @@ def parquet_to_stdout() -> Iterator[str]:
 
 def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> int:
     count = 0
-    with ParquetWriter(path, schema) as writer:
+    with ParquetWriter(path, schema, shredding=None) as writer:
         for batch in batches:
             writer.write(pa.Table.from_batches([batch], schema))
             count += batch.num_rows

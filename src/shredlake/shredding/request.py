@@ -34,12 +34,12 @@ def requests(given: Shredding, columns: Sequence[str], column: str | None = None
     if given is None or given == "infer":
         return dict.fromkeys(columns, None if given is None else "infer")
     asked: dict[str, Request] = dict.fromkeys(columns, "infer")
-    for name, wanted in by_column(given, columns, column).items():
+    for name, wanted in _by_column(given, columns, column).items():
         asked[_found(name, columns)] = _parsed(wanted)
     return asked
 
 
-def by_column(
+def _by_column(
     given: Mapping[str, ShreddingSchema | str | None] | ShreddingSchema | str,
     columns: Sequence[str],
     column: str | None = None,

@@ -130,13 +130,14 @@ class _Plan:
     def num_rows(self) -> int:
         return int(len(self.small) + self.tombstones.num_rows + self.num_files)
 
-    def _shredding(self) -> dict[str, str]:
-        """How the Variant bounds are shredded, by the names of the groups in the file."""
+    def _shredding(self) -> dict[str, str | None]:
+        """How the Variant bounds are shredded, by their groups in the file; None for unshredded."""
         if self.stats is None:
             return {}
+        known = shredding_of(self._pieces(), self.stats.variant_leaves)
         return {
-            ".".join(("add.stats_parsed", side, *leaf.physical)): str(schema)
-            for leaf, schema in shredding_of(self._pieces(), self.stats.variant_leaves).items()
+            ".".join(("add.stats_parsed", side, *leaf.physical)): str(known[leaf]) if leaf in known else None
+            for leaf in self.stats.variant_leaves
             for side in ("minValues", "maxValues")
         }
 

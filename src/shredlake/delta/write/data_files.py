@@ -63,6 +63,11 @@ class FileSpec:
         """The columns and paths that get a Bloom filter, in the names that files have."""
         return tuple(_physical_reference(name, self.schema) for name in self.options.bloom_filters)
 
+    def shredding_of_groups(self) -> dict[str, str | None]:
+        """DDL for each Variant in a file, by dotted physical name; None for unshredded."""
+        places = (place.physical for place in variant_places(self.data_schema))
+        return {name: self.shredding.get(name) if self.may_shred else None for name in places}
+
     @property
     def data_schema(self) -> Struct:
         """The columns that files hold: all but the partition columns and those of type void."""
@@ -114,7 +119,7 @@ class DataFileWriter:
             self._writer = ParquetWriter(
                 location,
                 arrow_schema(spec.data_schema, physical=True),
-                shredding=dict(spec.shredding) if spec.may_shred else {},
+                shredding=spec.shredding_of_groups(),
                 options=replace(spec.options, bloom_filters=spec.physical_bloom_filters()),
                 store=store,
                 variants={place.groups for place in variant_places(spec.data_schema)},

@@ -88,7 +88,7 @@ class Staging:
         with self._storage.doing("written", self._path):
             if self._writer is None:
                 location, store = self._storage.destination(self._path)
-                self._writer = ParquetWriter(location, self.schema, store=store)
+                self._writer = ParquetWriter(location, self.schema, shredding=None, store=store)
             self._writer.write(rejects.cast(self.schema))
         self.count += rejects.num_rows
 

@@ -95,7 +95,8 @@ def convert_draft(
     path: Any,
     where: str | os.PathLike[str],
     *,
-    shredding: Shredding = None,
+    shredding: Shredding = "infer",
+    keep_schemas: bool = True,
     options: WriteOptions | None = None,
     strict: bool = False,
     store: Any = None,
@@ -103,7 +104,8 @@ def convert_draft(
 ) -> FileFacts:
     """Rewrites a draft-layout file in the current layout; every value stays the same.
 
-    Columns are shredded as they were, unless `shredding` specifies otherwise, as for `write_parquet`.
+    `shredding` means the same as for `write_parquet`: by default, columns are shredded as they were. With
+    `keep_schemas=False` the draft's schemas are forgotten, so that "infer" chooses from the data.
 
     >>> import shredlake as sl, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -115,11 +117,12 @@ def convert_draft(
     """
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
-        schema = replace_columns(pa.Table.from_batches([], file.schema_arrow), _todays(columns)).schema
+        nothing = pa.Table.from_batches([], file.schema_arrow)
+        schema = replace_columns(nothing, _todays(columns, unshredded=not keep_schemas)).schema
         with ParquetWriter(where, schema, shredding=shredding, options=options, store=store) as writer:
             for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
-                table = pa.Table.from_batches([batch])
-                writer.write(replace_columns(table, _todays(columns, strict, first_row)))
+                replacements = _todays(columns, strict, first_row, unshredded=not keep_schemas)
+                writer.write(replace_columns(pa.Table.from_batches([batch]), replacements))
                 if progress is not None:
                     progress(first_row + batch.num_rows, file.metadata.num_rows)
     return writer.facts

@@ -15,10 +15,14 @@ from shredlake.kernels.arrow.buffers import null_rows
 from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema
 from shredlake.kernels.profile import infer_schema
 from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns, unwrap
+from shredlake.shredding.request import Request, Shredding, requests
 from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
 
-Plan: TypeAlias = Mapping[Names, ShreddingSchema | None]
-"""The shredding of each Variant column; None for unshredded."""
+Requests: TypeAlias = Mapping[Names, Request]
+"""The request for each Variant column."""
+
+Chosen: TypeAlias = Mapping[Names, ShreddingSchema | None]
+"""The schema of each Variant column in the file; None for unshredded."""
 
 _LEVELS = 99
 """The maximum depth of a Parquet schema in pyarrow, without the root."""
@@ -31,16 +35,16 @@ def stored_variant() -> pa.StructType:
     )
 
 
-def infer_plan(table: pa.Table, plan: Plan) -> dict[Names, ShreddingSchema | None]:
-    """Adds a schema to the plan for each Variant column that is not shredded yet.
+def choose_schemas(asked: Requests, table: pa.Table) -> Chosen:
+    """The schemas that are requested; those to be inferred are inferred from the table.
 
     >>> import shredlake as sl
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"id": 1}', '{"id": 2}']))})
-    >>> {".".join(names): str(schema) for names, schema in infer_plan(table, {("v",): None}).items()}
+    >>> {".".join(names): str(schema) for names, schema in choose_schemas({("v",): "infer"}, table).items()}
     {'v': 'struct<id bigint>'}
     """
     types = find_types(table.schema, is_variant)
-    found: dict[Names, list[pa.Array]] = {names: [] for names, schema in plan.items() if schema is None}
+    found: dict[Names, list[pa.Array]] = {names: [] for names, wanted in asked.items() if wanted == "infer"}
 
     def collect(names: Names) -> Replacement:
         def note(array: pa.Array) -> pa.Array:
@@ -50,15 +54,15 @@ def infer_plan(table: pa.Table, plan: Plan) -> dict[Names, ShreddingSchema | Non
         return Replacement(types[names], note)
 
     replace_columns(table, {names: collect(names) for names in found})
-    inferred = dict(plan)
-    for names, arrays in found.items():
-        schema = infer_schema(pa.chunked_array(arrays, types[names]))
-        inferred[names] = None if isinstance(schema.root, Untyped) else schema
-    return inferred
+    inferred = {
+        names: _without_untyped(infer_schema(pa.chunked_array(arrays, types[names])))
+        for names, arrays in found.items()
+    }
+    return {names: inferred[names] if wanted == "infer" else wanted for names, wanted in asked.items()}
 
 
-def arrange(table: pa.Table, plan: Plan) -> pa.Table:
-    """Converts each Variant of the table to the layout in `plan`."""
+def arrange(table: pa.Table, chosen: Chosen) -> pa.Table:
+    """Converts each Variant of the table to the layout of its schema."""
     return replace_columns(
         table,
         {
@@ -66,7 +70,7 @@ def arrange(table: pa.Table, plan: Plan) -> pa.Table:
                 stored_variant() if schema is None else shredded_type(schema),
                 partial(arrange_variant, schema=schema, name=".".join(names)),
             )
-            for names, schema in plan.items()
+            for names, schema in chosen.items()
         },
     )
 
@@ -74,7 +78,7 @@ def arrange(table: pa.Table, plan: Plan) -> pa.Table:
 def arrange_variant(array: pa.Array, schema: ShreddingSchema | None, name: str) -> pa.Array:
     """Converts one Variant column to its layout; unshredded if `schema` is None."""
     if schema is None:
-        return _unshredded(array, name)
+        return _unshredded(array if shredding_schema(array.type) is None else kernels.unshred(array), name)
     if shredding_schema(array.type) != schema or _has_null_groups(array):
         array = kernels.shred(array, schema)
     array = _conform(array, shredded_type(schema))
@@ -159,34 +163,33 @@ def _levels(node: Node) -> int:
     return 1
 
 
-def plan_shredding(
-    schema: pa.Schema,
-    shredding: Mapping[str, ShreddingSchema | str | None] | None,
-    variants: Collection[Names] | None = None,
-) -> dict[Names, ShreddingSchema | None]:
-    """The shredding of each Variant column. A column that `shredding` does not name keeps its layout.
+def requested_schemas(
+    schema: pa.Schema, shredding: Shredding, variants: Collection[Names] | None = None
+) -> Requests:
+    """The request for each Variant column. A column that is already shredded keeps its schema under "infer".
 
     `variants` names the Variant columns; by default, every column with a Variant's shape is one.
 
     >>> from shredlake.kernels.arrow.types import variant
-    >>> plan = plan_shredding(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
-    >>> {".".join(names): str(schema) for names, schema in plan.items()}
-    {'v': 'struct<a bigint>', 'w': 'None'}
+    >>> asked = requested_schemas(pa.schema([("v", variant()), ("w", variant())]), {"v": "struct<a bigint>"})
+    >>> {".".join(names): str(schema) for names, schema in asked.items()}
+    {'v': 'struct<a bigint>', 'w': 'infer'}
     """
     shaped = find_types(schema, is_variant)
-    found = {names: type_ for names, type_ in shaped.items() if variants is None or names in variants}
-    known = {".".join(names): names for names in found}
-    plan = {names: shredding_schema(type_) for names, type_ in found.items()}
-    for name, wanted in (shredding or {}).items():
-        if name not in known:
-            raise InvalidSchema(
-                f"there is no Variant column {name!r} to shred; the Variant columns are: "
-                f"{', '.join(known) or 'none'}"
-            )
-        parsed = ShreddingSchema.parse(wanted) if isinstance(wanted, str) else wanted
-        if parsed is not None and not isinstance(parsed.root, Untyped):
-            _check_depth(name, len(known[name]) + _levels(parsed.root))
-            plan[known[name]] = parsed
-        elif plan[known[name]] is not None:
-            raise InvalidSchema(f"{name} is already shredded. Unshred it first to write it unshredded")
-    return plan
+    known = {".".join(names): names for names in shaped if variants is None or names in variants}
+    asked: dict[Names, Request] = {}
+    for name, wanted in requests(shredding, list(known)).items():
+        names = known[name]
+        if isinstance(wanted, ShreddingSchema):
+            _check_depth(name, len(names) + _levels(wanted.root))
+            asked[names] = _without_untyped(wanted)
+        elif wanted == "infer":
+            asked[names] = shredding_schema(shaped[names]) or "infer"
+        else:
+            asked[names] = None
+    return asked
+
+
+def _without_untyped(schema: ShreddingSchema) -> ShreddingSchema | None:
+    """The schema, or None if it shreds nothing."""
+    return None if isinstance(schema.root, Untyped) else schema

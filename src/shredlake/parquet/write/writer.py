@@ -32,10 +32,10 @@ from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, na
 from shredlake.parquet.nested import Names
 from shredlake.parquet.read.counts import FooterCounts
 from shredlake.parquet.variant_columns import ColumnLayout, layout_json, variant_column
-from shredlake.parquet.write.arrange import arrange, infer_plan, plan_shredding
+from shredlake.parquet.write.arrange import Chosen, arrange, choose_schemas, requested_schemas
 from shredlake.parquet.write.bounds import binary_leaves, without_bounds
 from shredlake.parquet.write.encodings import LEVELS, QUICK_LEVELS, Encodings, choose_encodings
-from shredlake.shredding.request import Shredding, by_column
+from shredlake.shredding.request import Shredding
 from shredlake.shredding.schema import ShreddingSchema
 
 
@@ -141,22 +141,20 @@ class ParquetWriter:
         where: str | os.PathLike[str],
         schema: pa.Schema,
         *,
-        shredding: Shredding = None,
+        shredding: Shredding = "infer",
         options: WriteOptions | None = None,
         store: Any = None,
         metadata: Mapping[str, str] | None = None,
         variants: Collection[Names] | None = None,
     ) -> None:
-        """`variants` names the Variant columns; by default, those with a Variant's shape."""
+        """`variants` names the Variant columns; by default, those with a Variant's shape.
+
+        Schemas are inferred from the first row group.
+        """
         self.options = options or WriteOptions()
         self._schema = schema = normal_schema(schema)
-        self._shredding = shredding
-        asked = None
-        if shredding is not None and shredding != "infer":
-            asked = by_column(
-                shredding, [".".join(names) for names in plan_shredding(schema, None, variants)]
-            )
-        self._plan = plan_shredding(schema, asked, variants)
+        self._asked = requested_schemas(schema, shredding, variants)
+        self._chosen: Chosen = {}
         self._metadata = dict(metadata or {})
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = self._written_bytes = self._chunks = 0
@@ -207,9 +205,9 @@ class ParquetWriter:
         self._waiting.clear()
         self._written_bytes += self._waiting_bytes
         self._waiting_rows = self._waiting_bytes = 0
-        if self._file is None and self._shredding == "infer":
-            self._plan = infer_plan(table, self._plan)
-        arranged = arrange(table, self._plan)
+        if self._file is None:
+            self._chosen = choose_schemas(self._asked, table)
+        arranged = arrange(table, self._chosen)
         del table  # shredded columns share only the metadata with it
         self._nan |= nan_leaves(arranged)
         if self._file is None:
@@ -266,7 +264,7 @@ class ParquetWriter:
             self._file.add_key_value_metadata({KEY: blank(self._chunks)})
             self._file.close()
             draft = self._destination.draft
-            counts = _annotate_file(draft, list(self._plan))
+            counts = _annotate_file(draft, list(self._chosen))
             self.facts = _facts(self._destination.name, draft, counts, self._nan)
             self._destination.commit()
         except BaseException:
@@ -305,21 +303,22 @@ def write_parquet(
     table: Any,
     where: str | os.PathLike[str],
     *,
-    shredding: Shredding = None,
+    shredding: Shredding = "infer",
     options: WriteOptions | None = None,
     store: Any = None,
     metadata: Mapping[str, str] | None = None,
     variants: Collection[str] = (),
 ) -> FileFacts:
-    """Writes a table to one Parquet file, with Variant columns annotated and, if requested, shredded.
+    """Writes a table to one Parquet file, with Variant columns annotated and shredded.
 
     `table` is an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, a
     list of dicts or a dict of lists. `variants` names columns to write as Variants; so do the names in
     `shredding`. Texts in such columns are JSON, and other Python objects become Variants.
     `shredding` maps the dotted name of a Variant column (`v`, `s.v`, `l.list.element`) to a schema or its
-    DDL; "infer" chooses a schema for all of them. A column that is not named keeps its layout. `where` is a
-    path or a URL, or a path within `store`, an obstore store or a pyarrow filesystem. A failed write leaves
-    no file.
+    DDL, to "infer", or to None for unshredded. One of these by itself is for all Variant columns, a schema
+    only if there is one. A column that is not named is inferred from the first row group; one that is
+    already shredded keeps its schema. `where` is a path or a URL, or a path within `store`, an obstore store
+    or a pyarrow filesystem. A failed write leaves no file.
 
     >>> import pyarrow as pa, shredlake as sl, tempfile
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"a": 1}', '{"a": "x"}', None]))})

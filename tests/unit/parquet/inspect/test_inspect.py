@@ -80,7 +80,7 @@ def test_bytes_and_bounds_and_nesting(tmp_path: Path) -> None:
     lists = pa.ListArray.from_arrays(pa.array([*range(0, 1001, 2)], pa.int32()), rows)
     table = pa.table({"l": lists, "id": range(500), "v": rows.slice(0, 500)})
     path = tmp_path / "f.parquet"
-    facts = write_parquet(table, path, shredding={"l.list.element": "struct<a bigint, s string>"})
+    facts = write_parquet(table, path, shredding={"l.list.element": "struct<a bigint, s string>", "v": None})
     report = inspect(path)
     assert (report.num_rows, report.size, report.num_row_groups) == (500, facts.size, 1)
     assert list(report.others) == ["id"]

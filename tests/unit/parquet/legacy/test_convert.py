@@ -20,6 +20,7 @@ from shredlake.parquet.inspect.rules import DRAFT_RULES
 from shredlake.parquet.legacy.columns import from_draft, to_draft
 from shredlake.parquet.legacy.convert import convert_draft, read_draft, write_draft
 from shredlake.parquet.legacy.types import draft_array, draft_rows, draft_schema, draft_type
+from shredlake.parquet.variant_columns import variant_columns
 from shredlake.shredding.legacy import (
     DraftNode,
     DraftValue,
@@ -35,7 +36,7 @@ from shredlake.variant.scalars import Float32, Int8, Int32
 from shredlake.variant.types import VariantType
 from shredlake.variant.value import Variant
 from strategies import shreddable_columns
-from variant_columns import MISSING, column, column_of, read_rows, rows
+from variant_columns import MISSING, column, column_of, footer_schema, read_rows, rows
 
 OBJECT = draft_node(ShreddingSchema.parse("struct<a bigint, b struct<c string>>"))
 LEAF = DraftNode("untyped_value", typed=Scalar(VariantType.INT64), parts=("typed_value", "untyped_value"))
@@ -365,3 +366,14 @@ def test_the_verb_migrate(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert read_rows(tmp_path / "c.parquet") == rows(column_of(values))
+
+
+def test_infer_chooses_a_new_schema_from_the_data(tmp_path: Path) -> None:
+    table = pa.table({"v": column_of([{"a": 1}, {"a": 2}])})
+    write_draft(table, tmp_path / "old.parquet", {"v": "struct<b string>"})
+    for options, schema in ([], "struct<b string>"), (["--infer"], "struct<a bigint>"):
+        new = tmp_path / "new.parquet"
+        done = CliRunner().invoke(app, ["migrate", str(tmp_path / "old.parquet"), str(new), *options])
+        assert done.exit_code == 0, done.output
+        assert str(variant_columns(footer_schema(new))[0].schema) == schema
+        assert read_rows(new) == rows(table["v"].chunk(0))

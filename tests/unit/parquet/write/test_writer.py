@@ -13,7 +13,7 @@ import pytest
 
 from file_cases import BY_TYPE, NESTED, nested_table, unwrapped
 from shredlake.errors import InvalidFile, InvalidSchema, MalformedVariant, ShredlakeError
-from shredlake.kernels import shred, shredded_type, to_json, variant
+from shredlake.kernels import shred, shredded_type, to_json, unshred, variant
 from shredlake.parquet.inspect.check import check
 from shredlake.parquet.inspect.inspect import inspect
 from shredlake.parquet.read.scan import read_parquet
@@ -80,7 +80,7 @@ def test_variants_in_structs_lists_and_maps(tmp_path: Path) -> None:
         "s.in.w": "None",
         "l.list.element": "struct<b string, a bigint>",
         "m.key_value.value": "bigint",
-        "v": "None",
+        "v": "struct<a bigint, b string>",
     }
     assert all(found.annotated for found in variant_columns(footer_schema(path)))
     assert check(path) == []
@@ -160,8 +160,54 @@ def test_a_shredded_column_is_written_as_it_comes(tmp_path: Path) -> None:
     other = write_parquet(pa.table({"v": shredded}), path, shredding={"v": "struct<b bigint>"})
     assert str(other.variants["v"].schema) == "struct<b bigint>"
     assert read_rows(path) == rows(column_of(values))
-    with pytest.raises(InvalidSchema, match="Unshred it first"):
-        write_parquet(pa.table({"v": shredded}), path, shredding={"v": None})
+    plain = write_parquet(pa.table({"v": shredded}), path, shredding={"v": None})
+    assert plain.variants["v"].schema is None
+    assert [child.name for child in footer_schema(path).children[0].children] == ["metadata", "value"]
+    assert read_rows(path) == rows(column_of(values))
+    assert check(path) == []
+
+
+SHREDDED = shred(column_of([{"a": 1}, {"a": 2}]), ShreddingSchema.parse("struct<a double>"))
+
+
+@pytest.mark.parametrize(
+    ("shredding", "v", "w", "shredded"),
+    [
+        ("infer", "struct<a bigint>", "string", "struct<a double>"),
+        (None, None, None, None),
+        ({}, "struct<a bigint>", "string", "struct<a double>"),
+        ({"v": "infer"}, "struct<a bigint>", "string", "struct<a double>"),
+        ({"v": None}, None, "string", "struct<a double>"),
+        ({"V": "struct<a double>"}, "struct<a double>", "string", "struct<a double>"),
+        ({"w": "variant", "shredded": None}, "struct<a bigint>", None, None),
+        ({"shredded": "struct<a bigint>"}, "struct<a bigint>", "string", "struct<a bigint>"),
+    ],
+)
+def test_what_each_request_writes(
+    tmp_path: Path, shredding: Any, v: str | None, w: str | None, shredded: str | None
+) -> None:
+    columns = {"v": column_of([{"a": 1}, {"a": 2}]), "w": column_of(["x", "y"]), "shredded": SHREDDED}
+    path = tmp_path / "f.parquet"
+    facts = write_parquet(pa.table(columns), path, shredding=shredding)
+    found = {name: one.schema and str(one.schema) for name, one in facts.variants.items()}
+    assert found == {"v": v, "w": w, "shredded": shredded}
+    for name, given in columns.items():
+        assert to_json(read_parquet(path)[name]).to_pylist() == to_json(unshred(given)).to_pylist()
+    assert check(path) == []
+
+
+def test_by_default_columns_are_inferred(tmp_path: Path) -> None:
+    table = pa.table({"v": column_of([{"a": 1}, {"a": 2}])})
+    assert str(write_parquet(table, tmp_path / "f.parquet").variants["v"].schema) == "struct<a bigint>"
+    with ParquetWriter(tmp_path / "g.parquet", table.schema) as writer:
+        writer.write(table)
+    assert str(writer.facts.variants["v"].schema) == "struct<a bigint>"
+
+
+def test_a_schema_that_applies_to_several_columns_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"v": column_of([1]), "w": column_of([2])})
+    with pytest.raises(InvalidSchema, match="several Variants: v, w"):
+        write_parquet(table, tmp_path / "f.parquet", shredding="bigint")
 
 
 def test_other_spellings_of_a_shredded_column(tmp_path: Path) -> None:
@@ -190,7 +236,7 @@ def test_other_spellings_of_a_shredded_column(tmp_path: Path) -> None:
 def test_unknown_columns_and_bad_schemas_are_named(tmp_path: Path) -> None:
     table = pa.table({"v": column_of([1]), "n": [1]})
     path = tmp_path / "f.parquet"
-    with pytest.raises(InvalidSchema, match=r"no Variant column 'n' to shred; the Variant columns are: v"):
+    with pytest.raises(InvalidSchema, match=r"shredding is given for 'n'; the Variant columns are: v"):
         write_parquet(table, path, shredding={"n": "bigint"})
     with pytest.raises(InvalidSchema, match="unknown type 'uint'"):
         write_parquet(table, path, shredding={"v": "uint"})
@@ -252,8 +298,10 @@ def test_the_layout_for_the_log(tmp_path: Path) -> None:
     table = pa.table({"v": column_of([{"a": 1}, {"a": "x"}]), "w": column_of([1, 2])})
     facts = write_parquet(table, tmp_path / "f.parquet", shredding={"v": "struct<a bigint, `b.c` string>"})
     layout = parse_layout_json(facts.layout_json())
-    assert list(layout) == ["v"]
-    assert str(layout["v"].schema) == "struct<a bigint, `b.c` string>"
+    assert {name: str(found.schema) for name, found in layout.items()} == {
+        "v": "struct<a bigint, `b.c` string>",
+        "w": "bigint",
+    }
     assert layout["v"].residual == {"$['a']"}
 
 

@@ -83,18 +83,15 @@ def migrate_files(
                 )
         print_report(report, as_json=as_json)
         return
-    shredding: Literal["infer"] | None = "infer" if infer else None
     if target == "-":
         with parquet_to_stdout() as file, seekable([source]) as [found]:
-            convert_draft(found, file, shredding=shredding, strict=strict)
+            convert_draft(found, file, keep_schemas=not infer, strict=strict)
         return
     with seekable([source]) as [found]:
-        _convert(pairs(Path(found), Path(target)), shredding, strict, as_json)
+        _convert(pairs(Path(found), Path(target)), infer, strict, as_json)
 
 
-def _convert(
-    files: Sequence[tuple[Path, Path]], shredding: Literal["infer"] | None, strict: bool, as_json: bool
-) -> None:
+def _convert(files: Sequence[tuple[Path, Path]], infer: bool, strict: bool, as_json: bool) -> None:
     """Converts files one by one, and says how large they were and are."""
     from shredlake.cli.progress import rows_progress
     from shredlake.parquet.legacy.convert import convert_draft
@@ -102,7 +99,9 @@ def _convert(
     rows = 0
     for old, new in files:
         with rows_progress(old.name) as progress:
-            facts: FileFacts = convert_draft(old, new, shredding=shredding, strict=strict, progress=progress)
+            facts: FileFacts = convert_draft(
+                old, new, keep_schemas=not infer, strict=strict, progress=progress
+            )
         rows += facts.num_rows
         if as_json:
             found = {
