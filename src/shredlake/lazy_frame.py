@@ -15,8 +15,10 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from shredlake.delta.read.scan import TableScan
 from shredlake.expr import types
 from shredlake.expr.ast import And, Compare, Expr, In, IsNull, Literal, Not, Or, Projection
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import library
 from shredlake.table import Table
 
@@ -49,8 +51,8 @@ def scan_polars(
     """
     polars, plugins = library("polars"), library("polars.io.plugins")
     opened = table if isinstance(table, Table) else Table(table, storage_options=storage_options)
-    options: dict[str, Any] = {"strict": strict, "timezone": timezone, "threads": threads}
-    whole = opened.scan(columns, **options)
+    options = CastOptions.of(strict=strict, timezone=timezone)
+    whole = TableScan(opened.snapshot, columns, None, options=options, threads=threads)
     outputs = {projection.name: projection for projection in whole.query.projections}
     arrow = {field.name: field.type for field in whole.schema}
     schema = polars.DataFrame(whole.schema.empty_table()).schema
@@ -64,7 +66,8 @@ def scan_polars(
         where = None
         if predicate is not None and n_rows is None:  # a limit comes before the filter
             where = translated(predicate, {name: (outputs[name].expr, arrow[name]) for name in outputs})
-        scan = opened.scan([outputs[name] for name in wanted], where, **options)
+        projections = [outputs[name] for name in wanted]
+        scan = TableScan(opened.snapshot, projections, where, options=options, threads=threads)
         for batch in (scan if n_rows is None else scan.limit(n_rows)).to_batches():
             for start in range(0, batch.num_rows, batch_size or batch.num_rows):
                 frame = polars.DataFrame(batch.slice(start, batch_size or batch.num_rows))
@@ -98,7 +101,7 @@ def arrow_dataset(
     from shredlake.scan_dataset import ScanDataset  # imports pyarrow.dataset, which imports pandas
 
     opened = table if isinstance(table, Table) else Table(table, storage_options=storage_options)
-    return ScanDataset(opened, columns, {"strict": strict, "timezone": timezone, "threads": threads})
+    return ScanDataset(opened, columns, CastOptions.of(strict=strict, timezone=timezone), threads)
 
 
 Columns: TypeAlias = Mapping[str, tuple[Expr, pa.DataType]]

@@ -7,14 +7,16 @@ DataFusion and DuckDB. A filter that our scan does not have is applied by Arrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pad
 
+from shredlake.delta.read.scan import TableScan
 from shredlake.expr.ast import Column, Expr, Get, Projection
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.sql.pushdown import fields_of, predicate_of
 from shredlake.table import Table
 
@@ -23,10 +25,14 @@ class ScanDataset(pad.Dataset):  # type: ignore[misc]
     """A dataset whose scanner is a scan of a table."""
 
     def __init__(
-        self, table: Table, columns: str | Sequence[str | Projection] | None, options: Mapping[str, Any]
+        self,
+        table: Table,
+        columns: str | Sequence[str | Projection] | None,
+        options: CastOptions,
+        threads: int | None,
     ) -> None:
-        self._table, self._options = table, dict(options)
-        whole = table.scan(columns, **self._options)
+        self._table, self._options, self._threads = table, options, threads
+        whole = self._scan(columns, None)
         self._outputs = {projection.name: projection for projection in whole.query.projections}
         self._schema = whole.schema
 
@@ -52,10 +58,13 @@ class ScanDataset(pad.Dataset):  # type: ignore[misc]
             after = filter_
         tested = set(() if after is None else self._tested(after))
         wanted = list(dict.fromkeys([*names, *sorted(tested)])) or self._schema.names[:1]
-        scan = self._table.scan([self._outputs[name] for name in wanted], where, **self._options)
+        scan = self._scan([self._outputs[name] for name in wanted], where)
         for batch in scan.to_batches():
             rows = batch if after is None else batch.filter(after)
             yield rows.select(list(names))
+
+    def _scan(self, columns: str | Sequence[str | Projection] | None, where: Expr | None) -> TableScan:
+        return TableScan(self._table.snapshot, columns, where, options=self._options, threads=self._threads)
 
     def _tested(self, filter_: pc.Expression) -> Iterable[str]:
         """The columns that a filter may read."""

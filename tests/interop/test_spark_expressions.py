@@ -114,7 +114,7 @@ def shown(column: pa.Array | pa.ChunkedArray) -> list[str]:
 @pytest.mark.parametrize("expressions", [CONDITIONS, VALUES], ids=["conditions", "values"])
 def test_expressions_mean_what_spark_says(table: pa.Table, session: Any, expressions: list[str]) -> None:
     frame, zone = session
-    trees = [parse_columns([f"{sql} AS c"], timezone=zone)[0].expr for sql in expressions]
+    trees = [parse_columns([f"{sql} AS c"], CastOptions(timezone=zone))[0].expr for sql in expressions]
     answers = frame.selectExpr(*[f"{to_sql(tree)} AS c{n}" for n, tree in enumerate(trees)]).toArrow()
     different = []
     for number, (sql, tree) in enumerate(zip(expressions, trees, strict=True)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 import shredlake as sl
 from shredlake.errors import InvalidExpression
 from shredlake.spark.query.api import read, register, scan
+from shredlake.spark.settings import temporary_settings
 
 pytestmark = pytest.mark.spark
 
@@ -93,3 +96,19 @@ def test_mistakes_are_ours(spark: Any, place: str) -> None:
     ):
         with pytest.raises(InvalidExpression):
             read(spark, place, columns, where)
+
+
+def test_times_without_a_zone_are_in_the_sessions_zone(spark: Any, tmp_path: Path) -> None:
+    """Also those in the parts of the query that shredlake evaluates beside a part that it leaves to Spark."""
+    schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("kind", pa.string())])
+    place = tmp_path / "times"
+    near = [datetime(2024, 6, 30, hour, 30, tzinfo=UTC) for hour in (21, 22, 23)]
+    sl.Table.create(place, schema).append(pa.table({"at": near, "kind": ["a", "b", "c"]}, schema))
+    register(spark, "left_times", place)
+    moment = "TIMESTAMP '2024-07-01 00:00:00'"
+    with temporary_settings(spark, {"spark.sql.session.timeZone": "Europe/Paris"}):
+        found = read(spark, place, ["upper(kind) AS k"], f"at >= {moment} and lower(kind) <> 'x'")
+        expected = spark.sql(f"select upper(kind) k from left_times where at >= {moment}")
+        assert rows_of(found) == rows_of(expected) == ["['B']", "['C']"]
+        later = read(spark, place, [f"at >= {moment} AS later", "upper(kind) AS k"])
+        assert rows_of(later) == ["[False, 'A']", "[True, 'B']", "[True, 'C']"]

@@ -17,8 +17,8 @@ from shredlake.kernels.cast_options import DEFAULT, CastOptions
 T = TypeVar("T")
 
 
-def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
-    """Parses a WHERE condition. `timezone` applies to TIMESTAMP literals without a zone.
+def parse_predicate(sql: str, options: CastOptions = DEFAULT) -> Expr:
+    """Parses a WHERE condition. The time zone of the options applies to TIMESTAMP literals without a zone.
 
     >>> parse_predicate("v:user.id::bigint > 5").op
     '>'
@@ -29,10 +29,10 @@ def parse_predicate(sql: str, *, timezone: str = "UTC") -> Expr:
       v:user.id::bigint >
                         ^
     """
-    return _predicate(sql, timezone)
+    return _predicate(sql, options.timezone)
 
 
-def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
+def parse_columns(columns: Iterable[str | Projection], options: CastOptions = DEFAULT) -> list[Projection]:
     """Parses a SELECT list; without `AS`, a path is named by its last key, a column by itself.
 
     Names are unique: two columns with one name are an error.
@@ -41,7 +41,7 @@ def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC")
     >>> [projection.name for projection in columns]
     ['id', 'tag', 'v']
     """
-    projections = [_projection(one, timezone) if isinstance(one, str) else one for one in columns]
+    projections = [_projection(one, options.timezone) if isinstance(one, str) else one for one in columns]
     seen: set[str] = set()
     for projection in projections:
         if projection.name in seen:
@@ -53,13 +53,13 @@ def parse_columns(columns: Iterable[str | Projection], *, timezone: str = "UTC")
     return projections
 
 
-def parse_value(sql: str, *, timezone: str = "UTC") -> Expr:
+def parse_value(sql: str, options: CastOptions = DEFAULT) -> Expr:
     """Parses one expression without a name.
 
     >>> str(parse_value("v:a::int").type)
     'int'
     """
-    return _predicate(sql, timezone)
+    return _predicate(sql, options.timezone)
 
 
 def understood(sql: str, parse: Callable[[str], T]) -> T | UnsupportedExpression:
@@ -74,7 +74,9 @@ def understood(sql: str, parse: Callable[[str], T]) -> T | UnsupportedExpression
         return reason
 
 
-def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "UTC") -> list[Projection]:
+def read_columns(
+    columns: str | Sequence[str | Projection], options: CastOptions = DEFAULT
+) -> list[Projection]:
     """Parses the columns of a query: a list of expressions, or one string as written after SELECT.
 
     >>> [column.name for column in read_columns(["id", "v:a::int AS b"])]
@@ -91,7 +93,7 @@ def read_columns(columns: str | Sequence[str | Projection], *, timezone: str = "
                 f"columns holds {kind_of(column)}; write columns as SQL strings, "
                 'as in ["id", "v:a::int AS a"]'
             )
-    return parse_columns(given, timezone=timezone)
+    return parse_columns(given, options)
 
 
 def split_columns(text: str) -> list[str]:
@@ -108,7 +110,7 @@ def split_columns(text: str) -> list[str]:
     return columns
 
 
-def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr | None:
+def read_condition(where: str | Expr | None, options: CastOptions = DEFAULT) -> Expr | None:
     """Parses a condition given as text; returns a tree unchanged.
 
     >>> read_condition("a > 5").op
@@ -119,7 +121,7 @@ def read_condition(where: str | Expr | None, *, timezone: str = "UTC") -> Expr |
     shredlake.errors.InvalidExpression: where is an int, expected SQL text such as "v:a::int > 5"
     """
     if isinstance(where, str):
-        return parse_predicate(where, timezone=timezone)
+        return parse_predicate(where, options)
     if where is None or isinstance(where, Expr):
         return where
     raise InvalidExpression(f'where is {kind_of(where)}, expected SQL text such as "v:a::int > 5"')

@@ -13,6 +13,7 @@ import pyarrow as pa
 from shredlake.errors import UnsupportedExpression
 from shredlake.expr import ast
 from shredlake.expr.types import BIGINT, DOUBLE, FLOAT, INTEGRALS, SMALLINT, TIMESTAMP, TINYINT, VOID
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.variant.identifiers import quote_if_needed
 from shredlake.variant.path import Path
 
@@ -32,12 +33,15 @@ class _Words:
 
 
 def to_sql(
-    expr: ast.Expr, *, strict: bool = False, refs: Callable[[ast.Column | ast.Get], str] | None = None
+    expr: ast.Expr,
+    options: CastOptions = DEFAULT,
+    *,
+    refs: Callable[[ast.Column | ast.Get], str] | None = None,
 ) -> str:
     """Prints the expression as Spark SQL for any Spark with Variants; paths become (try_)variant_get.
 
-    `strict` applies to casts that do not specify it, such as `v:a::int`. `refs` replaces the text of columns
-    and paths.
+    `options` decides for casts that do not say whether they may fail, such as `v:a::int`. `refs` replaces the
+    text of columns and paths.
 
     >>> from shredlake.expr import parse_predicate
     >>> print(to_sql(parse_predicate("v:user.id::bigint > 5 and s.a in ('x', null)")))
@@ -49,12 +53,12 @@ def to_sql(
     def ref(node: ast.Column | ast.Get) -> str:
         if isinstance(node, ast.Column):
             return column_sql(node.name)
-        function = "variant_get" if (strict if node.strict is None else node.strict) else "try_variant_get"
+        function = "variant_get" if options.overridden_by(node.strict).raises else "try_variant_get"
         kind = "" if node.type is None else f", '{node.type}'"
         return f"{function}({column_sql(node.column)}, {string_sql(spark_path(node.path))}{kind})"
 
     def cast(value: str, node: ast.Cast) -> str:
-        function = "cast" if (strict if node.strict is None else node.strict) else "try_cast"
+        function = "cast" if options.overridden_by(node.strict).raises else "try_cast"
         return f"{function}({value} AS {node.type})"
 
     return _written(expr, _Words(refs or ref, literal_sql, cast))

@@ -101,7 +101,7 @@ class ConvertArguments(JobArguments, total=False):
 class MigrateArguments(JobArguments, total=False):
     """The keyword arguments of every `migrate_draft`; see `migrate_files`."""
 
-    strict: bool
+    reject_conflicts: bool
 
 
 class UnshredArguments(JobArguments, total=False):

@@ -45,7 +45,7 @@ def migrate_files(
     source: Address | Iterable[Address],
     table: Address,
     *,
-    strict: bool = False,
+    reject_conflicts: bool = False,
     file_bytes: int = FILE_BYTES,
     storage_options: Mapping[str, str] | None = None,
     show_progress: bool = False,
@@ -58,7 +58,7 @@ def migrate_files(
         raise InvalidSchema(f"no Parquet files at {', '.join(addresses(source))}")
     storage = Storage(os.fspath(table), options)
     snapshot = (
-        planned(storage, _schema(files[0], strict), properties={SHREDDING.name: "true"})
+        planned(storage, _schema(files[0], reject_conflicts), properties={SHREDDING.name: "true"})
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
@@ -70,7 +70,7 @@ def migrate_files(
     tasks = _tasks(snapshot, claim.files, file_bytes)
     total = sum(file.size for file in claim.files)
     with progress("migrate", len(tasks), total, show_progress) as watch:
-        answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, strict), watch)
+        answers = engine.run(tasks, partial(_migrate, snapshot.without_files(), job, reject_conflicts), watch)
     results = [CopyResult.from_json(answer) for answer in answers]
     return replace(
         publish_copy(snapshot, results, claim.transactions, "draft files"),
@@ -92,7 +92,7 @@ class _Task:
 def _schema(file: SourceFile, reject_conflicts: bool) -> pa.Schema:
     """The schema of a draft file with Variants as Variants."""
     path, store = location(file)
-    return read_draft(path, strict=reject_conflicts, store=store).schema
+    return read_draft(path, reject_conflicts=reject_conflicts, store=store).schema
 
 
 def _tasks(snapshot: Snapshot, files: Sequence[SourceFile], file_bytes: int) -> list[_Task]:
@@ -129,7 +129,7 @@ def _migrate(target: Snapshot, job: FileJob, reject_conflicts: bool, task: _Task
     for file in task.files:
         path, store = location(file)
         table = complete(
-            read_draft(path, strict=reject_conflicts, store=store),
+            read_draft(path, reject_conflicts=reject_conflicts, store=store),
             target.schema,
             target.metadata.partition_columns,
         )

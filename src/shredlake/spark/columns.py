@@ -16,6 +16,7 @@ from shredlake.expr.parse import parse_columns
 from shredlake.expr.sort_key import parse_sort_keys
 from shredlake.expr.sql import literal_sql, spark_path
 from shredlake.expr.types import VOID
+from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.variant.identifiers import quote
 
 if TYPE_CHECKING:
@@ -55,20 +56,23 @@ def at(names: Names) -> SparkColumn:
 
 
 def column_of(
-    expr: ast.Expr, *, strict: bool = False, refs: Callable[[ast.Column | ast.Get], SparkColumn] | None = None
+    expr: ast.Expr,
+    options: CastOptions = DEFAULT,
+    *,
+    refs: Callable[[ast.Column | ast.Get], SparkColumn] | None = None,
 ) -> SparkColumn:
     """The expression as a Spark column, with paths as `variant_get` or `try_variant_get`.
 
-    `strict` applies to casts that do not say whether they may fail, such as `v:a::int`. `refs` maps
+    `options` decides for casts that do not say whether they may fail, such as `v:a::int`. `refs` maps
     columns and paths to other Spark columns.
     """
     from pyspark.sql import functions as F
 
     def part(inner: ast.Expr) -> SparkColumn:
-        return column_of(inner, strict=strict, refs=refs)
+        return column_of(inner, options, refs=refs)
 
     def must_cast(own: bool | None) -> bool:
-        return strict if own is None else own
+        return options.overridden_by(own).raises
 
     match expr:
         case ast.Column() | ast.Get() if refs is not None:
@@ -86,8 +90,8 @@ def column_of(
         case ast.Compare(op, left, right) | ast.Arithmetic(op, left, right):
             found: SparkColumn = OPERATORS[op](part(left), part(right))
             return found
-        case ast.In(value, options):
-            return part(value).isin(*map(constant, options))
+        case ast.In(value, members):
+            return part(value).isin(*map(constant, members))
         case ast.Like(value, pattern, escape):
             return F.like(part(value), F.lit(pattern), F.lit(escape))
         case ast.IsNull(value):
@@ -152,7 +156,7 @@ def from_log(text: str) -> SparkColumn:
     if SUBSTITUTED not in text:
         return F.expr(text)
     try:
-        return column_of(parse_columns([text])[0].expr, strict=True)
+        return column_of(parse_columns([text])[0].expr, CastOptions(on_error="raise"))
     except InvalidExpression:
         return F.expr(without_substitution(text))
 

@@ -19,7 +19,7 @@ from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.read.file_reader import Finish
-from shredlake.parquet.read.scan import Scan, scan_parquet
+from shredlake.parquet.read.scan import Scan, scan_parquet, scan_with
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.table import Table
 
@@ -178,8 +178,7 @@ class ParquetSource:
         return self.path
 
     def scan(self, columns: Sequence[Projection], where: Expr | None, options: CastOptions) -> SourceScan:
-        strict = options.raises
-        return ParquetScan(scan_parquet(self.path, columns, where, strict=strict, timezone=options.timezone))
+        return ParquetScan(scan_with(self.path, columns, where, options))
 
     def has_dictionary(self, reference: Column | Get) -> bool:
         return False

@@ -103,7 +103,7 @@ def enter_check(data: bytes) -> None:
 
 def enter_draft(data: bytes) -> None:
     """Reads the older layout, and converts it to the current one."""
-    found = read_draft(io.BytesIO(data[1:]), strict=bool(data) and data[0] % 2 == 1)
+    found = read_draft(io.BytesIO(data[1:]), reject_conflicts=bool(data) and data[0] % 2 == 1)
     _check_arrow(found)
     if data and data[0] % 16 == 0:
         with tempfile.TemporaryDirectory() as folder:

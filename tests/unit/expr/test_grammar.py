@@ -35,6 +35,7 @@ from shredlake.expr import (
     references,
     to_sql,
 )
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.variant import Path
 
 INT, BIGINT, STRING = parse_type("int"), parse_type("bigint"), parse_type("string")
@@ -168,7 +169,9 @@ def test_constants_have_the_types_spark_gives_them(sql: str, value: object, type
 
 
 def test_timestamps_without_zone_are_in_the_sessions() -> None:
-    literal = parse_predicate("a > TIMESTAMP '2024-07-01 00:00:00'", timezone="Europe/Paris").right
+    literal = parse_predicate(
+        "a > TIMESTAMP '2024-07-01 00:00:00'", CastOptions(timezone="Europe/Paris")
+    ).right
     assert literal.value == dt.datetime(2024, 6, 30, 22, tzinfo=dt.UTC)
 
 

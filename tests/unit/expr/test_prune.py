@@ -46,7 +46,7 @@ class Stats:
 
 def kept(sql: str, stats: Stats, timezone: str = "UTC") -> list[bool]:
     return may_match(
-        parse_predicate(sql, timezone=timezone), stats, CastOptions(timezone=timezone)
+        parse_predicate(sql, CastOptions(timezone=timezone)), stats, CastOptions(timezone=timezone)
     ).to_pylist()
 
 

@@ -6,6 +6,9 @@ import pytest
 
 from shredlake.expr.parse import parse_value
 from shredlake.expr.sql import to_sql
+from shredlake.kernels.cast_options import CastOptions
+
+RAISE = CastOptions(on_error="raise")
 
 EXPRESSIONS = [
     "v:a.b[0].`odd key`::bigint = 5",
@@ -27,8 +30,8 @@ EXPRESSIONS = [
 def test_what_is_printed_means_the_same(text: str) -> None:
     expr = parse_value(text)
     assert parse_value(to_sql(expr)) == parse_value(to_sql(parse_value(to_sql(expr))))
-    strict = to_sql(expr, strict=True)
-    assert parse_value(to_sql(parse_value(strict), strict=True)) == parse_value(strict)
+    strict = to_sql(expr, RAISE)
+    assert parse_value(to_sql(parse_value(strict), RAISE)) == parse_value(strict)
 
 
 @pytest.mark.parametrize(
@@ -41,4 +44,4 @@ def test_what_is_printed_means_the_same(text: str) -> None:
 )
 def test_strictness_is_printed_where_it_is_not_said(text: str, lenient: str, strict: str) -> None:
     expr = parse_value(text)
-    assert (to_sql(expr), to_sql(expr, strict=True)) == (lenient, strict)
+    assert (to_sql(expr), to_sql(expr, RAISE)) == (lenient, strict)

@@ -86,7 +86,7 @@ def condition(where: str | Expr | None, schema: Struct, options: CastOptions = D
     >>> condition("ID > 5", Struct((Field("id", "long"),))).left
     Column(name='id')
     """
-    found = read_condition(where, timezone=options.timezone)
+    found = read_condition(where, options)
     if found is None:
         return None
     found = canonical(found, schema)

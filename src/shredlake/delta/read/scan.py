@@ -163,7 +163,7 @@ class TableScan(ArrowStream):
             for item in self.snapshot.schema.fields:
                 yield Projection(item.name, Column(join_name((item.name,))))
             return
-        for found in read_columns(columns, timezone=options.timezone):
+        for found in read_columns(columns, options):
             yield Projection(found.name, canonical(found.expr, self.snapshot.schema))
 
     def _output_schema(self, projections: Sequence[Projection], options: CastOptions) -> pa.Schema:

@@ -75,18 +75,18 @@ def write_draft(
         raise
 
 
-def read_draft(path: Any, *, strict: bool = False, store: Any = None) -> pa.Table:
+def read_draft(path: Any, *, reject_conflicts: bool = False, store: Any = None) -> pa.Table:
     """Reads a file in the draft layout as a table of Variant columns; other columns are unchanged.
 
-    Parts that contradict each other are an error; with `strict`, so are fields that are both shredded and in
-    the residual, and missing array elements.
+    Parts that contradict each other are an error; with `reject_conflicts`, so are fields that are both
+    shredded and in the residual, and missing array elements.
     """
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
         nothing = pa.Table.from_batches([], file.schema_arrow)
         tables = [replace_columns(nothing, _todays(columns, unshredded=True))]
         for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
-            replacements = _todays(columns, strict, first_row, unshredded=True)
+            replacements = _todays(columns, reject_conflicts, first_row, unshredded=True)
             tables.append(replace_columns(pa.Table.from_batches([batch]), replacements))
         return pa.concat_tables(tables)
 
@@ -98,7 +98,7 @@ def convert_draft(
     shredding: Shredding = "infer",
     keep_schemas: bool = True,
     options: WriteOptions | None = None,
-    strict: bool = False,
+    reject_conflicts: bool = False,
     store: Any = None,
     progress: Progress | None = None,
 ) -> FileFacts:
@@ -121,7 +121,7 @@ def convert_draft(
         schema = replace_columns(nothing, _todays(columns, unshredded=not keep_schemas)).schema
         with ParquetWriter(where, schema, shredding=shredding, options=options, store=store) as writer:
             for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
-                replacements = _todays(columns, strict, first_row, unshredded=not keep_schemas)
+                replacements = _todays(columns, reject_conflicts, first_row, unshredded=not keep_schemas)
                 writer.write(replace_columns(pa.Table.from_batches([batch]), replacements))
                 if progress is not None:
                     progress(first_row + batch.num_rows, file.metadata.num_rows)

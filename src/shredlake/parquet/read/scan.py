@@ -151,9 +151,41 @@ def scan_parquet(
     >>> scan.explain().row_groups_read, scan.explain().row_groups_total
     (1, 10)
     """
-    options = CastOptions.of(strict=strict, timezone=timezone)
-    projections = None if columns is None else read_columns(columns, timezone=timezone)
-    predicate = read_condition(where, timezone=timezone)
+    return scan_with(
+        path,
+        columns,
+        where,
+        CastOptions.of(strict=strict, timezone=timezone),
+        variants=variants,
+        batch_size=batch_size,
+        threads=threads,
+        store=store,
+        checksums=checksums,
+    )
+
+
+def scan_with(
+    path: Location | Sequence[Location],
+    columns: str | Sequence[str | Projection] | None,
+    where: str | Expr | None,
+    options: CastOptions,
+    *,
+    variants: Views = "variant",
+    batch_size: int | None = None,
+    threads: int | None = None,
+    store: Any = None,
+    checksums: bool = True,
+) -> Scan:
+    """`scan_parquet` with the cast options of a query, which include the dialect of its engine.
+
+    >>> import io, pyarrow as pa, pyarrow.parquet as pq
+    >>> file = io.BytesIO()
+    >>> pq.write_table(pa.table({"id": [1, 2]}), file)
+    >>> scan_with(file, ["id"], "id > 1", CastOptions(on_error="raise")).count()
+    1
+    """
+    projections = None if columns is None else read_columns(columns, options)
+    predicate = read_condition(where, options)
     asked = variants.values() if isinstance(variants, Mapping) else [variants]
     for view in asked:
         if view not in VIEWS:

@@ -83,7 +83,7 @@ def scan_of(
 ) -> TableScan:
     """The scan that the options describe, restricted further by filters."""
     casts = cast_options(options)
-    where = read_condition(options["where"], timezone=casts.timezone)
+    where = read_condition(options["where"], casts)
     parts = [*([] if where is None else [where]), *filters]
     scan = TableScan(snapshot, columns or options["columns"], all_of(parts), options=casts)
     check_has_columns(scan.schema)

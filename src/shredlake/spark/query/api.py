@@ -32,7 +32,7 @@ from shredlake.spark.query.tables.registered import register_view, views_to_inli
 from shredlake.spark.query.text.sql_paths import is_query, with_views
 from shredlake.spark.query.views import Parameters, analysed
 from shredlake.spark.session import ensure_supported
-from shredlake.spark.settings import settings, temporary_settings
+from shredlake.spark.settings import session_options, settings, temporary_settings
 from shredlake.table import Table
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def scan(
     """The plan behind `read`: `.frame()` is the DataFrame, `.groups` says how each file is read."""
     ensure_supported(spark)
     snapshot = snapshot_of(table, storage_options, version=version, timestamp=timestamp)
-    return scan_of(spark, snapshot, columns, where, strict=strict)
+    return scan_of(spark, snapshot, columns, where, session_options(spark, strict=strict))
 
 
 @options_of(scan)

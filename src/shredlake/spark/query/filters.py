@@ -52,7 +52,7 @@ def predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
 
 def whole_predicate(relation: Relation, variants: Collection[str]) -> Expr | None:
     """All filters on a relation as one equivalent expression. Raises NotUnderstood if there is none."""
-    translator = Translator(relation, variants, strict=True)
+    translator = Translator(relation, variants, exact=True)
     parts = [
         translator.expr(conjunct)
         for condition in relation.filters
@@ -125,11 +125,11 @@ def shown(node: Node) -> str:
 class Translator:
     """Translates Catalyst's expressions to shredlake's.
 
-    With `strict`, a path keeps whether its cast may fail, and a Variant as a whole is not translated.
+    With `exact`, a path keeps whether its cast may fail, and a Variant as a whole is not translated.
     """
 
-    def __init__(self, relation: Relation, variants: Collection[str], *, strict: bool = False) -> None:
-        self._relation, self._variants, self._strict = relation, variants, strict
+    def __init__(self, relation: Relation, variants: Collection[str], *, exact: bool = False) -> None:
+        self._relation, self._variants, self._exact = relation, variants, exact
 
     def expr(self, node: Node) -> Expr:
         match node.name:
@@ -171,11 +171,11 @@ class Translator:
         name = self._name(chain[-1].children[0]) if path else None
         if path is None or name is None:
             raise NotUnderstood(node.name)
-        if self._strict and not path[0].steps:
+        if self._exact and not path[0].steps:
             raise NotUnderstood("a Variant as a whole")
         # The plan's JSON does not distinguish `try_cast` from `cast`.
         must_cast = len(chain) > 1 or chain[0].fields.get("failOnError") is not False
-        return Get(join_name((name,)), *path, strict=self._strict and must_cast)
+        return Get(join_name((name,)), *path, strict=self._exact and must_cast)
 
     def _name(self, node: Node) -> str | None:
         return self._relation.names.get(identity(node)) if node.name == "AttributeReference" else None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import Token, TokenType
@@ -22,6 +23,7 @@ from shredlake.delta.schema.names import resolve
 from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr import Column, Expr, Get, Projection, all_of, join_name, name_parts
 from shredlake.expr.parse import parse_columns, parse_value, split_columns, understood
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.spark.columns import without_substitution
 from shredlake.spark.query.explain import SparkExplain
 from shredlake.spark.query.scan import SparkScan
@@ -40,16 +42,15 @@ def scan_of(
     snapshot: Snapshot,
     columns: str | Sequence[str] | None,
     where: str | None,
-    *,
-    strict: bool,
+    options: CastOptions,
 ) -> SparkScan:
     """The scan of a query, and what Spark has to evaluate above it, if anything."""
     if not _has_everything(columns):
         try:
-            return SparkScan(spark, snapshot, columns, where, strict=strict)
+            return SparkScan(spark, snapshot, columns, where, options=options)
         except UnsupportedExpression as reason:
-            return ScanBelowSpark(spark, snapshot, columns, where, strict=strict, reason=reason)
-    return ScanBelowSpark(spark, snapshot, columns, where, strict=strict)
+            return ScanBelowSpark(spark, snapshot, columns, where, options=options, reason=reason)
+    return ScanBelowSpark(spark, snapshot, columns, where, options=options)
 
 
 def _has_everything(columns: Any) -> bool:
@@ -69,21 +70,21 @@ class ScanBelowSpark(SparkScan):
         columns: str | Sequence[str] | None,
         where: str | None,
         *,
-        strict: bool,
+        options: CastOptions,
         reason: UnsupportedExpression | None = None,
     ) -> None:
         self._reason = reason
-        inner = _Below(snapshot)
+        inner = _Below(snapshot, options)
         self._above = [inner.column(text) for text in inner.items(columns)]
         below: list[Expr] = []
         self._left: dict[str, str] = {}
         for part in conjuncts_of(where) if isinstance(where, str) else ():
-            condition = understood(part, parse_value)
+            condition = understood(part, partial(parse_value, options=options))
             if isinstance(condition, UnsupportedExpression):
                 self._left[part] = inner.rewritten(part)
             else:
                 below.append(condition)
-        super().__init__(spark, snapshot, inner.projections(), all_of(below), strict=strict)
+        super().__init__(spark, snapshot, inner.projections(), all_of(below), options=options)
 
     def frame(self, select: Any = None) -> DataFrame:
         from pyspark.errors import AnalysisException, ParseException
@@ -108,7 +109,8 @@ class ScanBelowSpark(SparkScan):
 class _Below:
     """Collects the columns and paths that expressions need, and gives each a name below Spark's part."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, options: CastOptions) -> None:
+        self._options = options
         self._schema = snapshot.schema
         self._names = {field.name.casefold(): field.name for field in snapshot.schema.fields}
         self._paths: dict[Get, str] = {}
@@ -126,7 +128,7 @@ class _Below:
 
     def column(self, text: str) -> str:
         """A column of the query over the names below; named after its text if it has no other name."""
-        known = understood(text, lambda text: parse_columns([text])[0])
+        known = understood(text, lambda text: parse_columns([text], self._options)[0])
         if isinstance(known, UnsupportedExpression):
             return self.rewritten(text) + ("" if has_name(tokenize(text)) else f" AS {quote(text.strip())}")
         name = self._free(f"__column{len(self._known)}")

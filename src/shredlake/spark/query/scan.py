@@ -48,6 +48,7 @@ from shredlake.expr import (
 )
 from shredlake.expr.ast import IsVariantNull, walk
 from shredlake.expr.types import BOOLEAN
+from shredlake.kernels.cast_options import CastOptions
 from shredlake.kernels.get import get_path
 from shredlake.spark.arrow import spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined
@@ -90,18 +91,19 @@ class SparkScan:
         columns: str | Sequence[str | Projection] | None,
         where: str | Expr | None,
         *,
-        strict: bool = False,
+        options: CastOptions | None = None,
         prune_only: bool = False,
         native: bool = False,
     ) -> None:
         """With `prune_only`, `where` only decides which files are read, and the caller filters the rows.
 
         With `native`, Spark reads whole Variants, and can take paths from them without rebuilding them.
+        Without `options`, those of the session apply, and a value that does not cast is null.
         """
         self.spark = spark
         self.prune_only = prune_only
         self.native = native
-        self.options = session_options(spark, strict=strict)
+        self.options = session_options(spark) if options is None else options
         self.local = TableScan(snapshot, columns, where, options=self.options, checked=False)
         self.snapshot = snapshot
 

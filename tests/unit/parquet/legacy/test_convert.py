@@ -93,7 +93,7 @@ def test_the_first_example_in_a_file(tmp_path: Path) -> None:
     values = [value for value, *_ in FIRST_EXAMPLE]
     path = tmp_path / "f.parquet"
     write_draft(pa.table({"variant_col": column_of(values)}), path, {"variant_col": OBJECT})
-    assert rows(read_draft(path, strict=True)["variant_col"]) == rows(column_of(values))
+    assert rows(read_draft(path, reject_conflicts=True)["variant_col"]) == rows(column_of(values))
     assert check(path) == []
     raw = pq.read_table(path)["variant_col"].to_pylist()
     assert [python(row["untyped_value"]) for row in raw] == [top for _, top, *_ in FIRST_EXAMPLE]
@@ -133,7 +133,7 @@ def test_the_nested_example(tmp_path: Path) -> None:
     values = [FULLY, PARTLY, {"a": 1}, [{"a": "no array"}], [{"a": [1, "two", None]}], []]
     path = tmp_path / "f.parquet"
     write_draft(pa.table({"variant_col": column_of(values)}), path, {"variant_col": ARRAY})
-    assert rows(read_draft(path, strict=True)["variant_col"]) == rows(column_of(values))
+    assert rows(read_draft(path, reject_conflicts=True)["variant_col"]) == rows(column_of(values))
     raw = pq.read_table(path)["variant_col"].to_pylist()
     assert python(raw[2]["untyped_value"]) == {"a": 1}
     assert raw[2]["array"] is None
@@ -276,7 +276,7 @@ def test_broken_rows(
         assert rows(read_draft(file)["v"])[1] == Variant.of(read)
         if rule != "draft-not-shredded":
             with pytest.raises(ShreddingConflict, match="row 1"):
-                read_draft(file, strict=True)
+                read_draft(file, reject_conflicts=True)
         convert_draft(file, tmp_path / "today.parquet")
         assert check(tmp_path / "today.parquet") == []
 
@@ -335,7 +335,7 @@ def test_files_come_over_value_for_value(tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("draft")
     write_draft(pa.table({"v": column(variants)}), folder / "draft.parquet", {"v": schema})
     assert check(folder / "draft.parquet") == []
-    convert_draft(folder / "draft.parquet", folder / "today.parquet", strict=True)
+    convert_draft(folder / "draft.parquet", folder / "today.parquet", reject_conflicts=True)
     assert read_rows(folder / "today.parquet") == variants
     assert check(folder / "today.parquet") == []
 

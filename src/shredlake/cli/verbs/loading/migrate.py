@@ -77,7 +77,7 @@ def migrate_files(
                     chosen,
                     source,
                     target,
-                    strict=strict,
+                    reject_conflicts=strict,
                     storage_options=storage_options(storage),
                     show_progress=sys.stderr.isatty(),
                 )
@@ -85,7 +85,7 @@ def migrate_files(
         return
     if target == "-":
         with parquet_to_stdout() as file, seekable([source]) as [found]:
-            convert_draft(found, file, keep_schemas=not infer, strict=strict)
+            convert_draft(found, file, keep_schemas=not infer, reject_conflicts=strict)
         return
     with seekable([source]) as [found]:
         _convert(pairs(Path(found), Path(target)), infer, strict, as_json)
@@ -100,7 +100,7 @@ def _convert(files: Sequence[tuple[Path, Path]], infer: bool, strict: bool, as_j
     for old, new in files:
         with rows_progress(old.name) as progress:
             facts: FileFacts = convert_draft(
-                old, new, keep_schemas=not infer, strict=strict, progress=progress
+                old, new, keep_schemas=not infer, reject_conflicts=strict, progress=progress
             )
         rows += facts.num_rows
         if as_json:

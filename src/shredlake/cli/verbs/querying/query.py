@@ -93,10 +93,11 @@ def query(
 
 def _spark_scan(opened: Table, columns: list[str] | None, where: str | None, strict: bool) -> Any:
     from shredlake.spark.query.scan import SparkScan
+    from shredlake.spark.settings import session_options
 
     spark = quiet_session()
     spark.conf.set("spark.sql.session.timeZone", "UTC")  # the same as without Spark
-    return SparkScan(spark, opened.snapshot, columns, where, strict=strict)
+    return SparkScan(spark, opened.snapshot, columns, where, options=session_options(spark, strict=strict))
 
 
 def _limited(batches: Iterable[pa.RecordBatch], rows: int | None) -> Iterator[pa.RecordBatch]:

@@ -108,7 +108,7 @@ def aggregated(query: TableQuery) -> Aggregated | NotApplicable:
         return NotApplicable("spark.sql.retainGroupColumns is false")
     if query.too_small:
         return NotApplicable(query.too_small)
-    reader = _Reader(filters.Translator(query.relation, query.variants, strict=True))
+    reader = _Reader(filters.Translator(query.relation, query.variants, exact=True))
     try:
         predicate = filters.whole_predicate(query.relation, query.variants)
         keys = [reader.value(tree) for tree in node.groupings()]

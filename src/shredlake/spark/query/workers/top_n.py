@@ -181,7 +181,7 @@ def top_n(query: TableQuery) -> TopN | NotApplicable:
         return NotApplicable(f"the query does not ask for the first 1 to {MOST_ROWS} of all rows")
     if query.too_small:
         return NotApplicable(query.too_small)
-    reader = Reader(filters.Translator(query.relation, query.variants, strict=True))
+    reader = Reader(filters.Translator(query.relation, query.variants, exact=True))
     try:
         predicate = filters.whole_predicate(query.relation, query.variants)
         columns = [reader.value(without_alias(tree)) for tree in node.expressions]
