@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,33 @@ def test_convert_on_s3(reach: dict[str, Any], copied: bool) -> None:
     assert sorted((row["payload"], row["day"]) for row in kept) == [("oops", 1), ("oops", 2)]
     again = sl.convert(source, ["payload"], target=target, storage_options=reach)
     assert again.already_done
+
+
+def test_the_data_source_takes_the_settings_of_its_store(reach: dict[str, Any]) -> None:
+    """The options `storage.*` reach the store from the driver, from pickled tasks, and in a stream."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    from shredlake.spark.datasource.options import READ, STREAM_READ, WRITE, SourceOptions
+    from shredlake.spark.datasource.read import FilteringReader
+    from shredlake.spark.datasource.stream_read import TableStream
+    from shredlake.spark.datasource.write import TableWriter
+
+    given = {f"storage.{key}": value for key, value in reach.items() if isinstance(value, str)}
+    given |= {"storage.virtual_hosted_style_request": "false", "storage.allow_http": "true"}
+    given["path"] = "s3://lake/source"
+    schema = StructType([StructField("id", LongType())])
+    writer = TableWriter(SourceOptions.of(given, WRITE), schema, False)
+    rows = pa.RecordBatch.from_pydict({"id": [1, 2]})
+    writer.commit([pickle.loads(pickle.dumps(writer)).write(iter([rows]))])
+    assert sl.Table("s3://lake/source", storage_options=reach).scan().count() == 2
+
+    def read(reader: Any, tasks: Any) -> list[int]:
+        copy = pickle.loads(pickle.dumps(reader))
+        return [n for task in tasks for batch in copy.read(task) for n in batch.column(0).to_pylist()]
+
+    reader = FilteringReader(SourceOptions.of(given, READ), schema)
+    assert read(reader, reader.partitions()) == [1, 2]
+    stream = TableStream(SourceOptions.of(given, STREAM_READ), schema)
+    start = stream.initialOffset()
+    assert read(stream, stream.partitions(start, stream.latestOffset(start))) == [1, 2]

@@ -187,6 +187,22 @@ def rows_of(place: Path) -> list[tuple[int, int]]:
     return sorted((row["id"], row["n"]) for row in rows)
 
 
+def test_a_batch_takes_so_many_bytes(tmp_path: Path) -> None:
+    table = made(tmp_path / "a", (1,), (2,), (3,), (4,), (5,))
+    largest = max(table.files().column("size").to_pylist())
+
+    def batches(name: str, **options: str) -> int:
+        query = Query(tmp_path / "a", tmp_path / name, tmp_path / f"{name}_state", **options)
+        query.run()
+        assert sl.Table(tmp_path / name).scan().count() == 5
+        return int(query._kept("done")[1]) + 1
+
+    assert batches("all") == 1
+    assert batches("two", maxBytesPerTrigger=str(2 * largest)) == 3
+    assert batches("one", maxBytesPerTrigger="1b") == 5  # a file is taken, however large
+    assert batches("both", maxBytesPerTrigger=str(9 * largest), maxFilesPerTrigger="3") == 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_changes_arrive_once_wherever_the_query_dies(tmp_path: Path, seed: int) -> None:

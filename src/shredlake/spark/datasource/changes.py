@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from shredlake.delta.log.history import enabled_since
+from shredlake.delta.log.listing import version_at
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Metadata
 from shredlake.delta.read.changes import FileChange, change_rows
@@ -113,6 +115,8 @@ class FeedReader(DataSourceReader):
                 "readChangeFeed reads versions from startingVersion to endingVersion: leave version and "
                 "timestamp out"
             )
+        if len(options.given("endingVersion", "endingTimestamp")) == 2:
+            raise PipelineError("changes end at endingVersion or endingTimestamp, not both; leave one out")
         table = latest(storage_of(options)).without_files()
         self._options = options
         self._rows = ChangeReader(table, options, arrow_schema_of(schema))
@@ -129,9 +133,10 @@ class FeedReader(DataSourceReader):
         return found or [Changes(self._rows.table.metadata)]
 
     def _last(self, log: StreamLog) -> int:
+        """The last version whose changes are read; with a timestamp, the newest that is not after it."""
         version, timestamp = self._options["endingVersion"], self._options["endingTimestamp"]
         if timestamp is not None:
-            version = log.version_from(timestamp)
+            return version_at(log.table.storage, timestamp, enabled_since(log.table))
         return log.latest() if version is None else min(version, log.latest())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -113,3 +114,26 @@ def test_new_columns_are_added_where_asked_for(tmp_path: Path, overwrite: bool) 
     with pytest.raises(ShredlakeError, match="changed"):
         late.commit([message])
     assert sl.Table(tmp_path / "t").schema.names == ["id", "note", "y"]
+
+
+def test_files_are_as_large_as_asked_for(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(1).integers(0, 1 << 62, (80, 2_000))  # 16 kB each, which do not compress
+
+    def sizes(place: Path, **options: Any) -> list[int]:
+        one = writer(place, frame(id="long"), **options)
+        one.commit([one.write(batch(*some) for some in numbers)])
+        assert sl.Table(place).scan().count() == numbers.size
+        return sorted(sl.Table(place).files().column("size").to_pylist())
+
+    assert len(sizes(tmp_path / "whole")) == 1
+    *others, _ = sizes(tmp_path / "parts", fileBytes="128k")  # only the first tells how well rows compress
+    assert len(others) >= 5
+    assert others[-1] < 160 << 10
+
+
+def test_rejects_go_to_the_table_asked_for(tmp_path: Path) -> None:
+    one = writer(tmp_path / "t", frame(body="string"), document="body", rejects=str(tmp_path / "bad"))
+    one.commit([one.write(iter([pa.RecordBatch.from_pydict({"body": ['{"a": 1}', '{"a": ']})]))])
+    assert sl.Table(tmp_path / "t").scan().count() == 1
+    assert sl.Table(tmp_path / "bad").scan(["raw"]).to_arrow().to_pylist() == [{"raw": b'{"a": '}]
+    assert {found.name for found in tmp_path.iterdir()} == {"t", "bad"}
