@@ -1,10 +1,10 @@
 """Builds the Cython kernels; everything else is in pyproject.toml.
 
 One wheel per platform serves every Python from 3.11 on (the limited API). Without a C compiler the kernels
-are left out, which is said here and again when shredlake is first used, and a much slower pure-Python version
-is used in their place; SHREDLAKE_REQUIRE_KERNELS=1 makes that an error. SHREDLAKE_SKIP_KERNELS=1 compiles
-nothing, for an editable install whose kernels are built by `build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds
-with AddressSanitizer and UndefinedBehaviorSanitizer.
+are left out, and a much slower pure-Python version is used in their place. The build reports that, and
+shredlake reports it when it is first used; SHREDLAKE_REQUIRE_KERNELS=1 makes it an error.
+SHREDLAKE_SKIP_KERNELS=1 compiles nothing, for an editable install whose kernels are built by
+`build_ext --inplace`. SHREDLAKE_SANITIZE=1 builds with AddressSanitizer and UndefinedBehaviorSanitizer.
 """
 
 import os
@@ -20,7 +20,7 @@ from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
 LIMITED_API = "0x030B0000"  # Python 3.11
-FLAGS = ["-O3", "-g0", "-fno-math-errno", "-w"]  # nobody debugs generated C, nor reads warnings about it
+FLAGS = ["-O3", "-g0", "-fno-math-errno", "-w"]  # without debug information and warnings of generated C
 if os.environ.get("SHREDLAKE_SANITIZE") == "1":
     FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     FLAGS += ["-fno-omit-frame-pointer"]

@@ -1,4 +1,4 @@
-"""Damaged Variants by the thousand, the same for the same seed; for tests that hold of any bytes whatever."""
+"""Thousands of damaged Variants, the same for the same seed, for tests that hold for any bytes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def careless_cleanup(patch: pytest.MonkeyPatch) -> None:
 
 def hasty_commit(patch: pytest.MonkeyPatch) -> None:
     """A commit whose answer was lost is not looked up."""
-    patch.setattr(transaction, "_stands", transaction.try_commit)
+    patch.setattr(transaction, "_is_committed", transaction.try_commit)
 
 
 def anxious_reload(patch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,9 @@ BANNED = [
     Banned(
         r"(?<!not )\bsay[.)]", 'skip by a path, "v:id" say.', "skip by a path, e.g. v:id; others do not say."
     ),
-    Banned(r"\b(?:nobody|anybody|somebody)\b", "bounds that nobody can use", "bounds that readers can't use"),
+    Banned(
+        r"\b(?i:nobody|anybody|somebody)\b", "bounds that nobody can use", "bounds that readers can't use"
+    ),
     Banned(
         r"\bas (?:it comes|they come)\b", "rows are written as they come", "rows are written in input order"
     ),
@@ -59,7 +61,7 @@ BANNED = [
     Banned(r'"""(?:What|Which|Who|Whose)\b', '"""What a scan cost."""', '"""The cost of a scan."""'),
     Banned(r'"""The same,', '"""The same, as text."""', '"""Renders the report as text."""'),
     Banned(r'"""As above\b', '"""As above, for one file."""', '"""The key of one file."""'),
-    Banned(r"\bpages? to look at\b", "it writes a page to look at", "it writes an HTML page"),
+    Banned(r"\b[Pp]ages? to look at\b", "it writes a page to look at", "it writes an HTML page"),
     Banned(r"\bgo(?:es)? on where\b", "the job goes on where it was", "the job is resumed"),
     Banned(r"\bquarantine\b", "rows go to the quarantine", "rows go to the rejects table"),
     Banned(r"\bcan't be had\b", "if uv can't be had", "if uv can't be installed"),
@@ -83,6 +85,12 @@ BANNED = [
     Banned(r"\bwhat is there\b", "it sorts what is there", "it sorts the existing files"),
     Banned(r"\bin none of\b", "in none of 30 rows", "none of 30 rows has JSON"),
     Banned(r"\bmean what they say\b", "the bytes mean what they say", "the count of bytes is accurate"),
+    Banned(r"\bbytes whatever\b", "No bytes whatever crash", "No input can crash"),
+    Banned(
+        r"\b_?todays\b|\b_?todays_|\b_stands\b|\bmade_meanwhile\b|\bin_all\b|\bopened_here\b",
+        "def todays_node(node)",
+        "def current_node(node)",
+    ),
 ]
 
 
@@ -105,6 +113,7 @@ def phrases(text: str) -> Iterator[tuple[int, str]]:
 def read_by_people() -> Iterator[Path]:
     for pattern in (
         "*.md",
+        "*.py",
         "Makefile",
         "docs/**/*.md",
         ".github/**/*.*",

@@ -1,4 +1,4 @@
-"""No bytes whatever may crash, hang or exhaust memory: they are a value or a MalformedVariant."""
+"""No input can crash, hang or exhaust memory: bytes are a value or raise MalformedVariant."""
 
 from __future__ import annotations
 

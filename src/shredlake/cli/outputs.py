@@ -30,14 +30,14 @@ def output_file(output: str) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        file = draft.open("wb")
+        file = temporary.open("wb")
     except OSError as error:
         raise InvalidFile(f"{output} can't be written: {error.strerror}") from None
     try:
         with file:
             yield file
-        os.replace(draft, path)
+        os.replace(temporary, path)
     finally:
-        draft.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

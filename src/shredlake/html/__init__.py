@@ -1,4 +1,4 @@
-"""Pages to look at: one self-contained HTML file, made of plain values.
+"""HTML pages: each is one self-contained file, made of plain values.
 
 markup    elements whose text is always escaped
 page      the document: style, script, theme, sections

@@ -36,7 +36,7 @@ from shredlake.parquet.legacy.convert import read_draft
 from shredlake.parquet.legacy.types import draft_schema, is_draft
 from shredlake.parquet.read.stream import parquet_file
 from shredlake.runner import call_storage
-from shredlake.shredding.legacy import todays_node
+from shredlake.shredding.legacy import current_node
 from shredlake.shredding.schema import ShreddingSchema
 
 
@@ -117,7 +117,7 @@ def _layout(snapshot: Snapshot, file: SourceFile) -> dict[str, str]:
     for place in snapshot.variants:
         draft = type_at(arrow, place)
         known = draft is not None and is_draft(draft)
-        given[place.name] = ShreddingSchema(todays_node(draft_schema(draft))) if known else None
+        given[place.name] = ShreddingSchema(current_node(draft_schema(draft))) if known else None
     return choose(snapshot, given, lambda place: None)
 
 

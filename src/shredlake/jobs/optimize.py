@@ -48,7 +48,7 @@ from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.arguments import Address, as_tuple
 from shredlake.jobs.data_files import FILE_BYTES, GATHER_BYTES, FileJob, write_tables
 from shredlake.jobs.engine import Engine, SortJob, Watch
-from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
+from shredlake.jobs.ingest.key_paths import key_paths, mixed_keys, shared_warnings
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import progress
 from shredlake.jobs.verified_copy import (
@@ -158,7 +158,7 @@ def optimize_table(
         layout=next(iter(layout.values()), None),
         seconds=time.monotonic() - started,
         warnings=(
-            *in_all([result.warnings for result in results if result.total.rows]),
+            *shared_warnings([result.warnings for result in results if result.total.rows]),
             *mixed_keys(snapshot, new, sort_by),
         ),
     )

@@ -101,16 +101,16 @@ def draft_node(schema: ShreddingSchema | Node, spelling: str = "untyped_value") 
             return DraftNode(spelling)
 
 
-def todays_node(node: DraftNode) -> Node:
+def current_node(node: DraftNode) -> Node:
     """The current node for a draft level; of several alternatives the object, then the array.
 
-    >>> todays_node(draft_node(ShreddingSchema.parse("struct<a array<bigint>>")))
+    >>> current_node(draft_node(ShreddingSchema.parse("struct<a array<bigint>>")))
     Object(fields=(('a', Array(element=Scalar(bigint))),))
     """
     if node.object:
-        return Object(tuple((name, todays_node(child)) for name, child in node.object.items()))
+        return Object(tuple((name, current_node(child)) for name, child in node.object.items()))
     if node.array is not None:
-        return Array(todays_node(node.array))
+        return Array(current_node(node.array))
     return node.typed or Untyped()
 
 

@@ -35,7 +35,7 @@ from shredlake.jobs.ingest.ingest import (
     ingest_text,
     layout_of_documents,
     open_or_plan,
-    opened_here,
+    open_or_reason,
     sample,
     task_size,
     with_layout,
@@ -108,7 +108,7 @@ def ingest_files(
     """Ingests text files, through Spark SQL if the rows need its functions or a global sort."""
     if options.range_partition:
         return ingest_text_by_sql(engine.spark, source, table, options)
-    opened = opened_here(table, options)
+    opened = open_or_reason(table, options)
     if isinstance(opened, UnsupportedExpression):
         return ingest_text_by_sql(engine.spark, source, table, options)
     return ingest_text(engine, source, table, options, opened)

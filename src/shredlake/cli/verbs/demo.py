@@ -18,7 +18,7 @@ from shredlake.errors import MissingDependency
 EVENTS = 200_000
 
 SETTINGS = {"spark.ui.enabled": "false"}
-"""Nobody looks at the web page of a session that lasts for seconds, and starting its server takes one."""
+"""Starting the server of the web page takes a second, and the session ends after a few."""
 
 
 def demo(

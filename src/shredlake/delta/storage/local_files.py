@@ -139,26 +139,26 @@ class LocalFiles:
         return _entry(path, facts)
 
     def put(self, path: str, data: bytes) -> None:
-        with _Draft(self._at(path), data) as draft:
-            os.replace(draft.name, draft.final)
+        with _TemporaryFile(self._at(path), data) as temporary:
+            os.replace(temporary.name, temporary.final)
 
     def create(self, path: str, data: bytes) -> None:
-        with _Draft(self._at(path), data) as draft:
+        with _TemporaryFile(self._at(path), data) as temporary:
             try:
-                os.link(draft.name, draft.final)
+                os.link(temporary.name, temporary.final)
             except OSError as error:
-                if draft.is_linked:  # a network file system lost the answer, or asked twice
+                if temporary.is_linked:  # a network file system lost the answer, or asked twice
                     return
                 if error.errno not in _NO_LINKS:
                     raise
-                _create_in_place(draft.final, data)
+                _create_in_place(temporary.final, data)
 
     def delete(self, path: str) -> None:
         with suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(self._at(path))
 
 
-class _Draft:
+class _TemporaryFile:
     """A complete, synced file under a temporary name. On success, leaving the block syncs its directory."""
 
     def __init__(self, final: str, data: bytes) -> None:
@@ -168,7 +168,7 @@ class _Draft:
         self.name = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
         self.data = data
 
-    def __enter__(self) -> _Draft:
+    def __enter__(self) -> _TemporaryFile:
         make_directories(self.directory)
         try:
             _write(self.name, self.data)

@@ -120,7 +120,7 @@ def add_version(
             read_version=snapshot.version,
             in_commit_time=_in_commit_time(snapshot, actions, version),
         )
-        if _stands(snapshot.storage, version, dumps([info, *actions])):
+        if _is_committed(snapshot.storage, version, dumps([info, *actions])):
             return version
         for winner, theirs in _commits_from(snapshot.storage, version):
             check_conflict(theirs, winner, actions, reads)
@@ -132,7 +132,7 @@ def add_version(
     )
 
 
-def _stands(storage: Storage, version: int, data: bytes) -> bool:
+def _is_committed(storage: Storage, version: int, data: bytes) -> bool:
     """Whether the commit is in the log after this attempt. Raises `CommitUncertain` if that can't be known.
 
     A store may write a commit and fail before it responds. The log then decides: it holds our bytes, which

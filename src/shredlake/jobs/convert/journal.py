@@ -111,11 +111,11 @@ class Journal:
         for task in tasks:
             if f"{task.name}.json" in there:
                 entry = Entry.from_json(self.folder.get(f"{task.name}.json"))
-                if self._stands(entry) and (entry.staged is None or entry.staged in there):
+                if self._is_intact(entry) and (entry.staged is None or entry.staged in there):
                     found[task.name] = entry
         return found
 
-    def _stands(self, entry: Entry) -> bool:
+    def _is_intact(self, entry: Entry) -> bool:
         heads = [(self.target.head(decode_path(add["path"])), add["size"]) for add in entry.adds]
         return all(head is not None and head.size == size for head, size in heads)
 

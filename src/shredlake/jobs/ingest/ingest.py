@@ -52,7 +52,7 @@ from shredlake.jobs.data_files import FILE_BYTES, FileJob, ordered
 from shredlake.jobs.engine import Answer, Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields
-from shredlake.jobs.ingest.key_paths import in_all, key_paths, mixed_keys
+from shredlake.jobs.ingest.key_paths import key_paths, mixed_keys, shared_warnings
 from shredlake.jobs.ingest.once import Claim, claim_files, claim_job, has, job_transaction
 from shredlake.jobs.ingest.outcome import check_counts, check_json, typed_share
 from shredlake.jobs.ingest.parse_task import Parsing, TaskResult, WriteJob, with_computed, write_splits
@@ -182,7 +182,7 @@ def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] 
     """Opens the table, or plans one, and evaluates all of the job's and the table's expressions on no rows.
 
     `others` are the source's columns beside the documents. Raises `UnsupportedExpression` if only Spark SQL
-    can evaluate one of the expressions. `opened_here` returns it instead, to callers that can use Spark.
+    can evaluate one of the expressions. `open_or_reason` returns it instead, to callers that can use Spark.
     """
     storage = Storage(table, dict(options.storage_options))
     others = [*others, *folder_fields(options.folder_columns)]
@@ -196,7 +196,7 @@ def open_checked(table: str, options: IngestOptions, others: Sequence[pa.Field] 
     return snapshot
 
 
-def opened_here(
+def open_or_reason(
     table: str, options: IngestOptions, others: Sequence[pa.Field] = ()
 ) -> Snapshot | UnsupportedExpression:
     """The table, or the reason why only Spark SQL can evaluate the expressions of the job or the table."""
@@ -488,7 +488,7 @@ def finish(
         seconds=time.monotonic() - started,
         skipped=claim.skipped,
         warnings=(
-            *in_all([result.warnings for result in results if result.written]),
+            *shared_warnings([result.warnings for result in results if result.written]),
             *mixed_keys(snapshot, adds, options.sort_by),
         ),
     )

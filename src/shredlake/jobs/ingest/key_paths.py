@@ -82,10 +82,10 @@ def _has(table: pa.Table, path: KeyPath) -> bool:
     return bool(values.null_count < len(values))
 
 
-def in_all(warnings: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def shared_warnings(warnings: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """The warnings that every task gave.
 
-    >>> in_all([("a", "b"), ("b",)])
+    >>> shared_warnings([("a", "b"), ("b",)])
     ('b',)
     """
     if not warnings:

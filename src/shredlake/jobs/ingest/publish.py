@@ -36,10 +36,10 @@ def commit_adds(
         except CommitConflict:
             if snapshot.version >= 0:
                 raise
-            return commit(made_meanwhile(snapshot, transactions), [*done, *adds], operation)
+            return commit(created_concurrently(snapshot, transactions), [*done, *adds], operation)
 
 
-def made_meanwhile(plan: Snapshot, transactions: Sequence[TransactionId]) -> Snapshot:
+def created_concurrently(plan: Snapshot, transactions: Sequence[TransactionId]) -> Snapshot:
     """The table that another writer created while ours was only planned, if our files fit into it."""
     found = load_snapshot(plan.storage)
     same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)

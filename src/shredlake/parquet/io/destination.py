@@ -23,16 +23,16 @@ from shredlake.parquet.io.stores import open_store
 
 
 class Destination(Protocol):
-    """The destination of one file. `draft` is the local file to write before `commit()`."""
+    """The destination of one file. `temporary` is the local file that is written before `commit()`."""
 
     name: str
-    draft: Path
+    temporary: Path
 
     def commit(self) -> None:
-        """Gives the finished draft its final name."""
+        """Gives the finished file its final name."""
 
     def abort(self) -> None:
-        """Removes the draft."""
+        """Removes the temporary file."""
 
 
 def destination(where: str | os.PathLike[str], store: Any = None) -> Destination:
@@ -69,15 +69,15 @@ class LocalDestination:
         if not final.parent.is_dir():
             raise InvalidFile(f"{path}: the directory {final.parent} does not exist. Create it first")
         # Spark and Hive ignore names that start with a dot.
-        self.draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
+        self.temporary = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
 
     def commit(self) -> None:
-        _sync(self.draft)
-        os.replace(self.draft, self.name)
+        _sync(self.temporary)
+        os.replace(self.temporary, self.name)
         _sync(Path(self.name).parent)
 
     def abort(self) -> None:
-        _discard(self.draft)
+        _discard(self.temporary)
 
 
 class StoreDestination:
@@ -87,14 +87,14 @@ class StoreDestination:
         self.name = name or path
         self.path = path
         self.store = store
-        self.draft = _temporary_file()
+        self.temporary = _temporary_file()
 
     def commit(self) -> None:
-        obstore.put(self.store, self.path, self.draft)
+        obstore.put(self.store, self.path, self.temporary)
         self.abort()
 
     def abort(self) -> None:
-        _discard(self.draft)
+        _discard(self.temporary)
 
 
 class ArrowDestination:
@@ -103,13 +103,13 @@ class ArrowDestination:
     def __init__(self, path: str, filesystem: pafs.FileSystem) -> None:
         self.name = self.path = path
         self.filesystem = filesystem
-        self.draft = _temporary_file()
+        self.temporary = _temporary_file()
 
     def commit(self) -> None:
         directory, slash, name = self.path.rpartition("/")
         hidden = f"{directory}{slash}.{name}.{uuid.uuid4().hex}.tmp"
         try:
-            pafs.copy_files(str(self.draft), hidden, destination_filesystem=self.filesystem)
+            pafs.copy_files(str(self.temporary), hidden, destination_filesystem=self.filesystem)
             self.filesystem.move(hidden, self.path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -119,13 +119,13 @@ class ArrowDestination:
             self.abort()
 
     def abort(self) -> None:
-        _discard(self.draft)
+        _discard(self.temporary)
 
 
-def _discard(draft: Path) -> None:
-    """Removes a draft if that is possible. The caller has the file, or an error of its own to report."""
+def _discard(temporary: Path) -> None:
+    """Removes a temporary file if possible. The caller has the file, or an error of its own to report."""
     with contextlib.suppress(OSError):
-        os.unlink(draft)
+        os.unlink(temporary)
 
 
 def _temporary_file() -> Path:

@@ -30,7 +30,7 @@ from shredlake.kernels.arrow.types import shredded_type, typed_value_type, varia
 from shredlake.kernels.row_errors import in_row
 from shredlake.parquet.entries import Place, objects_and_arrays
 from shredlake.parquet.legacy.types import draft_array, draft_rows, draft_schema
-from shredlake.shredding.legacy import DraftNode, reconstruct_draft, shred_draft, todays_node
+from shredlake.shredding.legacy import DraftNode, current_node, reconstruct_draft, shred_draft
 from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema, Untyped
 from shredlake.variant.metadata import EMPTY_METADATA, Dictionary, encode_metadata
 from shredlake.variant.value import Variant
@@ -63,7 +63,7 @@ def from_draft(
     ['{"a":1,"b":2}', '"x"', None]
     """
     node = draft_schema(column.type)
-    move = _Move(column, node, todays_node(node))
+    move = _Move(column, node, current_node(node))
     odd = move.odd_rows()
     if not odd.any():
         return move.result()
@@ -97,7 +97,7 @@ def _by_reference(
             found.append(reconstruct_draft(value, node, reject_conflicts=reject_conflicts))
         except (ShreddingConflict, MalformedVariant) as error:
             raise in_row(error, row) from error
-    return kernels.shred(variant_array(found), ShreddingSchema(todays_node(node)))
+    return kernels.shred(variant_array(found), ShreddingSchema(current_node(node)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from shredlake.parquet.legacy.types import draft_schema, draft_type, draft_types
 from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns
 from shredlake.parquet.read.stream import batches, parquet_file
 from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
-from shredlake.shredding.legacy import DraftNode, draft_node, todays_node
+from shredlake.shredding.legacy import DraftNode, current_node, draft_node
 from shredlake.shredding.request import Shredding
 from shredlake.shredding.schema import ShreddingSchema
 
@@ -64,7 +64,7 @@ def write_draft(
     try:
         pq.write_table(
             replace_columns(table, replacements),
-            str(target.draft),
+            str(target.temporary),
             compression="zstd",
             store_schema=False,
             store_decimal_as_integer=True,
@@ -84,9 +84,9 @@ def read_draft(path: Any, *, reject_conflicts: bool = False, store: Any = None) 
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
         nothing = pa.Table.from_batches([], file.schema_arrow)
-        tables = [replace_columns(nothing, _todays(columns, unshredded=True))]
+        tables = [replace_columns(nothing, _replacements(columns, unshredded=True))]
         for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
-            replacements = _todays(columns, reject_conflicts, first_row, unshredded=True)
+            replacements = _replacements(columns, reject_conflicts, first_row, unshredded=True)
             tables.append(replace_columns(pa.Table.from_batches([batch]), replacements))
         return pa.concat_tables(tables)
 
@@ -111,17 +111,19 @@ def convert_draft(
     >>> folder = tempfile.mkdtemp()
     >>> table = pa.table({"v": sl.from_json(pa.array(['{"a": 1, "b": 2}']))})
     >>> write_draft(table, folder + "/draft.parquet", {"v": "struct<a bigint>"})
-    >>> facts = convert_draft(folder + "/draft.parquet", folder + "/today.parquet")
+    >>> facts = convert_draft(folder + "/draft.parquet", folder + "/current.parquet")
     >>> str(facts.variants["v"].schema)
     'struct<a bigint>'
     """
     with open_input(path, store) as source, parquet_file(source) as file:
         columns = _columns(source, file.schema_arrow)
         nothing = pa.Table.from_batches([], file.schema_arrow)
-        schema = replace_columns(nothing, _todays(columns, unshredded=not keep_schemas)).schema
+        schema = replace_columns(nothing, _replacements(columns, unshredded=not keep_schemas)).schema
         with ParquetWriter(where, schema, shredding=shredding, options=options, store=store) as writer:
             for first_row, batch in batches(source, file, file.schema_arrow.names, BATCH_ROWS):
-                replacements = _todays(columns, reject_conflicts, first_row, unshredded=not keep_schemas)
+                replacements = _replacements(
+                    columns, reject_conflicts, first_row, unshredded=not keep_schemas
+                )
                 writer.write(replace_columns(pa.Table.from_batches([batch]), replacements))
                 if progress is not None:
                     progress(first_row + batch.num_rows, file.metadata.num_rows)
@@ -141,7 +143,7 @@ def _columns(source: Source, schema: pa.Schema) -> dict[Names, DraftNode]:
         raise InvalidSchema(f"{source.name}: {error}") from error
 
 
-def _todays(
+def _replacements(
     columns: Mapping[Names, DraftNode],
     reject_conflicts: bool = False,
     first_row: int = 0,
@@ -155,6 +157,6 @@ def _todays(
         return kernels.unshred(shredded) if unshredded else shredded
 
     def type_of(node: DraftNode) -> pa.DataType:
-        return variant() if unshredded else shredded_type(ShreddingSchema(todays_node(node)))
+        return variant() if unshredded else shredded_type(ShreddingSchema(current_node(node)))
 
     return {names: Replacement(type_of(node), make) for names, node in columns.items()}

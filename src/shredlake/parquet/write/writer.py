@@ -1,7 +1,7 @@
 """Writes Parquet files with Variants: shredded, annotated, and either complete or absent.
 
 ```
-batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─ pyarrow ─▶ draft file
+batches ─ buffer up to a row group ─ arrange (shred, order, nullability) ─ pyarrow ─▶ temporary file
                                                      footer: VARIANT(1) ─ fsync ─ rename ─▶ final name
 ```
 """
@@ -221,7 +221,7 @@ class ParquetWriter:
         levels = (options.compression_levels or LEVELS) if by_column else (1,)
         encodings: Encodings = choose_encodings(first, options.encodings, levels)
         writer = pq.ParquetWriter(
-            str(self._destination.draft),
+            str(self._destination.temporary),
             first.schema,
             version="2.6",
             compression=options.compression,
@@ -248,7 +248,7 @@ class ParquetWriter:
     @property
     def measured(self) -> tuple[int, int]:
         """Arrow bytes of the rows written to the file so far, and their size in the file."""
-        size = self._destination.draft.stat().st_size if self._written_bytes else 0
+        size = self._destination.temporary.stat().st_size if self._written_bytes else 0
         return self._written_bytes, size
 
     def close(self) -> FileFacts:
@@ -263,9 +263,9 @@ class ParquetWriter:
             assert self._file is not None
             self._file.add_key_value_metadata({KEY: blank(self._chunks)})
             self._file.close()
-            draft = self._destination.draft
-            counts = _annotate_file(draft, list(self._chosen))
-            self.facts = _facts(self._destination.name, draft, counts, self._nan)
+            temporary = self._destination.temporary
+            counts = _annotate_file(temporary, list(self._chosen))
+            self.facts = _facts(self._destination.name, temporary, counts, self._nan)
             self._destination.commit()
         except BaseException:
             self.abort()
@@ -274,7 +274,7 @@ class ParquetWriter:
         return self.facts
 
     def abort(self) -> None:
-        """Aborts the write and removes the draft."""
+        """Aborts the write and removes the temporary file."""
         if self._closed:
             return
         self._closed = True
@@ -282,7 +282,7 @@ class ParquetWriter:
         try:
             if self._file is not None and self._file.is_open:
                 self._file.close()
-        except Exception:  # the disk may be full; the draft is removed in any case
+        except Exception:  # the disk may be full; the temporary file is removed in any case
             pass
         finally:
             self._destination.abort()
@@ -368,16 +368,16 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
             yield leaf
 
 
-def _annotate_file(draft: Any, groups: list[Names]) -> list[FooterCounts]:
+def _annotate_file(temporary: Any, groups: list[Names]) -> list[FooterCounts]:
     """Replaces the footer of a finished file: annotated, and without bounds that readers cannot use.
 
     Returns the counts of the file's Variants.
     """
-    with open(draft, "r+b") as file:
-        footer = annotate(read_footer(file, str(draft)), groups)
+    with open(temporary, "r+b") as file:
+        footer = annotate(read_footer(file, str(temporary)), groups)
         variants = tuple(variant_column(footer.schema.find(group)) for group in groups)
-        footer = without_bounds(footer, binary_leaves(variants), str(draft))
-        chunks = Chunks(footer, str(draft))
+        footer = without_bounds(footer, binary_leaves(variants), str(temporary))
+        chunks = Chunks(footer, str(temporary))
         raw = sealed(footer.raw, footer.start, _index_sums(file, chunks, footer.start))
         file.seek(footer.start)
         file.write(footer_bytes(raw))
@@ -397,9 +397,9 @@ def _index_sums(file: IO[bytes], chunks: Chunks, end: int) -> list[int]:
     ]
 
 
-def _facts(name: str, draft: Any, counts: list[FooterCounts], with_nan: set[int]) -> FileFacts:
-    size = os.path.getsize(draft)
-    with pq.ParquetFile(draft) as opened:
+def _facts(name: str, temporary: Any, counts: list[FooterCounts], with_nan: set[int]) -> FileFacts:
+    size = os.path.getsize(temporary)
+    with pq.ParquetFile(temporary) as opened:
         metadata = opened.metadata
         leaves = leaf_statistics(metadata, opened.schema_arrow, with_nan)
         names = [opened.schema.column(i).path for i in range(len(leaves))]

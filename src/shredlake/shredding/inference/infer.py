@@ -1,9 +1,9 @@
 """Chooses a layout from the profile of the data, with a reason for every path.
 
 ```
-profile ── draft ──▶ paths that could be columns ── choose ──▶ those that pay, within the budget ──▶ schema
-            │                                        │
-            └ too rare, null, mixed, map-like: left  └ over the budget: left
+profile ── propose ──▶ paths that could be columns ── choose ──▶ those that pay, within the budget ──▶ schema
+              │                                        │
+              └ too rare, null, mixed, map-like: left  └ over the budget: left
 ```
 
 A table's layout is kept unless a change is worth it (`previous`), so that its files agree. Every decision
@@ -70,16 +70,16 @@ SORTED: Final = 0.9
 @dataclass(frozen=True, slots=True)
 class _Fields:
     steps: Steps
-    children: tuple[tuple[str, _Draft], ...]
+    children: tuple[tuple[str, _Proposal], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
     steps: Steps
-    element: _Draft
+    element: _Proposal
 
 
-_Draft: TypeAlias = Leaf | _Fields | _Elements
+_Proposal: TypeAlias = Leaf | _Fields | _Elements
 
 
 def infer_schema(
@@ -104,19 +104,19 @@ def infer_schema(
     'struct<id bigint, price double, status bigint>'
     """
     max_depth = min(max_depth, MAX_DEPTH)
-    drafter = _Drafter(profile, _hints(queries), max_depth, min_share)
-    draft = drafter.draft((), profile.root, max_depth)
-    leaves = list(_leaves(draft))
+    proposer = _Proposer(profile, _hints(queries), max_depth, min_share)
+    proposal = proposer.propose((), profile.root, max_depth)
+    leaves = list(_leaves(proposal))
     chosen = {leaf.steps for leaf in within_budget(leaves, max_leaves)}
-    root = _assemble(draft, chosen) or Untyped()
+    root = _assemble(proposal, chosen) or Untyped()
     for leaf in leaves:
         if leaf.steps not in chosen:
-            drafter.left[leaf.steps] = f"over the budget of {max_leaves} leaves"
+            proposer.left[leaf.steps] = f"over the budget of {max_leaves} leaves"
     fresh = ShreddingSchema(root)
     kept = None if previous is None else _as_schema(previous)
-    if kept is not None and fresh != kept and not _worth_a_change(profile, kept, fresh, drafter.hints):
+    if kept is not None and fresh != kept and not _worth_a_change(profile, kept, fresh, proposer.hints):
         return described(profile, kept, "the table's layout is kept", max_leaves)
-    return _described(profile, fresh, drafter.reasons, drafter.left, max_leaves)
+    return _described(profile, fresh, proposer.reasons, proposer.left, max_leaves)
 
 
 def described(
@@ -127,7 +127,7 @@ def described(
     return _described(profile, schema, reasons, {}, max_leaves)
 
 
-class _Drafter:
+class _Proposer:
     """Traverses a profile and records which paths could be columns, and why the others could not."""
 
     def __init__(self, profile: Profile, hints: frozenset[Steps], max_depth: int, min_share: float) -> None:
@@ -139,7 +139,7 @@ class _Drafter:
         self.reasons: dict[Steps, str] = {}
         self.left: dict[Steps, str] = {}
 
-    def draft(self, steps: Steps, path: PathProfile, depth: int) -> _Draft | None:
+    def propose(self, steps: Steps, path: PathProfile, depth: int) -> _Proposal | None:
         asked = steps in self.leads_to_hint
         if steps and not asked and self.share(path) < self.min_share:
             return self.whole(steps, path, f"in {self.share(path):.1%} of the rows", HEAVY)
@@ -152,13 +152,13 @@ class _Drafter:
         if kind is None:
             return self.whole(steps, path, f"mixed: {_mixture(path)}")
         if kind is VariantType.OBJECT:
-            return self.draft_object(steps, path, depth)
+            return self.propose_object(steps, path, depth)
         if kind is VariantType.ARRAY:
-            return self.draft_array(steps, path, depth)
+            return self.propose_array(steps, path, depth)
         leaf = self.leaf(steps, path, scalar_of(path, kind), _rest(path, kind))
         return leaf if leaf.worth > 0 else self.leave(steps, "a column would cost more than it saves")
 
-    def draft_object(self, steps: Steps, path: PathProfile, depth: int) -> _Draft | None:
+    def propose_object(self, steps: Steps, path: PathProfile, depth: int) -> _Proposal | None:
         if depth == 0:
             return self.whole(steps, path, f"deeper than {self.max_depth} levels")
         fields = [child for child in path.children if isinstance(child.name, str)]
@@ -172,34 +172,34 @@ class _Drafter:
             fields = [child for child in fields if (*steps, child.name) in self.leads_to_hint]
         else:
             reason = "no field is worth a column"
-        drafts = []
+        proposals = []
         for child in fields:
             name = str(child.name)
             if not _is_unicode(name):
                 self.leave((*steps, name), "its name is not valid Unicode")
-            elif (draft := self.draft((*steps, name), child, depth - 1)) is not None:
-                drafts.append((name, draft))
-        if not drafts:
+            elif (proposal := self.propose((*steps, name), child, depth - 1)) is not None:
+                proposals.append((name, proposal))
+        if not proposals:
             return self.whole(steps, path, reason)
         self.reasons[steps] = _rest(path, VariantType.OBJECT)
-        return _Fields(steps, tuple(drafts))
+        return _Fields(steps, tuple(proposals))
 
-    def draft_array(self, steps: Steps, path: PathProfile, depth: int) -> _Draft | None:
+    def propose_array(self, steps: Steps, path: PathProfile, depth: int) -> _Proposal | None:
         element = path.by_name.get(ARRAY_ELEMENT)
         inside = (*steps, ARRAY_ELEMENT)
         if element is None:
             return self.leave(steps, "empty arrays" if path.elements == 0 else "arrays too deep or too many")
         if element.rows < FILLED * path.rows and inside not in self.leads_to_hint:
             return self.leave(steps, f"{1 - element.rows / path.rows:.1%} of the arrays are empty")
-        draft = self.draft(inside, element, depth - 1) if depth else None
-        if draft is None or (isinstance(draft, Leaf) and isinstance(draft.node, Untyped)):
+        proposal = self.propose(inside, element, depth - 1) if depth else None
+        if proposal is None or (isinstance(proposal, Leaf) and isinstance(proposal.node, Untyped)):
             return self.whole(steps, path, f"array, elements {self.left.pop(inside, 'untyped')}")
         self.reasons[steps] = _rest(path, VariantType.ARRAY)
-        return _Elements(steps, draft)
+        return _Elements(steps, proposal)
 
     def whole(
         self, steps: Steps, path: PathProfile, reason: str, weight: float = VARIANT_SHARE
-    ) -> _Draft | None:
+    ) -> _Proposal | None:
         """A binary column, if the path has enough bytes: queries on other paths then do not read it."""
         in_array = bool(steps) and steps[-1] is ARRAY_ELEMENT
         if steps in self.hints or (self.weight(path) >= weight and not in_array):
@@ -211,7 +211,7 @@ class _Drafter:
         self.reasons[steps] = "; ".join(filter(None, ("used by queries" if hinted else "", reason)))
         return Leaf(steps, node, path.rows, worth(self.profile, path, node, hinted), hinted)
 
-    def leave(self, steps: Steps, reason: str) -> _Draft | None:
+    def leave(self, steps: Steps, reason: str) -> _Proposal | None:
         """Records that this path gets no column."""
         self.left[steps] = reason
         return None
@@ -298,10 +298,10 @@ def _leaf_node(node: Node) -> Scalar | Untyped:
     return node if isinstance(node, Scalar) else Untyped()
 
 
-def _leaves(draft: _Draft | None) -> Iterable[Leaf]:
-    match draft:
+def _leaves(proposal: _Proposal | None) -> Iterable[Leaf]:
+    match proposal:
         case Leaf():
-            yield draft
+            yield proposal
         case _Fields(_, children):
             for _, child in children:
                 yield from _leaves(child)
@@ -309,8 +309,8 @@ def _leaves(draft: _Draft | None) -> Iterable[Leaf]:
             yield from _leaves(element)
 
 
-def _assemble(draft: _Draft | None, chosen: set[Steps]) -> Node | None:
-    match draft:
+def _assemble(proposal: _Proposal | None, chosen: set[Steps]) -> Node | None:
+    match proposal:
         case Leaf(steps, node):
             return node if steps in chosen else None
         case _Fields(_, children):

@@ -14,7 +14,7 @@ from shredlake.signatures import options_of
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
-from shredlake.spark.query.explain import SqlExplain
+from shredlake.spark.query.explain import SparkSqlExplain
 from shredlake.spark.query.frames import cached_frame
 from shredlake.spark.query.left_to_spark import scan_of
 from shredlake.spark.query.scan import SparkScan
@@ -116,7 +116,7 @@ def explain(
     *,
     storage_options: Mapping[str, Any] | None = None,
     **tables: Given,
-) -> SqlExplain:
+) -> SparkSqlExplain:
     """Describes what `sql` will read of each table, how it is read, and why anything is not a plain column.
 
     >>> import tempfile, pyarrow as pa, shredlake as sl
@@ -135,7 +135,7 @@ def explain(
     '... of files are too few to be worth starting workers'
     """
     found = planned(spark, query, tables, storage_options, args, in_full=True)
-    return SqlExplain(
+    return SparkSqlExplain(
         {name: one.explain() for name, one in found.scans.items()},
         {name: tuple(found.facts.not_understood(name)) for name in found.scans},
         found.declined[PlainColumns.name] if found.reads_variants else "",

@@ -77,11 +77,11 @@ class SparkExplain:
 
 
 @dataclass(frozen=True)
-class SqlExplain:
+class SparkSqlExplain:
     """The plan of an SQL query, table by table.
 
     >>> one = SparkExplain(1, 4, 0, 3, 2, 2, 5_000, 100_000)
-    >>> print(SqlExplain({"t": one}, {"t": ("contains(v:k::string, 'x')",)}))
+    >>> print(SparkSqlExplain({"t": one}, {"t": ("contains(v:k::string, 'x')",)}))
     t is answered from its paths
     files              1 of 4   (pruned by partition values 0, by statistics 3)
     row groups         2 of 2   in the files read

@@ -197,7 +197,7 @@ def printed(path: Path) -> str:
 
 
 @pytest.mark.parametrize(("text", "name", "nullable", "ddl"), TODAY)
-def test_todays_document(text: str, name: str, nullable: bool, ddl: str | None, tmp_path: Path) -> None:
+def test_the_current_document(text: str, name: str, nullable: bool, ddl: str | None, tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     schema = pa.schema([pa.field(name, variant(), nullable=nullable)])
     table = pa.Table.from_arrays([column_of([1, {"a": 1}])], schema=schema)

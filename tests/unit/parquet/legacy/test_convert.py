@@ -24,12 +24,12 @@ from shredlake.parquet.variant_columns import variant_columns
 from shredlake.shredding.legacy import (
     DraftNode,
     DraftValue,
+    current_node,
     draft_node,
     join_untyped,
     reconstruct_draft,
     shred_draft,
     split_untyped,
-    todays_node,
 )
 from shredlake.shredding.schema import Scalar, ShreddingSchema
 from shredlake.variant.scalars import Float32, Int8, Int32
@@ -225,7 +225,7 @@ def test_several_alternatives_at_one_level() -> None:
     array = draft_array(shredded, node)
     assert draft_schema(array.type) == node
     assert rows(from_draft(array, reject_conflicts=True)) == rows(column_of(values))
-    assert str(ShreddingSchema(todays_node(node))) == "struct<a bigint>"
+    assert str(ShreddingSchema(current_node(node))) == "struct<a bigint>"
 
 
 SCALAR = draft_node(ShreddingSchema.parse("bigint"))

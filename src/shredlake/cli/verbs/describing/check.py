@@ -51,14 +51,14 @@ def check(
 
 
 def _check_table(
-    uri: str, *, quick: bool, repair: bool, dry_run: bool, as_json: bool, limit: int, storage: list[str]
+    table: str, *, quick: bool, repair: bool, dry_run: bool, as_json: bool, limit: int, storage: list[str]
 ) -> None:
     from shredlake.cli.progress import rows_progress
     from shredlake.delta.check.check import check_table
 
     with rows_progress("checking", unit="file", quiet=as_json) as progress:
         report = check_table(
-            uri,
+            table,
             quick=quick,
             repair=repair,
             dry_run=dry_run,

@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from shredlake.cli.grids import paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE, storage_options
+from shredlake.cli.options import STORAGE, TABLE, storage_options
 from shredlake.cli.terminal import cells, screen, shown
 from shredlake.formatting import counted
 
@@ -24,7 +24,7 @@ WIDE: Final = 140
 
 
 def show_drift(
-    uri: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     since: int | None = typer.Option(
         None, "--since", help="Compare with this version (default: the oldest one in the log with rows)."
     ),
@@ -37,14 +37,14 @@ def show_drift(
     """Show which paths appeared, vanished or changed type over the versions of a table."""
     from shredlake.delta.report.drift import drift
 
-    open_table(uri, storage=storage)
-    found = drift(uri, since, read=read, storage_options=storage_options(storage))
+    open_table(table, storage=storage)
+    found = drift(table, since, read=read, storage_options=storage_options(storage))
     if as_json:
         for change in found.changes:
             say(json.dumps(change.to_dict(), ensure_ascii=False))
         return
     console = screen(width=200)
-    console.print(shown(uri, "bold").append(f"  versions {found.since} to {found.version}", "not bold"))
+    console.print(shown(table, "bold").append(f"  versions {found.since} to {found.version}", "not bold"))
     if not found.changes:
         console.print("No path changed.")
     elif console.width < WIDE:

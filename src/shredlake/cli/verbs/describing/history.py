@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from shredlake.cli.grids import paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE
+from shredlake.cli.options import STORAGE, TABLE
 from shredlake.cli.terminal import cells, screen, shown
 from shredlake.formatting import escaped
 
@@ -21,13 +21,13 @@ WIDE: Final = 120
 
 
 def history(
-    uri: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     limit: int = typer.Option(20, "--limit", "-n", min=0, help="Maximum number of commits; 0 for all."),
     storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object per commit."),
 ) -> None:
     """Show the commits of a Delta table, newest first."""
-    entries = open_table(uri, storage=storage).history(limit or None)
+    entries = open_table(table, storage=storage).history(limit or None)
     if as_json:
         for entry in entries:
             say(json.dumps(entry | {"timestamp": entry["timestamp"].isoformat()}, ensure_ascii=False))

@@ -23,7 +23,7 @@ from rich.table import Table as Grid
 from shredlake.cli.grids import Column, fitted, paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import JSON, STORAGE, TIMESTAMP, VERSION
+from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
 from shredlake.cli.pages import HTML, write_page
 from shredlake.cli.terminal import screen, shown
 from shredlake.delta.report import MEASURED_FILES
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    uri: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     html: str | None = HTML,
     files: int = typer.Option(
         MEASURED_FILES, "--files", min=0, help="Number of files in which bytes and fill are measured."
@@ -47,7 +47,7 @@ def report(
     as_json: bool = JSON,
 ) -> None:
     """Show how the files of a Delta table shred its Variants, and what queries can skip."""
-    facts = open_table(uri, version, timestamp, storage).report(files=files)
+    facts = open_table(table, version, timestamp, storage).report(files=files)
     if html is not None:
         write_page(facts.html(), html)
     elif as_json:

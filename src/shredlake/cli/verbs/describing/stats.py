@@ -17,7 +17,7 @@ from rich.text import Text
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE, TIMESTAMP, VERSION
+from shredlake.cli.options import STORAGE, TABLE, TIMESTAMP, VERSION
 from shredlake.cli.terminal import screen, shown
 from shredlake.errors import InvalidExpression
 from shredlake.formatting import counted, escaped
@@ -31,7 +31,7 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 
 def stats(
-    uri: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     path: str = typer.Option("", "--path", help="Show only this column or path, e.g. v:user.id."),
     bars: int = typer.Option(
         MAX_BARS,
@@ -47,7 +47,7 @@ def stats(
     """Show which ranges of values the files of a Delta table cover, per column and path."""
     from shredlake.delta.stats.ranges import ranges
 
-    found = list(ranges(open_table(uri, version, timestamp, storage).snapshot))
+    found = list(ranges(open_table(table, version, timestamp, storage).snapshot))
     if path:
         known = sorted({item.name for item in found})
         found = [item for item in found if item.name == path]

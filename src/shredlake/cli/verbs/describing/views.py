@@ -10,12 +10,12 @@ import typer
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import STORAGE, storage_options
+from shredlake.cli.options import STORAGE, TABLE, storage_options
 from shredlake.errors import InvalidFile
 
 
 def show_views(
-    uri: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     dialect: Literal["spark", "duckdb", "dbt"] = typer.Option(
         "spark", "--dialect", "-d", help="spark, duckdb or dbt."
     ),
@@ -30,8 +30,8 @@ def show_views(
     """Print SQL for a view, or a dbt model, with one typed column per path."""
     from shredlake.delta.report.views import views
 
-    open_table(uri, storage=storage)
-    texts = views(uri, dialect, name=name, source=source, storage_options=storage_options(storage))
+    open_table(table, storage=storage)
+    texts = views(table, dialect, name=name, source=source, storage_options=storage_options(storage))
     if as_json:
         say(json.dumps(texts, ensure_ascii=False))
         return

@@ -13,7 +13,7 @@ from shredlake.cli.engines import EngineName, running
 from shredlake.cli.inputs import open_table
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidFile, PipelineError, UnsupportedExpression
-from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, opened_here
+from shredlake.jobs.ingest.ingest import LARGEST_SORT, IngestOptions, ingest_text, open_or_reason
 from shredlake.jobs.ingest.ingest_arrow import ingest_batches
 from shredlake.jobs.ingest.sources import find_files
 from shredlake.jobs.report import IngestReport
@@ -71,12 +71,12 @@ def _opened(job: Job, size: int) -> Opened:
     if job.options.range_partition and (job.format != "json" or size > LARGEST_SORT):
         return UnsupportedExpression("one process can't sort all rows")
     if job.format == "json":
-        return opened_here(job.table, job.options)
+        return open_or_reason(job.table, job.options)
     _, schema = _batches(job.format, job.sources)
     document = job.document or job.options.column
     if document not in schema.names:
         return None
-    return opened_here(job.table, job.options, [item for item in schema if item.name != document])
+    return open_or_reason(job.table, job.options, [item for item in schema if item.name != document])
 
 
 def _on_spark(engine: SparkEngine, job: Job) -> IngestReport:

@@ -8,12 +8,12 @@ import typer
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import JSON, STORAGE
+from shredlake.cli.options import JSON, STORAGE, TABLE
 from shredlake.formatting import counted
 
 
 def vacuum(
-    uri: str = typer.Argument(help="The table: a path or a URL."),
+    table: str = TABLE,
     retention_hours: float | None = typer.Option(
         None,
         "--retention-hours",
@@ -29,7 +29,7 @@ def vacuum(
     from shredlake.delta.write.vacuum import vacuum as vacuum_table
 
     found = vacuum_table(
-        open_table(uri, storage=storage).snapshot,
+        open_table(table, storage=storage).snapshot,
         retention_hours=retention_hours,
         dry_run=not delete,
         enforce_retention=not force,

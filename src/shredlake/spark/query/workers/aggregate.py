@@ -41,11 +41,11 @@ from shredlake.spark.query.workers.partials import (
 from shredlake.spark.query.workers.pushdown import (
     ABOVE,
     BELOW,
-    Draft,
     NotApplicable,
     Pushed,
     Reader,
     TableQuery,
+    UntypedValue,
     descend,
     equality_references,
     read_by_workers,
@@ -118,8 +118,8 @@ def aggregated(query: TableQuery) -> Aggregated | NotApplicable:
     except (filters.NotUnderstood, ShredlakeError) as error:
         return NotApplicable(f"only Spark can evaluate a part of the query: {error}")
 
-    def value(draft: Draft) -> Value:
-        return Value(scan.local.schema.names[draft.ref], kinds[draft.ref], draft.functions)
+    def value(untyped: UntypedValue) -> Value:
+        return Value(scan.local.schema.names[untyped.ref], kinds[untyped.ref], untyped.functions)
 
     def part(column: _Result) -> Part:
         return Part(column.aggregate, None if column.value is None else value(column.value))
@@ -154,8 +154,8 @@ class _Result:
 
     key: int = -1
     aggregate: str = ""
-    value: Draft | None = None
-    distinct: Draft | None = None
+    value: UntypedValue | None = None
+    distinct: UntypedValue | None = None
 
 
 class _Reader(Reader):

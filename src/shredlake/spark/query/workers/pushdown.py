@@ -110,7 +110,7 @@ class Pushed:
 
 
 @dataclass(frozen=True)
-class Draft:
+class UntypedValue:
     """A value before the types are known: the index of a reference, and the functions applied to it."""
 
     ref: int
@@ -124,7 +124,7 @@ class Reader:
     translator: filters.Translator
     refs: list[Column | Get] = field(default_factory=list)
 
-    def value(self, tree: plan.Node) -> Draft:
+    def value(self, tree: plan.Node) -> UntypedValue:
         functions: list[str] = []
         while tree.name in FUNCTIONS:
             if tree.fields.get("timeZoneId", "UTC") not in UTC:
@@ -134,7 +134,7 @@ class Reader:
         ref = self.translator.reference(tree)
         if ref not in self.refs:
             self.refs.append(ref)
-        return Draft(self.refs.index(ref), tuple(reversed(functions)))
+        return UntypedValue(self.refs.index(ref), tuple(reversed(functions)))
 
     @property
     def projections(self) -> list[Projection]:
