@@ -5,7 +5,7 @@
 
 A cache of facts about files and schemas is an `LruCache` or an `IdentityCache` with a name. A function whose
 results are kept is `cached`. A cache that holds objects of a Spark session is kept on that session
-(`of_session`), so that it goes with the session.
+(`of_session`), so that it goes with the session. A name belongs to one cache.
 """
 
 from __future__ import annotations
@@ -73,6 +73,22 @@ def clear(*names: str) -> None:
             cache.clear()
 
 
+def _register(name: str, cache: Cache) -> None:
+    _refuse_known(name)
+    _named[name] = cache
+
+
+def _refuse_known(name: str) -> None:
+    """Raises if a cache of the process has this name: `sizes` and `clear` would then see only one of them."""
+    if name in _named or name in _functions:
+        raise ValueError(f"there is a cache named {name!r} already: give each cache a name of its own")
+
+
+def _is_same_function(one: Any, other: Any) -> bool:
+    """Whether both are one function, defined again because its module was loaded again."""
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
 class LruCache(Generic[HashableKey, Value]):
     """A thread-safe cache that drops the entry used least recently.
 
@@ -88,7 +104,7 @@ class LruCache(Generic[HashableKey, Value]):
         self._entries: OrderedDict[HashableKey, Value] = OrderedDict()
         self._lock = Lock()
         if name is not None:
-            _named[name] = self
+            _register(name, self)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -147,6 +163,9 @@ def cached(size: int, name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def keep(function: Callable[P, R]) -> Callable[P, R]:
         kept = lru_cache(maxsize=size)(function)
+        known = _functions.get(name)
+        if known is None or not _is_same_function(known.kept, kept):
+            _refuse_known(name)
         _functions[name] = CachedFunction(kept)
         return cast("Callable[P, R]", kept)
 
@@ -170,7 +189,7 @@ class IdentityCache(Generic[Key, Value]):
         self._same = same
         self._entries: tuple[tuple[Key, Value], ...] = ()
         if name is not None:
-            _named[name] = self
+            _register(name, self)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -207,6 +226,7 @@ def of_session(session: Any, name: str, size: int) -> LruCache[Any, Any]:
         kept: dict[str, LruCache[Any, Any]] = session.__dict__.setdefault(_ON_SESSION, {})
         _sessions.add(session)
         if name not in kept:
+            _refuse_known(name)
             kept[name] = LruCache(size)
         return kept[name]
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import gc
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+
+import pytest
 
 import shredlake as sl
 import source_trees
@@ -68,6 +71,55 @@ def test_a_function_whose_results_are_kept_is_listed_and_cleared() -> None:
     assert sl.Path.parse("$.a.b[3]") == found
 
 
+def test_a_name_belongs_to_one_cache() -> None:
+    """Otherwise `sizes` and `clear` would only see the cache that was made last."""
+    cache = LruCache[str, int](2, "test names")
+    for make in (LruCache[str, int], IdentityCache[str, int]):
+        with pytest.raises(ValueError, match="a cache named 'test names' already"):
+            make(2, "test names")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'test names' already"):
+        caches.cached(2, "test names")(len)
+    with pytest.raises(ValueError, match="'test names' already"):
+        caches.of_session(Session(), "test names", 2)
+    with pytest.raises(ValueError, match="'paths' already"):
+        caches.cached(2, "paths")(len)
+    cache.put("a", 1)
+    assert caches.sizes()["test names"] == 1
+    del cache
+    LruCache[str, int](2, "test names")
+
+
+def test_a_function_may_be_defined_again() -> None:
+    """As when its module is loaded again."""
+    for _ in range(2):
+        kept = caches.cached(2, "test functions")(_double)
+    assert kept(2) == 4
+    assert caches.sizes()["test functions"] == 1
+
+
+def _double(number: int) -> int:
+    return 2 * number
+
+
+def names_of_caches() -> Iterator[str]:
+    """The names that the source gives to caches."""
+    for source in source_trees.modules():
+        for node in ast.walk(source_trees.tree(source)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in NAMING:
+                yield from (
+                    one.value
+                    for one in node.args
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                )
+
+
+def test_no_two_caches_of_the_source_have_one_name() -> None:
+    """Not even of modules that are seldom imported together."""
+    names = list(names_of_caches())
+    assert {"snapshots", "frames", "paths", "flat schemas"} <= set(names)
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
 RUNS_ONCE = {("spark/worker.py", "prepare_worker")}
 """Functions that do something once per process, and keep nothing."""
 
@@ -97,6 +149,7 @@ def unregistered(source: Path) -> Iterator[str]:
 
 MUTABLE = {"dict", "list", "set", "OrderedDict", "WeakKeyDictionary", "WeakValueDictionary", "defaultdict"}
 OURS = {"LruCache", "IdentityCache"}
+NAMING = {*OURS, "cached", "of_session"}
 
 
 def test_the_search_finds_caches_that_are_not_registered(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@
 - `engine`            runs the tasks of a job as Spark tasks
 - `worker`            prepares a Python worker
 - `arrow`             converts types, batches and paths between Spark and Arrow
+- `snapshots`         the newest versions of the tables that are read
 - `columns`           converts expressions to Spark columns
 - `given`             checks what callers give to ingest and stream
 - `ingest_frame`      ingests DataFrames, and text whose rows need Spark SQL

@@ -31,7 +31,7 @@ COMMANDS: Final = frozenset(
 )
 """Statements that may not parse any more after the names of tables in them were rewritten."""
 
-_rewrites: Final[LruCache[object, RewrittenQuery]] = LruCache(64, "rewritten queries")
+_rewrites: Final[LruCache[object, RewrittenQuery]] = LruCache(64, "queries rewritten for DuckDB")
 
 
 def sql(

@@ -113,8 +113,9 @@ class Query:
 
     def __init__(self, source: Path, sink: Path, state: Path, **options: str) -> None:
         from shredlake.spark.datasource.changes import query_of
-        from shredlake.spark.datasource.opened import latest, storage_of
+        from shredlake.spark.datasource.opened import storage_of
         from shredlake.spark.datasource.stream_read import TableStream
+        from shredlake.spark.snapshots import latest
 
         state.mkdir(exist_ok=True)
         self.state, self.sink = state, sink

@@ -23,13 +23,13 @@ from shredlake.spark.datasource.opened import (
     arrow_schema_of,
     check_schema,
     for_spark,
-    latest,
     spark_schema,
     storage_of,
 )
 from shredlake.spark.datasource.options import SourceOptions
 from shredlake.spark.datasource.read import LARGEST_PARTITION, RowReader, by_bytes, scan_of
 from shredlake.spark.datasource.stream_log import EVERYTHING, StreamLog
+from shredlake.spark.snapshots import latest
 from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:

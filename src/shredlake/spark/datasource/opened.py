@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from shredlake.caches import LruCache, cached
+from shredlake.caches import cached
 from shredlake.delta.log.history import enabled_since
 from shredlake.delta.log.listing import version_at
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.read.data_file import Query
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.storage.storage import Storage, normalized_uri
@@ -21,22 +21,15 @@ from shredlake.kernels.cast_options import CastOptions, spark_on
 from shredlake.spark.arrow import spark_batch, spark_type
 from shredlake.spark.datasource.options import SourceOptions
 from shredlake.spark.session import OLDEST_JAVA, java_version
+from shredlake.spark.snapshots import latest
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-_snapshots: Final[LruCache[Storage, Snapshot]] = LruCache(8, "snapshots of the data source")
 
 
 def storage_of(options: SourceOptions) -> Storage:
     """The place of the table."""
     return Storage(normalized_uri(options.path), dict(options.storage))
-
-
-def latest(storage: Storage) -> Snapshot:
-    """The newest version of a table. Spark keeps the processes that plan, so the last version is cached."""
-    known = _snapshots.find(storage)
-    return _snapshots.put(storage, load_snapshot(storage) if known is None else newest(known))
 
 
 def opened(options: SourceOptions) -> Snapshot:

@@ -11,9 +11,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidSchema
 from shredlake.spark.datasource.changes import ChangeReader, Changes, change_tasks, query_of
-from shredlake.spark.datasource.opened import arrow_schema_of, check_schema, latest, storage_of
+from shredlake.spark.datasource.opened import arrow_schema_of, check_schema, storage_of
 from shredlake.spark.datasource.options import SourceOptions
 from shredlake.spark.datasource.stream_log import EVERYTHING, Limits, Position, StreamLog
+from shredlake.spark.snapshots import latest
 
 try:
     from pyspark.sql.streaming.datasource import (

@@ -33,8 +33,9 @@ def table(tmp_path: Path) -> Path:
 
 def changed(table: Path, **options: str) -> list[int]:
     from shredlake.spark.datasource.changes import FeedReader, query_of
-    from shredlake.spark.datasource.opened import latest, storage_of
+    from shredlake.spark.datasource.opened import storage_of
     from shredlake.spark.datasource.options import READ, SourceOptions
+    from shredlake.spark.snapshots import latest
 
     given = SourceOptions.of({"path": str(table), "readChangeFeed": "true", **options}, READ)
     reader = FeedReader(given, query_of(latest(storage_of(given)), given)[1])

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from shredlake.caches import LruCache
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot, newest
+from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.storage.storage import Storage
+from shredlake.spark.snapshots import latest
 from shredlake.table import Table
 
 Given = str | os.PathLike[str] | Table
 """A table as callers name it: by its address, or as a `Table`, which keeps its version and its options."""
-
-_snapshots: Final[LruCache[Storage, Snapshot]] = LruCache(16, "snapshots")
-"""The tables of recent queries, at the version that was the newest then."""
 
 
 def snapshot_of(
@@ -38,9 +35,3 @@ def storage_of(table: Given, storage_options: Mapping[str, Any] | None = None) -
     if isinstance(table, Table):
         return table.snapshot.storage
     return Storage(table, storage_options or {})  # type: ignore[arg-type]
-
-
-def latest(storage: Storage) -> Snapshot:
-    """The newest version of a table, read only if it is not the version that was read before."""
-    known = _snapshots.find(storage)
-    return _snapshots.put(storage, load_snapshot(storage) if known is None else newest(known))

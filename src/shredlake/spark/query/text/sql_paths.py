@@ -106,7 +106,7 @@ def edited(sql: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, sql[copied:]])
 
 
-@cached(64, "rewritten queries")
+@cached(64, "queries rewritten for Spark")
 def rewrite(
     sql: str, variants: frozenset[str] | None = None, tested: frozenset[str] | None = None
 ) -> Rewritten:
