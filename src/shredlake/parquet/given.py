@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shredlake.errors import InvalidJson, InvalidSchema, InvalidValue, WrongType
 from shredlake.formatting import kind_of
-from shredlake.kernels.arrow.normalize import unencoded_type
+from shredlake.kernels.arrow.normalize import checked_table, unencoded_type
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.from_json import from_json
 from shredlake.parquet.arrow_stream import ArrowStream
@@ -45,7 +45,7 @@ def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29
     folded = frozenset(name.casefold() for name in variants)
     first_row = 0
     for table in _tables(data, folded, limit):
-        yield _with_parsed_texts(table, folded, first_row)
+        yield _with_parsed_texts(checked_table(table), folded, first_row)
         first_row += table.num_rows
 
 

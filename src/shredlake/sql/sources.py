@@ -13,8 +13,8 @@ from shredlake import kernels
 from shredlake.caches import LruCache
 from shredlake.delta.read.scan import TableRun, TableScan
 from shredlake.errors import InvalidExpression, NotATable
-from shredlake.expr.ast import Column, Expr, Get, Projection, join_name
-from shredlake.expr.evaluate import evaluate, matching
+from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, references
+from shredlake.expr.evaluate import evaluate, matching, resolve
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
@@ -270,12 +270,20 @@ class ArrowScan:
             yield finish(pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns]))
 
     def _matching(self, batch: pa.RecordBatch) -> pa.Table:
-        rows = normal_table(pa.Table.from_batches([batch]))
+        rows = normal_table(pa.Table.from_batches([batch]).select(self._needed(batch.schema)))
         return rows if self._where is None else rows.filter(matching(self._where, rows, self._options))
+
+    def _needed(self, schema: pa.Schema) -> list[int]:
+        """The columns that the query reads."""
+        exprs = [column.expr for column in self._columns] + ([] if self._where is None else [self._where])
+        found = {reference for expr in exprs for reference in references(expr)}
+        return sorted(
+            {resolve(schema, each.name if isinstance(each, Column) else each.column)[0] for each in found}
+        )
 
     def _value(self, expr: Expr, rows: pa.Table) -> pa.Array:
         if isinstance(expr, Column):
-            column = rows.column(expr.name)
+            column = rows.column(resolve(rows.schema, expr.name)[0])
             if is_variant(column.type) and column.type != variant():
                 column = kernels.unshred(column)
         else:

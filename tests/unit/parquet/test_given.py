@@ -156,3 +156,20 @@ def test_a_column_marked_as_variant_is_taken_shredded_or_not(tmp_path: Path, shr
     table.append(pa.table([column], schema=pa.schema([field])))
     expected = ['{"a":[1,null]}', None, '"text"', "2"]
     assert sl.to_json(table.scan().to_arrow().column("v")).to_pylist() == expected
+
+
+@pytest.mark.parametrize("write", ["append", "overwrite", "write_parquet"])
+def test_indices_outside_of_a_dictionary_are_an_error_and_nothing_is_written(
+    tmp_path: Path, write: str
+) -> None:
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 30_000_000]), pa.array(["a"]), safe=False)
+    rows = pa.table({"id": [1, 2], "name": names})
+    table = sl.Table.create(tmp_path / "t", rows.schema)
+    work: dict[str, Callable[[], Any]] = {
+        "append": lambda: table.append(rows),
+        "overwrite": lambda: table.overwrite(rows),
+        "write_parquet": lambda: sl.write_parquet(rows, tmp_path / "a.parquet"),
+    }
+    with pytest.raises(sl.InvalidValue, match="points outside its own buffers"):
+        work[write]()
+    assert not list(tmp_path.rglob("*.parquet"))

@@ -1,7 +1,8 @@
-"""A source reads values by the cast options of the query, whatever it reads."""
+"""A source reads values by the cast options of the query, and refuses data that lies about its buffers."""
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import shredlake as sl
 from shredlake.expr.parse import parse_columns
 from shredlake.kernels.cast_options import CastOptions, spark_on
 from shredlake.sql.sources import ArrowSource, ParquetSource, Source, source_of
+
+pytest.importorskip("duckdb", reason="SQL needs DuckDB")
 
 ROWS = pa.table({"v": sl.from_json(pa.array(['{"d": 2.0e23}']))})
 
@@ -35,3 +38,40 @@ def test_the_digits_are_those_of_the_dialect(kind: str, java: int, digits: str, 
     scan = source(kind, tmp_path).scan(columns, None, options)
     [batch] = scan.batches({}, lambda batch: batch)
     assert batch.to_pydict() == {"d": [digits]}
+
+
+OFFSETS = pa.py_buffer(struct.pack("<3i", 0, 5000, 2))
+
+LYING = {
+    "indices above": pa.DictionaryArray.from_arrays(pa.array([0, 30_000]), pa.array(["a"]), safe=False),
+    "indices below": pa.DictionaryArray.from_arrays(pa.array([0, -30_000]), pa.array(["a"]), safe=False),
+    "texts": pa.Array.from_buffers(pa.string(), 2, [None, OFFSETS, pa.py_buffer(b"ab")]),
+    "lists": pa.Array.from_buffers(
+        pa.list_(pa.int8()), 2, [None, OFFSETS], children=[pa.array([1, 2], pa.int8())]
+    ),
+}
+"""Columns that point outside their buffers, which pyarrow takes from other libraries without a look."""
+
+QUERIES = ["select * from t", "select a, count(*) from t group by a", "select i from t where a is not null"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("lie", LYING)
+def test_a_column_that_points_outside_its_buffers_is_an_error(lie: str, query: str) -> None:
+    for inner in (LYING[lie], pa.StructArray.from_arrays([LYING[lie]], ["b"])):
+        table = pa.table({"a": inner, "i": [1, 2]})
+        for given in (table, table.to_reader(), table.slice(1)):
+            with pytest.raises(sl.InvalidValue, match="points outside its own buffers"):
+                sl.sql(query, t=given).to_arrow()
+
+
+def test_a_column_that_no_one_reads_is_not_looked_at() -> None:
+    table = pa.table({"a": LYING["texts"], "i": [1, 2]})
+    assert sl.sql("select sum(i) as n from t where i > 0", t=table).to_arrow().to_pylist() == [{"n": 3}]
+    assert sl.sql("select count(*) as n from t", t=table).to_arrow().to_pylist() == [{"n": 2}]
+
+
+def test_columns_of_any_name() -> None:
+    table = pa.table({"a.b": [1, 2], "x y": ["q", "r"], "`": [3, 4]})
+    found = sl.sql('select "a.b", "x y", "`" from t where "a.b" > 1', t=table).to_arrow()
+    assert found.to_pylist() == [{"a.b": 2, "x y": "r", "`": 4}]

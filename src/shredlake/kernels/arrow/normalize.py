@@ -158,6 +158,18 @@ def checked(array: pa.Array) -> pa.Array:
     return array
 
 
+def checked_table(table: pa.Table) -> pa.Table:
+    """Returns the table, all of its columns `checked`.
+
+    >>> checked_table(pa.table({"a": [1]})).num_rows
+    1
+    """
+    for column in table.columns:
+        for chunk in column.chunks:
+            checked(chunk)
+    return table
+
+
 def _shape(array: pa.Array) -> pa.Array:
     """The array with its offsets, views, indices and runs, but without its values."""
     type_ = array.type
@@ -291,16 +303,19 @@ def normal_schema(schema: pa.Schema) -> pa.Schema:
 def normal_table(table: pa.Table) -> pa.Table:
     """Converts a table to normal layouts; returns it unchanged if it is already normal.
 
+    All columns are `checked`.
+
     >>> normal_table(pa.table({"a": pa.array(["x"], pa.string_view())})).schema.field("a").type
     DataType(string)
     """
+    checked_table(table)
     schema = normal_schema(table.schema)
     if schema.equals(table.schema):
         return table
     columns = [
         column
         if column.type == field.type
-        else pa.chunked_array([normal(checked(chunk)) for chunk in column.chunks], field.type)
+        else pa.chunked_array([normal(chunk) for chunk in column.chunks], field.type)
         for column, field in zip(table.columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)

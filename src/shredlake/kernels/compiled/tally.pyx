@@ -6,6 +6,8 @@ that scan side by side would wait for each other.
 
 import pyarrow as pa
 
+from shredlake.errors import InvalidValue
+
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int64_t, uint64_t, uintptr_t
 
 cdef enum:
@@ -64,8 +66,15 @@ def count_codes(codes, int64_t size):
             count[code] = 0
         for row in range(rows):
             code = values[row]
+            if <uint64_t> code >= <uint64_t> size:
+                break
             count[code] += 1
             last[code] = row
+        else:
+            row = rows
+    if row < rows:
+        raise InvalidValue(f"row {row}: the code {code} is not between 0 and {size - 1}")
+    with nogil:
         for code in range(size):
             if count[code]:
                 last[present], count[present] = last[code], count[code]

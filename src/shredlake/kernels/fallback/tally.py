@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from shredlake.errors import InvalidValue
+
 INFINITE: Final = (1 << 63) - 1
 """DuckDB's infinity; minus infinity is its negative."""
 
@@ -26,12 +28,18 @@ def time_part(moments: pa.Array, unit: int, cycle: int) -> pa.Array | None:
 
 
 def count_codes(codes: pa.Array, size: int) -> tuple[pa.Array, pa.Array]:
-    """For each code that occurs, its last row and the number of its rows. Codes are int16, from 0 to `size`.
+    """For each code that occurs, its last row and the number of its rows.
+
+    Codes are int16, from 0 to below `size`; any other raises InvalidValue.
 
     >>> [found.to_pylist() for found in count_codes(pa.array([0, 3, 0], pa.int16()), 4)]
     [[2, 1], [2, 1]]
     """
     numbers: np.ndarray[Any, Any] = codes.to_numpy()
+    outside = np.flatnonzero((numbers < 0) | (numbers >= size))
+    if len(outside):
+        row = outside[0]
+        raise InvalidValue(f"row {row}: the code {numbers[row]} is not between 0 and {size - 1}")
     counts = np.bincount(numbers, minlength=size)
     rows = np.zeros(size, dtype=np.int64)
     rows[numbers] = np.arange(len(numbers))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shredlake.kernels.dispatch import COMPILED
+from shredlake.errors import InvalidValue
+from shredlake.kernels.dispatch import COMPILED, Tally
 from shredlake.kernels.fallback import tally as fallback
 
 if COMPILED:
@@ -31,3 +32,10 @@ def test_counts(codes: list[int], skipped: int) -> None:
     column = pa.array(codes, pa.int16()).slice(skipped)
     expected = fallback.count_codes(column, 41)
     assert [one.to_pylist() for one in tally.count_codes(column, 41)] == [one.to_pylist() for one in expected]
+
+
+@pytest.mark.parametrize("code", [-1, 41, 30_000, -(2**15)])
+@pytest.mark.parametrize("kernel", [fallback, tally], ids=["fallback", "compiled"])
+def test_a_code_out_of_range_is_an_error_that_names_its_row(kernel: Tally, code: int) -> None:
+    with pytest.raises(InvalidValue, match=f"^row 2: the code {code} is not between 0 and 40$"):
+        kernel.count_codes(pa.array([0, 40, code, 3], pa.int16()), 41)
