@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from shredlake.delta.protocol.actions import Add
 
+OPENING_COST: Final = 1 << 20
+"""The bytes that could be read in the time in which a file is opened."""
+
+
+class HasSize(Protocol):
+    """A file whose size is known."""
+
+    @property
+    def size(self) -> int: ...
+
+
 Item = TypeVar("Item")
+Sized = TypeVar("Sized", bound=HasSize)
 
 
 def pack(items: Iterable[Item], size: Callable[[Item], float], limit: float) -> Iterator[tuple[Item, ...]]:
@@ -29,6 +41,16 @@ def pack(items: Iterable[Item], size: Callable[[Item], float], limit: float) -> 
         total += length
     if held:
         yield tuple(held)
+
+
+def pack_to_read(files: Iterable[Sized], limit: int) -> Iterator[tuple[Sized, ...]]:
+    """Groups files for tasks that read about `limit` bytes each. What it takes to open a file counts, too.
+
+    >>> adds = [Add(str(number), 1000, 0) for number in range(100)]
+    >>> [len(group) for group in pack_to_read(adds, 64 << 20)]
+    [63, 37]
+    """
+    return pack(files, lambda file: file.size + OPENING_COST, limit)
 
 
 def split_evenly(items: Sequence[Item], size: Callable[[Item], int], count: int) -> list[tuple[Item, ...]]:

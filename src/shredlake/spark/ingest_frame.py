@@ -27,7 +27,6 @@ from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
 from shredlake.errors import InvalidSchema, UnsupportedExpression
 from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields, refuse_for_columns
 from shredlake.jobs.ingest.ingest import (
-    LARGEST_TASK,
     IngestOptions,
     already_done,
     claim_text,
@@ -37,14 +36,13 @@ from shredlake.jobs.ingest.ingest import (
     open_or_plan,
     open_or_reason,
     sample,
-    task_size,
     with_layout,
 )
 from shredlake.jobs.ingest.once import Claim, claim_job, job_transaction
 from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, count_lines
 from shredlake.jobs.ingest.rejects import LineNumbers, rejects_place
-from shredlake.jobs.ingest.sources import cut, find_files, spooled
-from shredlake.jobs.packing import pack
+from shredlake.jobs.ingest.sources import find_files, spooled
+from shredlake.jobs.ingest.tasks import LARGEST_TASK, text_tasks
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.arrow import from_spark, spark_type
@@ -130,9 +128,7 @@ def ingest_text_by_sql(
     files = [replace(file, multi_line=options.multi_line) for file in claim.files]
     total = sum(file.size for file in files)
     engine = SparkEngine(spark)
-    size = options.task_bytes or task_size(total, engine.parallelism)
-    splits = cut(files, size)
-    tasks = list(pack(splits, lambda split: split.size, size))
+    splits, tasks = text_tasks(files, options.task_bytes, engine.parallelism)
 
     def lines(results: Sequence[TaskResult]) -> LineNumbers:
         # Sorting may have moved rows to other tasks, so lines are counted separately, and only if needed.

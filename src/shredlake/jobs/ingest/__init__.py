@@ -4,6 +4,7 @@ In reading order:
 
 - `ingest`, `ingest_arrow`: the jobs, from text and from Arrow batches.
 - `sources`, `text`, `documents`: files, their splits, and the documents in them.
+- `tasks`: splits packed into tasks.
 - `parse_task`: one task, from text to data files.
 - `sampling`: samples the text to choose a layout.
 - `folder_columns`: columns whose values are in the names of folders.

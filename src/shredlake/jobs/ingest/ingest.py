@@ -65,8 +65,8 @@ from shredlake.jobs.ingest.rejects import (
     write_rejects,
 )
 from shredlake.jobs.ingest.sampling import sample_splits, sample_windows
-from shredlake.jobs.ingest.sources import SourceFile, Split, cut, find_files, spooled
-from shredlake.jobs.packing import pack
+from shredlake.jobs.ingest.sources import SourceFile, Split, find_files, spooled
+from shredlake.jobs.ingest.tasks import text_tasks
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.profile import merge_profiles
@@ -82,8 +82,6 @@ SMALL_INPUT = 1 << 30
 """Samples up to this size are read by the driver, which is faster than starting a job."""
 LARGEST_SORT = 2 << 30
 """The most text whose rows one process sorts in memory; the rows take about four times as much."""
-SMALLEST_TASK = 8 << 20
-LARGEST_TASK = 128 << 20
 
 
 @dataclass(frozen=True)
@@ -243,11 +241,9 @@ def _ingest_files(
         options.folder_columns,
     )
     total = sum(file.size for file in files)
-    size = options.task_bytes or task_size(total, engine.parallelism)
-    splits = cut(files, size)
+    splits, tasks = text_tasks(files, options.task_bytes, engine.parallelism)
     layout = layout_of_documents(snapshot, options, lambda: sample(engine, splits, options))
     job = with_layout(job, layout)
-    tasks = list(pack(splits, lambda split: split.size, size))
     if options.range_partition:
         job, tasks = sorted_here(job, splits, total)
     with progress("ingest", len(tasks), total, options.show_progress) as watch:
@@ -314,16 +310,6 @@ def with_layout(job: WriteJob, layout: Mapping[str, str]) -> WriteJob:
     """Returns the job with the layout of its files set."""
     spec = replace(job.files.spec, shredding=dict(layout))
     return replace(job, files=replace(job.files, spec=spec))
-
-
-def task_size(total: int, parallelism: int) -> int:
-    """A size that gives as many tasks as can run at once, or a multiple of that, to keep all cores busy.
-
-    >>> [task_size(total << 20, 2) >> 20 for total in (1, 100, 300, 1000, 10_000)]
-    [8, 50, 75, 125, 125]
-    """
-    rounds = -(-total // (LARGEST_TASK * parallelism)) or 1
-    return max(SMALLEST_TASK, -(-total // (rounds * parallelism)))
 
 
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────

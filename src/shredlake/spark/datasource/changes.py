@@ -19,6 +19,7 @@ from shredlake.delta.schema.change_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, CO
 from shredlake.delta.schema.types import Field, Struct, schema_json
 from shredlake.errors import PipelineError
 from shredlake.expr.evaluate import evaluate, matching
+from shredlake.jobs.packing import pack_to_read
 from shredlake.spark.datasource.opened import (
     arrow_schema_of,
     check_schema,
@@ -27,7 +28,7 @@ from shredlake.spark.datasource.opened import (
     storage_of,
 )
 from shredlake.spark.datasource.options import SourceOptions
-from shredlake.spark.datasource.read import LARGEST_PARTITION, RowReader, by_bytes, scan_of
+from shredlake.spark.datasource.read import LARGEST_PARTITION, RowReader, scan_of
 from shredlake.spark.datasource.stream_log import EVERYTHING, StreamLog
 from shredlake.spark.snapshots import latest
 from shredlake.spark.worker import prepare_worker
@@ -66,7 +67,7 @@ class Changes(InputPartition):
 
 def change_tasks(files: Iterable[FileChange], table: Snapshot, wanted: int | None) -> list[InputPartition]:
     """The tasks that read the files of a batch."""
-    return [Changes(table.metadata, task) for task in by_bytes(files, wanted or LARGEST_PARTITION)]
+    return [Changes(table.metadata, task) for task in pack_to_read(files, wanted or LARGEST_PARTITION)]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -22,12 +22,11 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
-from shredlake.delta.read.changes import FileChange
 from shredlake.delta.read.data_file import DataFile, Query
 from shredlake.delta.read.scan import NEEDED_TO_READ, TableScan
 from shredlake.expr import Expr, all_of
 from shredlake.expr.parse import read_condition
-from shredlake.jobs.packing import pack
+from shredlake.jobs.packing import OPENING_COST, pack_to_read
 from shredlake.spark.datasource.filters import converted
 from shredlake.spark.datasource.opened import (
     arrow_schema_of,
@@ -44,14 +43,9 @@ from shredlake.spark.worker import prepare_worker
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-Sized = TypeVar("Sized", Add, FileChange)
-
 LARGEST_PARTITION: Final = 64 << 20
 SMALLEST_PARTITION: Final = 4 << 20
 """The maximum and the minimum number of bytes of files that a task reads."""
-
-OPENING_COST: Final = 1 << 20
-"""The bytes that could be read in the time in which a file is opened."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +53,6 @@ class Files(InputPartition):
     """The files of one task."""
 
     adds: tuple[Add, ...] = ()
-
-
-def by_bytes(files: Iterable[Sized], limit: int) -> Iterator[tuple[Sized, ...]]:
-    """The files in order, packed into tasks by their bytes and by what it costs to open them."""
-    return pack(files, lambda file: file.size + OPENING_COST, limit)
 
 
 def partitioned(adds: Sequence[Add], wanted: int | None) -> list[InputPartition]:
@@ -75,7 +64,7 @@ def partitioned(adds: Sequence[Add], wanted: int | None) -> list[InputPartition]
         total = sum(add.size + OPENING_COST for add in adds)
         share = total // max(2 * (os.cpu_count() or 1), 1)
         wanted = max(SMALLEST_PARTITION, min(LARGEST_PARTITION, share))
-    return [Files(files) for files in by_bytes(adds, wanted)] or [Files()]
+    return [Files(files) for files in pack_to_read(adds, wanted)] or [Files()]
 
 
 def scan_of(

@@ -21,7 +21,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.schema.names import resolve
 from shredlake.expr import Column, Get, join_name
-from shredlake.jobs.packing import pack
+from shredlake.jobs.packing import pack_to_read
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.spark.columns import Names
 from shredlake.spark.query.data_files import DataFiles
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORKER_TASK_BYTES: Final = 64 << 20
-"""The most bytes that a worker task reads, unless a single file is larger."""
+"""The most bytes that a worker task reads, unless a single file is larger. Opening a file counts, too."""
 
 BRANCHES: Final = 12
 """The most branches that the plan of a scan has."""
@@ -77,7 +77,7 @@ class FileGroup:
 
     def worker_tasks(self) -> Iterator[tuple[Add, ...]]:
         """The files in order, cut into tasks for the workers."""
-        return pack(self.adds, lambda add: add.size, WORKER_TASK_BYTES)
+        return pack_to_read(self.adds, WORKER_TASK_BYTES)
 
 
 @dataclass(frozen=True)
