@@ -63,7 +63,7 @@ def migrate_files(
         else load_snapshot(storage)
     )
     require_writable(snapshot.protocol, storage.uri)
-    claim = claim_files(snapshot, files, {"read as": "draft"})
+    claim = claim_files(snapshot, files, {"read as": "draft"}, engine)
     if (done := already_done(snapshot, claim)) is not None:
         return done
     job = FileJob(file_spec(snapshot, {}), file_bytes=file_bytes)

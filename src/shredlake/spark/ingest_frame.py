@@ -121,13 +121,13 @@ def ingest_text_by_sql(
     schema = _parsed_schema(_folder_fields(options))
     nothing = spark.createDataFrame([], schema)
     snapshot = _opened(_with_computed(nothing, options), table, options)
-    claim = claim_text(snapshot, found, options)
+    engine = SparkEngine(spark)
+    claim = claim_text(snapshot, found, options, engine)
     if (done := already_done(snapshot, claim)) is not None:
         return done
     check_folders(claim.files, options.folder_columns)
     files = [replace(file, multi_line=options.multi_line) for file in claim.files]
     total = sum(file.size for file in files)
-    engine = SparkEngine(spark)
     splits, tasks = text_tasks(files, options.task_bytes, engine.parallelism)
 
     def lines(results: Sequence[TaskResult]) -> LineNumbers:

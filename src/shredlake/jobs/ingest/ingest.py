@@ -226,7 +226,7 @@ def _ingest_files(
 ) -> IngestReport:
     started = time.monotonic()
     storage = snapshot.storage
-    claim = claim_text(snapshot, found, options)
+    claim = claim_text(snapshot, found, options, engine)
     if (done := already_done(snapshot, claim)) is not None:
         return done
     check_folders(claim.files, options.folder_columns)
@@ -344,7 +344,9 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
     return snapshot
 
 
-def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestOptions) -> Claim:
+def claim_text(
+    snapshot: Snapshot, files: Sequence[SourceFile], options: IngestOptions, engine: Engine
+) -> Claim:
     """Claims the work of the job: all files for a stream or a job with an id, otherwise the new files."""
     if options.transaction is not None:
         return claim_job(options.transaction, files)
@@ -358,7 +360,7 @@ def claim_text(snapshot: Snapshot, files: Sequence[SourceFile], options: IngestO
     # Options that are not given do not count, so that tables recognise the files of earlier jobs.
     further = {"folder_columns": dict(options.folder_columns) or None, "multi_line": options.multi_line}
     how |= {name: value for name, value in further.items() if value is not None}
-    return claim_files(snapshot, files, how)
+    return claim_files(snapshot, files, how, engine)
 
 
 def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:

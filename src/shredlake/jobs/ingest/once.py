@@ -12,6 +12,9 @@ set the same one conflict, so if two ingests of one file run at the same time, o
 
 A file with the recorded size and time is skipped without being read. If only its time differs (`touch`), its
 content decides. In an object store the entity tag replaces both.
+
+Every new file is hashed before the job starts, because the transaction ids name the job's work. Beyond
+`READ_BY_DRIVER` bytes, tasks of the job's engine do it.
 """
 
 from __future__ import annotations
@@ -26,13 +29,20 @@ from typing import Any, Final
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import TransactionId
 from shredlake.delta.write.commit import is_committed
+from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.sources import SourceFile, open_plain, place
+from shredlake.jobs.ingest.tasks import opening_cost
+from shredlake.jobs.packing import pack
 from shredlake.runner import call_storage
 
 TIME_BITS: Final = 31
 SAMPLED: Final = 16 << 20
 """Files up to this size are hashed whole; larger files are sampled evenly, up to this many bytes."""
 SAMPLES: Final = 64
+READ_BY_DRIVER: Final = 256 << 20
+"""The most bytes that the driver hashes by itself, with those that stand for opening files."""
+READ_BY_TASK: Final = 128 << 20
+"""The same of a task, which does it for the driver."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,9 @@ def job_transaction(job_id: str | None) -> TransactionId:
     return f"shredlake-ingest-{job_id or uuid.uuid4().hex}", 1
 
 
-def claim_files(snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[str, Any]) -> Claim:
+def claim_files(
+    snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[str, Any], engine: Engine
+) -> Claim:
     """Claims the files that the table does not have yet.
 
     `how` holds the options that decide which rows a file becomes: a change of them is another ingest.
@@ -77,7 +89,7 @@ def claim_files(snapshot: Snapshot, files: Sequence[SourceFile], how: Mapping[st
         for index, (file, seen) in enumerate(zip(files, known, strict=True))
         if file.tracked and (seen is None or seen.version % (1 << TIME_BITS) != _time(file))
     ]
-    contents = dict(zip(unsure, call_storage(_content, (files[index] for index in unsure)), strict=True))
+    contents = dict(zip(unsure, _contents([files[index] for index in unsure], engine), strict=True))
     new = [file for file in files if not file.tracked]
     transactions: dict[str, TransactionId] = {}
     for index, content in contents.items():
@@ -109,9 +121,30 @@ def _time(file: SourceFile) -> int:
     return int(_digest(str(file.size), file.changed), 16) % (1 << TIME_BITS)
 
 
+def _contents(files: Sequence[SourceFile], engine: Engine) -> list[int]:
+    """The hash of each file's content. The driver reads a bounded number of bytes; beyond it, tasks do."""
+    if engine.in_process or sum(map(_cost, files)) <= READ_BY_DRIVER:
+        return call_storage(_content, files)
+    tasks = list(pack(files, _cost, READ_BY_TASK))
+    return [content for line in engine.run(tasks, _contents_of_task) for content in json.loads(line)]
+
+
+def _contents_of_task(files: Sequence[SourceFile]) -> str:
+    return json.dumps(call_storage(_content, files))
+
+
+def _cost(file: SourceFile) -> int:
+    """The bytes that are read to hash a file, and what it costs to open it; nothing in an object store."""
+    return 0 if _is_remote(file) else min(file.size, SAMPLED) + opening_cost(file)
+
+
+def _is_remote(file: SourceFile) -> bool:
+    return "://" in file.uri
+
+
 def _content(file: SourceFile) -> int:
     """A 32-bit hash of a file's content."""
-    if "://" in file.uri:
+    if _is_remote(file):
         return int(_digest(str(file.size), file.changed), 16) >> 96  # the object store's entity tag
     digest = hashlib.sha256(str(file.size).encode())
     with open_plain(file) as text:
