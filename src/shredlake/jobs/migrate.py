@@ -25,8 +25,7 @@ from shredlake.errors import InvalidSchema
 from shredlake.jobs.arguments import Address, addresses
 from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
-from shredlake.jobs.ingest.ingest import already_done
-from shredlake.jobs.ingest.once import claim_files
+from shredlake.jobs.ingest.once import already_done, claim_files
 from shredlake.jobs.ingest.sources import SourceFile, find_files, location
 from shredlake.jobs.packing import pack
 from shredlake.jobs.report import IngestReport, progress

@@ -21,8 +21,7 @@ from shredlake.errors import InvalidSchema, TableExists
 from shredlake.jobs.arguments import Address
 from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
-from shredlake.jobs.ingest.ingest import already_done
-from shredlake.jobs.ingest.once import claim_job
+from shredlake.jobs.ingest.once import already_done, claim_job
 from shredlake.jobs.packing import pack_files
 from shredlake.jobs.report import IngestReport, progress
 from shredlake.jobs.verified_copy import CopyResult, copy_files, publish_copy

@@ -28,7 +28,6 @@ from shredlake.errors import InvalidSchema, UnsupportedExpression
 from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields, refuse_for_columns
 from shredlake.jobs.ingest.ingest import (
     IngestOptions,
-    already_done,
     claim_text,
     finish,
     ingest_text,
@@ -38,7 +37,7 @@ from shredlake.jobs.ingest.ingest import (
     sample,
     with_layout,
 )
-from shredlake.jobs.ingest.once import Claim, claim_job, job_transaction
+from shredlake.jobs.ingest.once import Claim, already_done, claim_job, job_transaction
 from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, count_lines
 from shredlake.jobs.ingest.rejects import LineNumbers, rejects_place
 from shredlake.jobs.ingest.sources import find_files, spooled

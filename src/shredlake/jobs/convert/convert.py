@@ -48,7 +48,7 @@ from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profil
 from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import physical_name
-from shredlake.jobs.ingest.once import has
+from shredlake.jobs.ingest.once import already_done, claim_job
 from shredlake.jobs.ingest.outcome import check_counts, typed_share
 from shredlake.jobs.ingest.parse_task import Parsing, TaskResult
 from shredlake.jobs.ingest.rejects import rejects_place
@@ -165,18 +165,13 @@ class _Conversion:
 
     def _already_done(self, place: Storage, transaction: tuple[str, int]) -> IngestReport | None:
         """A report that says so, if an earlier run was committed."""
-        if is_converted(self.source, self.columns):
-            snapshot = self.source.snapshot
-            if self.address is not None or not self.source.is_table:
-                raise InvalidSchema(
-                    f"{', '.join(self.columns)} of {snapshot.storage.uri} are already Variants"
-                )
-        elif self.address is not None and list_log(place).latest is not None:
-            snapshot = load_snapshot(place)
-            if not has(snapshot, transaction):
+        if not is_converted(self.source, self.columns):
+            if self.address is None or list_log(place).latest is None:
                 return None
-        else:
-            return None
+            return already_done(load_snapshot(place), claim_job(transaction))
+        snapshot = self.source.snapshot
+        if self.address is not None or not self.source.is_table:
+            raise InvalidSchema(f"{', '.join(self.columns)} of {snapshot.storage.uri} are already Variants")
         return IngestReport(table=snapshot.storage.uri, version=snapshot.version, already_done=True)
 
     def _planned(self, job: ConvertJob, target: Target, file_bytes: int) -> tuple[ConvertJob, list[Task]]:

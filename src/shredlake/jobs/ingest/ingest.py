@@ -53,7 +53,14 @@ from shredlake.jobs.engine import Answer, Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
 from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields
 from shredlake.jobs.ingest.key_paths import key_paths, mixed_keys, shared_warnings
-from shredlake.jobs.ingest.once import Claim, claim_files, claim_job, has, job_transaction
+from shredlake.jobs.ingest.once import (
+    Claim,
+    already_done,
+    claim_files,
+    claim_job,
+    is_recorded,
+    job_transaction,
+)
 from shredlake.jobs.ingest.outcome import check_counts, check_json, typed_share
 from shredlake.jobs.ingest.parse_task import Parsing, TaskResult, WriteJob, with_computed, write_splits
 from shredlake.jobs.ingest.publish import commit_adds
@@ -363,18 +370,6 @@ def claim_text(
     return claim_files(snapshot, files, how, engine)
 
 
-def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
-    """Returns a report if the table already has everything that is claimed."""
-    if not claim.is_done(snapshot) and (claim.files or not claim.skipped):
-        return None
-    return IngestReport(
-        table=snapshot.storage.uri,
-        version=snapshot.version,
-        already_done=True,
-        skipped=claim.skipped or len(claim.by_file),
-    )
-
-
 # ── The layout ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -452,7 +447,7 @@ def finish(
             latest = latest_snapshot(storage)
             if (done := already_done(latest, claim)) is not None:
                 return done  # the same job ran concurrently and committed first
-            taken = [file for file, one in claim.by_file.items() if has(latest, one)]
+            taken = [file for file, one in claim.by_file.items() if is_recorded(latest, one)]
             if taken:
                 raise CommitConflict(
                     f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed. Run "

@@ -17,14 +17,13 @@ from shredlake.jobs.ingest.computed import not_kept
 from shredlake.jobs.ingest.folder_columns import refuse_for_columns
 from shredlake.jobs.ingest.ingest import (
     IngestOptions,
-    already_done,
     finish,
     layout_of_documents,
     open_checked,
     with_layout,
 )
 from shredlake.jobs.ingest.key_paths import PathWatch
-from shredlake.jobs.ingest.once import claim_job, job_transaction
+from shredlake.jobs.ingest.once import already_done, claim_job, job_transaction
 from shredlake.jobs.ingest.parse_task import TaskResult, WriteJob, variants_of, with_computed, write_rows
 from shredlake.jobs.ingest.rejects import LineNumbers, Staging, rejects_place
 from shredlake.jobs.report import IngestReport

@@ -1,4 +1,4 @@
-"""Exactly-once ingest: the table's log records a transaction id for the job or for each file.
+"""Exactly-once jobs: the table's log records a transaction id for the job or for each file.
 
 ```
 a stream, or a job with an id    one `txn` action: its name, and the number of the batch (a job: 1)
@@ -15,6 +15,8 @@ content decides. In an object store the entity tag replaces both.
 
 Every new file is hashed before the job starts, because the transaction ids name the job's work. Beyond
 `READ_BY_DRIVER` bytes, tasks of the job's engine do it.
+
+Every job asks here whether its work is done: `is_recorded` for one id, `already_done` for all of a claim.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.sources import SourceFile, open_plain, place
 from shredlake.jobs.ingest.tasks import opening_cost
 from shredlake.jobs.packing import pack
+from shredlake.jobs.report import IngestReport
 from shredlake.runner import call_storage
 
 TIME_BITS: Final = 31
@@ -60,7 +63,7 @@ class Claim:
 
     def is_done(self, snapshot: Snapshot) -> bool:
         """Whether the table already has all of the work."""
-        return bool(self.transactions) and all(has(snapshot, one) for one in self.transactions)
+        return bool(self.transactions) and all(is_recorded(snapshot, one) for one in self.transactions)
 
 
 def claim_job(transaction: TransactionId, files: Sequence[SourceFile] = ()) -> Claim:
@@ -104,13 +107,36 @@ def claim_files(
     return Claim(key, tuple(transactions.values()), tuple(new), transactions, len(files) - len(new))
 
 
-def has(snapshot: Snapshot, transaction: TransactionId) -> bool:
-    """Whether a table has the work of a transaction id; for a file, whether its content is the same."""
+def is_recorded(snapshot: Snapshot, transaction: TransactionId) -> bool:
+    """Whether a table has the work of a transaction id; for a file, whether its content is the same.
+
+    For other ids, the rule is that of every commit (`is_committed`): the same version, or a later one.
+    """
     application, version = transaction
     seen = snapshot.transactions.get(application)
     if seen is not None and application.startswith(_app("")):
         return bool(seen.version >> TIME_BITS == version >> TIME_BITS)
     return is_committed(snapshot, transaction)
+
+
+def is_contested(snapshot: Snapshot, transactions: Sequence[TransactionId]) -> bool:
+    """Whether a table that was made meanwhile has set one of the ids, to whichever version.
+
+    Two commits that set one id conflict, as they do in a table that was there before.
+    """
+    return any(application in snapshot.transactions for application, _ in transactions)
+
+
+def already_done(snapshot: Snapshot, claim: Claim) -> IngestReport | None:
+    """A report that says so, if the table already has everything that is claimed."""
+    if not claim.is_done(snapshot) and (claim.files or not claim.skipped):
+        return None
+    return IngestReport(
+        table=snapshot.storage.uri,
+        version=snapshot.version,
+        already_done=True,
+        skipped=claim.skipped or len(claim.by_file),
+    )
 
 
 def _app(name: str) -> str:

@@ -13,6 +13,7 @@ from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, transaction_actions
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict
+from shredlake.jobs.ingest.once import is_contested
 
 
 def commit_adds(
@@ -43,8 +44,7 @@ def created_concurrently(plan: Snapshot, transactions: Sequence[TransactionId]) 
     """The table that another writer created while ours was only planned, if our files fit into it."""
     found = load_snapshot(plan.storage)
     same = replace(plan.metadata, id=found.metadata.id, created_time=found.metadata.created_time)
-    taken = any(application in found.transactions for application, _ in transactions)
-    if (found.protocol, found.metadata) != (plan.protocol, same) or taken:
+    if (found.protocol, found.metadata) != (plan.protocol, same) or is_contested(found, transactions):
         raise CommitConflict(
             f"{plan.storage.uri} was created by another writer meanwhile, with a different definition. "
             "Nothing was added to it. Run the job again"

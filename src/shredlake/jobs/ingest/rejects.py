@@ -30,7 +30,7 @@ from shredlake.delta.write.commit import commit, transaction_actions
 from shredlake.delta.write.create import create, planned
 from shredlake.delta.write.transaction import Operation
 from shredlake.errors import CommitConflict, PipelineError, TableExists
-from shredlake.jobs.ingest.once import Claim, has
+from shredlake.jobs.ingest.once import Claim, is_recorded
 from shredlake.jobs.ingest.sources import Split, place
 from shredlake.parquet.write.writer import ParquetWriter
 
@@ -205,7 +205,7 @@ def _append(
         snapshot = load_snapshot(rejects)
         if snapshot.schema.get(REASON_OF_ROW) is not None:  # made by a conversion of the same table
             snapshot = with_merged_columns(snapshot, list(REJECTS_SCHEMA), "merge")
-        known = {file for file, one in transactions.items() if has(snapshot, one)}
+        known = {file for file, one in transactions.items() if is_recorded(snapshot, one)}
         if None in known:
             return
         written: list[Action] = []

@@ -19,11 +19,10 @@ from shredlake.delta.log.snapshot import load_snapshot
 from shredlake.delta.protocol.actions import Add, TransactionId
 from shredlake.delta.storage.storage import decode_path
 from shredlake.delta.write.cleanup import remove_quietly
-from shredlake.delta.write.commit import is_committed
 from shredlake.delta.write.overwrite import overwrite_with_files
 from shredlake.errors import PipelineError
 from shredlake.jobs.ingest.ingest import finish
-from shredlake.jobs.ingest.once import Claim
+from shredlake.jobs.ingest.once import Claim, is_recorded
 from shredlake.jobs.ingest.parse_task import TaskResult
 from shredlake.jobs.ingest.rejects import LineNumbers
 from shredlake.spark.datasource.options import SourceOptions
@@ -98,7 +97,7 @@ def _check_options(options: SourceOptions, overwrite: bool) -> None:
 
 def is_done(task: WriteTask, transaction: TransactionId) -> bool:
     """Whether the table has recorded this transaction, or a later one of its application."""
-    return task.table.version >= 0 and is_committed(load_snapshot(task.table.storage), transaction)
+    return task.table.version >= 0 and is_recorded(load_snapshot(task.table.storage), transaction)
 
 
 def results_of(messages: Sequence[WriterCommitMessage | None]) -> list[TaskResult]:

@@ -1,4 +1,4 @@
-"""The driver hashes new files, or tasks do where there is much to read. The hashes are the same."""
+"""One rule says whether a table has the work of a job; the driver hashes new files, or tasks do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake.delta.log.snapshot import Snapshot
 from shredlake.jobs.engine import LocalEngine, SortJob, Task, Watch, Work, unwatched
 from shredlake.jobs.ingest import once
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
-from shredlake.jobs.ingest.sources import find_files
+from shredlake.jobs.ingest.once import (
+    TIME_BITS,
+    Claim,
+    already_done,
+    claim_files,
+    claim_job,
+    is_contested,
+    is_recorded,
+)
+from shredlake.jobs.ingest.sources import SourceFile, find_files
 from shredlake.jobs.report import IngestReport
 
 FILES = 7
@@ -92,3 +103,51 @@ def test_files_are_ingested_once_whoever_hashes_them(
     engine.jobs.clear()
     assert ingest(engine, source, table).already_done
     assert engine.jobs == [1]  # the time of six files is not the recorded one
+
+
+def table_with(place: Path, *transactions: tuple[str, int]) -> Snapshot:
+    table = sl.Table.create(place, pa.schema([("id", pa.int64())]))
+    for one in transactions:
+        table.append(pa.table({"id": [1]}), transaction=one)
+    return table.refresh().snapshot
+
+
+def files(folder: Path) -> list[SourceFile]:
+    (folder / "a.ndjson").write_text('{"a": 1}\n')
+    return list(find_files([str(folder / "a.ndjson")], {}))
+
+
+@pytest.mark.parametrize(("version", "recorded"), [(4, True), (5, True), (6, False)])
+def test_a_later_version_of_an_id_includes_earlier_ones(version: int, recorded: bool, tmp_path: Path) -> None:
+    snapshot = table_with(tmp_path / "t", ("app", 5))
+    assert is_recorded(snapshot, ("app", version)) is recorded
+    assert claim_job(("app", version)).is_done(snapshot) is recorded
+    assert (already_done(snapshot, claim_job(("app", version))) is not None) is recorded
+    assert not is_recorded(snapshot, ("other", version))
+
+
+def test_the_content_of_a_file_decides_not_the_order_of_its_versions(tmp_path: Path) -> None:
+    [(name, version)] = claim_files(
+        table_with(tmp_path / "empty"), files(tmp_path), {}, LocalEngine(1)
+    ).transactions
+    snapshot = table_with(tmp_path / "t", (name, version))
+    assert is_recorded(snapshot, (name, version ^ 1)), "only its time differs"
+    for other in (version - (1 << TIME_BITS), version + (1 << TIME_BITS)):
+        assert not is_recorded(snapshot, (name, other))
+
+
+def test_a_table_made_meanwhile_contests_an_id_whatever_its_version(tmp_path: Path) -> None:
+    snapshot = table_with(tmp_path / "t", ("app", 5))
+    assert [is_contested(snapshot, [("new", 1), ("app", version)]) for version in (4, 5, 6)] == [True] * 3
+    assert not is_contested(snapshot, [("new", 1)])
+    assert not is_contested(snapshot, [])
+
+
+def test_files_that_the_table_has_are_skipped(tmp_path: Path) -> None:
+    claim = claim_files(table_with(tmp_path / "empty"), files(tmp_path), {}, LocalEngine(1))
+    snapshot = table_with(tmp_path / "t", *claim.transactions)
+    assert already_done(table_with(tmp_path / "other"), claim) is None
+    report = already_done(snapshot, claim_files(snapshot, files(tmp_path), {}, LocalEngine(1)))
+    assert report is not None
+    assert (report.already_done, report.skipped, report.version) == (True, 1, snapshot.version)
+    assert not Claim("key", ()).is_done(snapshot), "nothing is claimed"
