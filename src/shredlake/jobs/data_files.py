@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from shredlake.delta.protocol.actions import Add, Json
 from shredlake.delta.schema import partitions
 from shredlake.delta.write.data_files import DataFileWriter, FileSpec
 from shredlake.expr.sort_key import parse_sort_keys, sort_indices
@@ -79,9 +80,7 @@ def ordered(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
     return table.take(sort_indices(parse_sort_keys(sort_by), table))
 
 
-def write_tables(
-    job: FileJob, tables: Iterable[pa.Table], written: Written | None = None
-) -> list[dict[str, Any]]:
+def write_tables(job: FileJob, tables: Iterable[pa.Table], written: Written | None = None) -> list[Add]:
     """Writes conformed tables to data files, and returns their actions; counts them in `written`."""
     parts: Iterable[tuple[Mapping[str, Any], pa.Table]] = (({}, table) for table in tables)
     if job.gathers:
@@ -99,7 +98,7 @@ def write_tables(
 
 def _write_parts(
     job: FileJob, parts: Iterable[tuple[Mapping[str, Any], pa.Table]], written: Written
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Add]:
     """Writes rows, given with their partition values, to files of the target size, one file at a time."""
     writer: DataFileWriter | None = None
     held: Mapping[str, Any] = {}
@@ -122,11 +121,26 @@ def _write_parts(
         raise
 
 
-def _closed(writer: DataFileWriter, gauge: Gauge, written: Written) -> dict[str, Any]:
+def _closed(writer: DataFileWriter, gauge: Gauge, written: Written) -> Add:
     add = writer.close()
     gauge.closed(add.size)
     written.add(writer.facts)
-    return add.to_json()
+    return add
+
+
+def adds_to_json(adds: Iterable[Add]) -> list[Json]:
+    """The files that a task wrote, as its answer holds them."""
+    return [add.to_json() for add in adds]
+
+
+def adds_from_json(raw: Iterable[Json]) -> tuple[Add, ...]:
+    """The files in the answer of a task.
+
+    >>> add = Add("p", 5, 0, {"day": None}, True)
+    >>> adds_from_json(adds_to_json([add])) == (add,)
+    True
+    """
+    return tuple(Add.from_json(one) for one in raw)
 
 
 def _cut_to(gauge: Gauge, rows: pa.Table) -> Iterator[pa.RecordBatch]:

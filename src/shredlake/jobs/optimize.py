@@ -146,7 +146,7 @@ def optimize_table(
         else:
             answers = engine.run(bins, partial(_rewrite, small, job, growth), watch)
             results = [CopyResult.from_json(answer) for answer in answers]
-    new = [replace(add, data_change=False) for result in results for add in result.actions()]
+    new = [replace(add, data_change=False) for result in results for add in result.adds]
     version = _commit(snapshot, old, new, where, sort_by)
     return OptimizeReport(
         version=version,
@@ -219,7 +219,7 @@ def write_pilot(snapshot: Snapshot, job: FileJob, adds: Sequence[Add]) -> str:
         spec = replace(job.spec, storage=Storage(folder), partition_columns=())
         table = pa.concat_tables(tables).combine_chunks()
         [written] = write_tables(replace(job, spec=spec, file_bytes=WITHOUT_LIMIT), [table])
-        return str(int(written["size"]) / share)
+        return str(written.size / share)
 
 
 def _files_of(size: float, file_bytes: int) -> int:
@@ -324,7 +324,7 @@ def _sorted(
     sums = read.sums
     if not engine.in_process:
         sums = [CopyResult.from_json(answer).total for answer in engine.run(tasks, partial(sum_files, small))]
-    written = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    written = [add for result in results for add in result.adds]
     with removed_unless_committed(snapshot.storage, written):
         check_same(
             reduce(plus, sums, RowSum()),

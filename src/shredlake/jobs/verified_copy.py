@@ -7,9 +7,8 @@ checksum does not depend on order or layout, so it also holds across a shuffle.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,7 +16,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add, TransactionId
 from shredlake.delta.read.data_file import DataFile, whole_rows
 from shredlake.errors import VerificationFailed
-from shredlake.jobs.data_files import FileJob, Written, write_tables
+from shredlake.jobs.data_files import FileJob, Written, adds_from_json, adds_to_json, write_tables
 from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.report import IngestReport
@@ -70,23 +69,21 @@ def _with_named_keys(column: pa.Array) -> pa.Array:
 class CopyResult:
     """The files that a task wrote, and the checksum over them."""
 
-    adds: tuple[Mapping[str, Any], ...]
+    adds: tuple[Add, ...]
     total: RowSum
     warnings: tuple[str, ...] = ()
     """Warnings, as in `TaskResult`."""
 
-    def actions(self) -> list[Add]:
-        """The files as actions of the log."""
-        return [Add.from_json(dict(add)) for add in self.adds]
-
     def to_json(self) -> str:
         sums = {"rows": self.total.rows, "sum": self.total.sum}
-        return json.dumps({"adds": self.adds, **sums, "warnings": self.warnings})
+        return json.dumps({"adds": adds_to_json(self.adds), **sums, "warnings": self.warnings})
 
     @staticmethod
     def from_json(text: str) -> CopyResult:
         raw = json.loads(text)
-        return CopyResult(tuple(raw["adds"]), RowSum(raw["rows"], raw["sum"]), tuple(raw["warnings"]))
+        return CopyResult(
+            adds_from_json(raw["adds"]), RowSum(raw["rows"], raw["sum"]), tuple(raw["warnings"])
+        )
 
 
 def rows_in(snapshot: Snapshot, adds: Iterable[Add]) -> Iterator[pa.RecordBatch]:
@@ -108,7 +105,7 @@ def write_and_sum(
     paths = PathWatch(job.paths)
     tables = paths.over(pa.Table.from_batches([batch]) for batch in batches)
     result = CopyResult(tuple(write_tables(job, tables, written)), RowSum(), paths.warnings)
-    return replace(result, total=row_sum(rows_in(target, result.actions())))
+    return replace(result, total=row_sum(rows_in(target, result.adds)))
 
 
 def copy_files(
@@ -149,7 +146,7 @@ def publish_copy(
     snapshot: Snapshot, results: Sequence[CopyResult], transactions: Sequence[TransactionId], source: str
 ) -> IngestReport:
     """Commits the files of a copy, and reports what it wrote."""
-    adds = [add for result in results for add in result.actions()]
+    adds = [add for result in results for add in result.adds]
     version = commit_adds(snapshot, adds, transactions, source)
     rows = sum(result.total.rows for result in results)
     return IngestReport(

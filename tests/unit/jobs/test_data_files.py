@@ -30,7 +30,7 @@ def job(place: Path, partition_by: tuple[str, ...] = (), **options: object) -> F
 def test_a_known_number_of_rows_cuts_files(tmp_path: Path) -> None:
     written = Written("v")
     adds = write_tables(job(tmp_path, rows_per_file=40), [rows(100), rows(10)], written)
-    counts = [len(sl.read_parquet(tmp_path / decode_path(add["path"]))) for add in adds]
+    counts = [len(sl.read_parquet(tmp_path / decode_path(add.path))) for add in adds]
     assert counts == [40, 40, 30]
     assert written.rows == 110
 
@@ -38,7 +38,7 @@ def test_a_known_number_of_rows_cuts_files(tmp_path: Path) -> None:
 def test_bytes_are_those_of_the_files(tmp_path: Path) -> None:
     written = Written("v")
     adds = write_tables(job(tmp_path), [rows(1000)], written)
-    report = sl.inspect(tmp_path / decode_path(adds[0]["path"])).variants[0]
+    report = sl.inspect(tmp_path / decode_path(adds[0].path)).variants[0]
     assert 0 < written.typed_bytes < written.total_bytes == report.compressed_size
 
 
@@ -56,9 +56,9 @@ def test_a_column_whose_name_begins_alike_is_not_counted(tmp_path: Path) -> None
 
 def test_rows_are_sorted_and_divided_by_partition(tmp_path: Path) -> None:
     adds = write_tables(job(tmp_path, ("part",), sort_by=("v:n::bigint",)), [rows(50), rows(50)])
-    assert [add["partitionValues"] for add in adds] == [{"part": "p0"}, {"part": "p1"}]
+    assert [add.partition_values for add in adds] == [{"part": "p0"}, {"part": "p1"}]
     for add in adds:
-        found = sl.read_parquet(tmp_path / decode_path(add["path"]), ["v:n::bigint AS n"])["n"].to_pylist()
+        found = sl.read_parquet(tmp_path / decode_path(add.path), ["v:n::bigint AS n"])["n"].to_pylist()
         assert found == sorted(found)
 
 

@@ -142,7 +142,7 @@ class _Conversion:
         entries = [*finished.values(), *(Entry.from_json(answer) for answer in answers)]
         self._check(entries, place.uri)
         self._keep_rejects(rejects_table, journal, entries, transaction[0])
-        adds = [Add.from_json(dict(add)) for entry in entries for add in entry.adds]
+        adds = [add for entry in entries for add in entry.adds]
         version = self._commit(target, adds, transaction)
         journal.close()
         rejected = sum(entry.rejected for entry in entries)

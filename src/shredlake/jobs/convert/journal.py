@@ -17,12 +17,13 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.storage.storage import Storage, decode_path
 from shredlake.errors import FileMissing
+from shredlake.jobs.data_files import adds_from_json, adds_to_json
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ def file_name(add: Add) -> str:
 class Entry:
     """The result of a finished task."""
 
-    adds: tuple[Mapping[str, Any], ...]
+    adds: tuple[Add, ...]
     read: int
     rows: int
     sum: int
@@ -69,12 +70,12 @@ class Entry:
     total_bytes: int = 0
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps({**self.__dict__, "adds": adds_to_json(self.adds)})
 
     @staticmethod
     def from_json(text: str | bytes) -> Entry:
         raw = json.loads(text)
-        return Entry(**{**raw, "adds": tuple(raw["adds"])})
+        return Entry(**{**raw, "adds": adds_from_json(raw["adds"])})
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Journal:
         return found
 
     def _is_intact(self, entry: Entry) -> bool:
-        heads = [(self.target.head(decode_path(add["path"])), add["size"]) for add in entry.adds]
+        heads = [(self.target.head(decode_path(add.path)), add.size) for add in entry.adds]
         return all(head is not None and head.size == size for head, size in heads)
 
     def close(self) -> None:

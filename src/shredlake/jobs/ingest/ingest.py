@@ -303,7 +303,7 @@ def _run(engine: Engine, tasks: Sequence[tuple[Split, ...]], job: WriteJob, watc
         return [finished[text] for text in engine.run(tasks, noted, watch)]
     except BaseException:
         made = finished.values()
-        remove_quietly(job.files.spec.storage, [decode_path(add["path"]) for one in made for add in one.adds])
+        remove_quietly(job.files.spec.storage, [decode_path(add.path) for one in made for add in one.adds])
         remove_quietly(job.rejects, [one.staged for one in made if one.staged is not None])
         raise
 
@@ -427,7 +427,7 @@ def finish(
     """
     storage = snapshot.storage
     places = rejects_place(storage, options.rejects, claim.key, options.storage_options)
-    adds = [Add.from_json(dict(add)) for result in results for add in result.adds]
+    adds = [add for result in results for add in result.adds]
     try:
         with removed_unless_committed(storage, adds):
             check_counts(results, options.max_rejects, storage.uri)

@@ -20,13 +20,14 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shredlake.delta.protocol.actions import Add
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
 from shredlake.errors import ConstraintViolation
 from shredlake.expr.evaluate import evaluate
 from shredlake.expr.parse import parse_columns
 from shredlake.jobs import meter
-from shredlake.jobs.data_files import FileJob, Written, write_tables
+from shredlake.jobs.data_files import FileJob, Written, adds_from_json, adds_to_json, write_tables
 from shredlake.jobs.engine import Answer
 from shredlake.jobs.ingest.folder_columns import with_folders
 from shredlake.jobs.ingest.key_paths import PathWatch
@@ -70,7 +71,7 @@ class WriteJob:
 class TaskResult:
     """The result of a task."""
 
-    adds: tuple[Mapping[str, Any], ...]
+    adds: tuple[Add, ...]
     documents: int
     written: int
     rejected: int
@@ -85,7 +86,7 @@ class TaskResult:
     """Warnings about this task's rows; reported only if all tasks return them."""
 
     def to_json(self) -> str:
-        return json.dumps(self.__dict__)
+        return json.dumps({**self.__dict__, "adds": adds_to_json(self.adds)})
 
     def answer(self) -> Answer:
         """The result as a task returns it."""
@@ -94,9 +95,9 @@ class TaskResult:
     @staticmethod
     def from_json(text: str) -> TaskResult:
         raw: dict[str, Any] = json.loads(text)
-        for name in ("adds", "lines", "warnings"):
+        for name in ("lines", "warnings"):
             raw[name] = tuple(raw[name])
-        return TaskResult(**raw)
+        return TaskResult(**{**raw, "adds": adds_from_json(raw["adds"])})
 
 
 def write_rows(

@@ -60,8 +60,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         results = results_of(messages)
         storage = self._task.table.storage
         if is_done(self._task, (self._query, batchId)):
-            paths = [add["path"] for result in results for add in result.adds]
-            remove_quietly(storage, [decode_path(path) for path in paths])
+            remove_quietly(storage, [decode_path(add.path) for result in results for add in result.adds])
             return
         written = [message for message in messages if isinstance(message, BatchWritten)]
         if any(message.table != identity(self._task.table) for message in written):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from shredlake.delta.log.snapshot import load_snapshot
-from shredlake.delta.protocol.actions import Add, TransactionId
+from shredlake.delta.protocol.actions import TransactionId
 from shredlake.delta.storage.storage import decode_path
 from shredlake.delta.write.cleanup import remove_quietly
 from shredlake.delta.write.overwrite import overwrite_with_files
@@ -148,7 +148,6 @@ def remove_files(task: WriteTask, messages: Sequence[WriterCommitMessage | None]
     """
     if None not in messages:
         return
-    adds = [Add.from_json(dict(add)) for result in results_of(messages) for add in result.adds]
-    remove_quietly(task.table.storage, [decode_path(add.path) for add in adds])
-    staged = [result.staged for result in results_of(messages) if result.staged is not None]
-    remove_quietly(task.job.rejects, staged)
+    results = results_of(messages)
+    remove_quietly(task.table.storage, [decode_path(add.path) for result in results for add in result.adds])
+    remove_quietly(task.job.rejects, [result.staged for result in results if result.staged is not None])
