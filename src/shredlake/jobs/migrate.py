@@ -14,7 +14,7 @@ import pyarrow as pa
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.features import require_writable
-from shredlake.delta.protocol.properties import SHREDDING
+from shredlake.delta.protocol.properties import shredding_property
 from shredlake.delta.schema.variants import type_at
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import Constraints, complete
@@ -57,7 +57,7 @@ def migrate_files(
         raise InvalidSchema(f"no Parquet files at {', '.join(addresses(source))}")
     storage = Storage(os.fspath(table), options)
     snapshot = (
-        planned(storage, _schema(files[0], reject_conflicts), properties={SHREDDING.name: "true"})
+        planned(storage, _schema(files[0], reject_conflicts), properties=shredding_property(True))
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )

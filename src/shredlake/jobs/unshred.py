@@ -13,7 +13,7 @@ import pyarrow as pa
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
-from shredlake.delta.protocol.properties import FEATURE_PREFIX, PIN_PREFIX, SHREDDING, carried
+from shredlake.delta.protocol.properties import carried
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.data_files import file_spec
@@ -50,7 +50,7 @@ def unshred_table(
     storage = Storage(os.fspath(target), options)
     schema = _with_texts(source) if as_text else source.arrow_schema
     snapshot = (
-        planned(storage, schema, source.metadata.partition_columns, _plain_properties(source))
+        planned(storage, schema, source.metadata.partition_columns, carried(source.settings, shredded=False))
         if list_log(storage).latest is None
         else load_snapshot(storage)
     )
@@ -95,9 +95,3 @@ def texts_of(batch: pa.RecordBatch) -> pa.RecordBatch:
     """
     columns = [to_json(column) if is_variant(column.type) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _plain_properties(source: Snapshot) -> dict[str, str]:
-    """The table's properties without those about shredding or about the old table's column names."""
-    unwanted = (SHREDDING.name, PIN_PREFIX, "delta.columnMapping.", FEATURE_PREFIX)
-    return {key: value for key, value in carried(source.settings).items() if not key.startswith(unwanted)}

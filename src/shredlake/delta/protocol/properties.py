@@ -267,6 +267,7 @@ for _name, _doc in (
 CHECK_PREFIX = "delta.constraints."
 FEATURE_PREFIX = "delta.feature."
 PIN_PREFIX = "shredlake.shredding."
+COLUMN_MAPPING_PREFIX = "delta.columnMapping."
 PREFIXES: dict[str, str] = {
     CHECK_PREFIX: "`delta.constraints.<name>`: a condition that every row meets.",
     FEATURE_PREFIX: "`delta.feature.<name>`: `supported` adds a feature to the protocol.",
@@ -406,16 +407,30 @@ def checked(given: Mapping[str, Any]) -> dict[str, str]:
     return {name: _checked_text(name, value) for name, value in given.items()}
 
 
-def carried(properties: TableProperties) -> dict[str, str]:
+def shredding_property(shredded: bool) -> dict[str, str]:
+    """The property that a new table gets if its files may be shredded.
+
+    >>> shredding_property(True), shredding_property(False)
+    ({'delta.enableVariantShredding': 'true'}, {})
+    """
+    return {SHREDDING.name: "true"} if shredded else {}
+
+
+def carried(properties: TableProperties, *, shredded: bool) -> dict[str, str]:
     """The properties that a copy of the table can have: settable ones with values that hold.
 
-    >>> carried(TableProperties({"delta.appendOnly": "yes", "team": "x"}))
-    {'team': 'x'}
+    A copy has column names and features of its own. Unless it is `shredded`, it has no settings of shredding.
+
+    >>> found = TableProperties({"delta.appendOnly": "yes", "team": "x", "shredlake.shredding.v": "none"})
+    >>> carried(found, shredded=False), carried(found, shredded=True)
+    ({'team': 'x'}, {'team': 'x', 'shredlake.shredding.v': 'none'})
     """
+    own = (COLUMN_MAPPING_PREFIX, FEATURE_PREFIX, *(() if shredded else (SHREDDING.name, PIN_PREFIX)))
     kept = {}
     for name, text in properties.texts.items():
-        with suppress(InvalidSchema):
-            kept[name] = _checked_text(name, text)
+        if not name.startswith(own):
+            with suppress(InvalidSchema):
+                kept[name] = _checked_text(name, text)
     return kept
 
 

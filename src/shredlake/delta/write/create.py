@@ -17,10 +17,10 @@ from shredlake.delta.protocol.actions import DomainMetadata, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable, required_by_properties, with_features
 from shredlake.delta.protocol.properties import (
     FEATURE_PREFIX,
-    SHREDDING,
     STATS_COLUMNS,
     TableProperties,
     checked,
+    shredding_property,
 )
 from shredlake.delta.schema import column_mapping
 from shredlake.delta.schema.types import (
@@ -78,7 +78,7 @@ def shredded_by_default(schema: pa.Schema, properties: Mapping[str, Any] | None)
     """
     given = dict(properties or {})
     has_variants = any(True for _ in variant_places(from_arrow(schema)))
-    return {SHREDDING.name: "true", **given} if has_variants else given
+    return {**shredding_property(has_variants), **given}
 
 
 def planned(

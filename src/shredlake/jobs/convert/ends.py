@@ -18,7 +18,7 @@ from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Action, Add, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable
-from shredlake.delta.protocol.properties import FEATURE_PREFIX, SHREDDING, carried
+from shredlake.delta.protocol.properties import carried, shredding_property
 from shredlake.delta.schema.types import VARIANT, Struct, arrow_schema, from_arrow
 from shredlake.delta.storage.storage import Storage, encode_path, normalized_uri
 from shredlake.delta.write.alter import redefined
@@ -187,7 +187,7 @@ def plan_target(
             for item in source.snapshot.schema.fields
         )
     )
-    wanted = {SHREDDING.name: "true"} if shredded else {}
+    wanted = shredding_property(shredded)
     if address is None and source.is_table:
         snapshot = source.snapshot
         require_writable(snapshot.protocol, snapshot.storage.uri)
@@ -201,12 +201,7 @@ def plan_target(
     storage = source.snapshot.storage if address is None else Storage(normalized_uri(address), dict(options))
     if list_log(storage).latest is not None:
         raise TableExists(f"{storage.uri} is already a table; name another address for the copy")
-    unwanted = ("delta.columnMapping.", FEATURE_PREFIX)
-    properties = {
-        name: value
-        for name, value in carried(source.snapshot.settings).items()
-        if not name.startswith(unwanted)
-    }
+    properties = carried(source.snapshot.settings, shredded=True)
     partition_by = source.snapshot.metadata.partition_columns
     return Target(planned(storage, arrow_schema(schema), partition_by, {**properties, **wanted}, force=True))
 

@@ -29,7 +29,7 @@ from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, TransactionId
 from shredlake.delta.protocol.features import require_writable
-from shredlake.delta.protocol.properties import SHREDDING
+from shredlake.delta.protocol.properties import shredding_property
 from shredlake.delta.schema.names import resolve
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.storage.storage import Storage, decode_path
@@ -328,7 +328,7 @@ def open_or_plan(storage: Storage, options: IngestOptions, others: Sequence[pa.F
         schema = pa.schema(
             [*kept(others, options.column, options.computed), pa.field(options.column, variant())]
         )
-        shredded = {SHREDDING.name: "true"} if options.shredding is not None else {}
+        shredded = shredding_property(options.shredding is not None)
         return planned(
             storage, schema, options.partition_by, {**shredded, **options.properties}, force=options.force
         )

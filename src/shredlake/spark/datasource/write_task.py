@@ -21,7 +21,7 @@ from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import TransactionId
 from shredlake.delta.protocol.features import require_writable
-from shredlake.delta.protocol.properties import SHREDDING
+from shredlake.delta.protocol.properties import shredding_property
 from shredlake.delta.read.bind import condition
 from shredlake.delta.schema.types import arrow_schema, contains, from_arrow, parse_schema
 from shredlake.delta.storage.storage import Storage
@@ -200,8 +200,7 @@ def planned_table(
     schema = pa.schema(_columns(frame, document))
     holds_variants = any(contains(item.type, "variant") for item in from_arrow(schema).fields)
     shredded = holds_variants and options["shredding"] is not None
-    properties = {SHREDDING.name: "true"} if shredded else {}
-    return planned(storage, schema, options["partitionBy"], properties)
+    return planned(storage, schema, options["partitionBy"], shredding_property(shredded))
 
 
 def _columns(frame: StructType, document: tuple[str, str] | None) -> list[pa.Field]:
