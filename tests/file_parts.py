@@ -13,6 +13,7 @@ from shredlake.parquet.format.thrift import Reader, Struct
 COMPRESSED_SIZE = 3  # of a PageHeader
 BLOOM_OFFSET, BLOOM_LENGTH = 14, 15  # of ColumnMetaData
 OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH = 4, 5  # of ColumnChunk
+COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENGTH = 6, 7  # of ColumnChunk
 
 
 def file_parts(raw: bytes) -> dict[str, list[Extent]]:
@@ -40,11 +41,7 @@ def _places(chunk: Struct) -> Iterator[tuple[str, int, int]]:
     assert meta is not None
     places = [
         ("offset index", chunk.integer(OFFSET_INDEX_OFFSET), chunk.integer(OFFSET_INDEX_LENGTH)),
-        (
-            "column index",
-            chunk.integer(numbers.CHUNK_COLUMN_INDEX_OFFSET),
-            chunk.integer(numbers.CHUNK_COLUMN_INDEX_LENGTH),
-        ),
+        ("column index", chunk.integer(COLUMN_INDEX_OFFSET), chunk.integer(COLUMN_INDEX_LENGTH)),
         ("bloom filter", meta.integer(BLOOM_OFFSET), meta.integer(BLOOM_LENGTH)),
     ]
     for name, offset, size in places:

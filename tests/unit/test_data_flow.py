@@ -1,4 +1,4 @@
-"""The walks in docs/data-flow.md name functions that exist."""
+"""docs/data-flow.md shows every package in the order of the layers; its walks name functions that exist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+
+from source_trees import SOURCE
+from unit.test_layers import LAYERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "data-flow.md"
 
@@ -32,6 +35,17 @@ def resolved(name: str) -> object:
 @pytest.mark.parametrize("name", steps())
 def test_a_step_exists(name: str) -> None:
     assert callable(resolved(name))
+
+
+def test_the_table_has_a_row_for_every_package_in_the_order_of_the_layers() -> None:
+    rows = re.findall(r"^\| `(\w+)/` \|", PAGE.read_text(), re.MULTILINE)
+    assert rows == [layer for layer in LAYERS if (SOURCE / layer).is_dir()]
+
+
+def test_the_diagram_shows_every_package_from_json_to_an_answer() -> None:
+    diagram = PAGE.read_text().split("```", 2)[1]
+    beside = {"variant", "cli"}  # a Variant is a thing in the diagram; the command line calls all of it
+    assert {name for name in LAYERS if (SOURCE / name).is_dir()} - beside <= set(re.findall(r"\w+", diagram))
 
 
 def test_both_walks_are_read() -> None:

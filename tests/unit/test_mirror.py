@@ -17,6 +17,7 @@ TOPICS = {
     "imports",
     "layers",
     "limits",
+    "lint",
     "mirror",
     "packages",
     "parameter_lists",

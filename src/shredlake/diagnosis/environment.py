@@ -14,7 +14,7 @@ from typing import Any, Final
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import ShredlakeError
 from shredlake.formatting import bytes_text
-from shredlake.kernels.dispatch import COMPILED
+from shredlake.kernels.dispatch import uses_compiled
 from shredlake.spark.session import java_version
 
 OPTIONAL: Final = {
@@ -60,8 +60,8 @@ def _checks() -> Iterator[Check]:
     )
     yield Check(
         "kernels",
-        "compiled" if COMPILED else "pure Python",
-        COMPILED,
+        "compiled" if uses_compiled() else "pure Python",
+        uses_compiled(),
         "pure Python is much slower: install a C compiler and reinstall shredlake",
     )
     for name in NEEDED:

@@ -45,6 +45,11 @@ def _compiled_modules_load() -> bool:
 COMPILED: bool = os.environ.get("SHREDLAKE_PURE") != "1" and _compiled_modules_load()
 
 
+def uses_compiled() -> bool:
+    """Whether kernels run compiled."""
+    return COMPILED
+
+
 class Checksum(Protocol):
     def checksum(self, metadata: pa.Array, value: pa.Array, validity: pa.Array | None) -> tuple[int, int]: ...
 
@@ -175,7 +180,7 @@ def dispatch(name: Literal["unshred"]) -> Unshred: ...
 def dispatch(name: Literal["validate"]) -> Validate: ...
 def dispatch(name: str) -> Any:
     """Returns the module that implements the kernel called `name`."""
-    package = "compiled" if COMPILED else "fallback"
+    package = "compiled" if uses_compiled() else "fallback"
     return import_module(f"shredlake.kernels.{package}.{name}")
 
 

@@ -16,7 +16,6 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.kernels import dispatch as compiled
 from shredlake.kernels.arrow.buffers import (
     check_column,
     check_schema,
@@ -31,7 +30,7 @@ from shredlake.kernels.arrow.flat_schema import plan_of
 from shredlake.kernels.arrow.normalize import as_binary, as_list, checked, unencoded
 from shredlake.kernels.arrow.shredded import extend_metadata
 from shredlake.kernels.arrow.types import shredding_schema, typed_value_type
-from shredlake.kernels.dispatch import dispatch
+from shredlake.kernels.dispatch import dispatch, uses_compiled
 from shredlake.kernels.threads import Column, assemble, pieces, run, thread_count
 from shredlake.shredding.schema import Array, Node, Object, Scalar, ShreddingSchema, Untyped
 
@@ -65,7 +64,7 @@ def _reshred_piece(old: Node, new: Node, first_row: int, piece: pa.StructArray) 
     validity = validity_of(checked(piece))
     group = Parts(part(piece, "value"), part(piece, "typed_value"), validity)
     metadata = metadata_of(piece, first_row)
-    if compiled.COMPILED:
+    if uses_compiled():
         moving = _Reshredding(metadata, first_row)
         moved = moving.column(group, old, new)
         if moving.names_added:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from file_parts import COLUMN_INDEX_OFFSET
 from fuzz.contract import Budget, Door
 from fuzz.damage import change_bytes
 from fuzz.footer_mutations import changed_struct, mutated_footer
@@ -264,7 +265,7 @@ def _places(raw: bytes) -> list[int]:
                     meta.integer(numbers.META_DICTIONARY_PAGE_OFFSET),
                 ]
                 places += [meta.integer(14)]  # of the Bloom filter
-            places += [chunk.integer(4), chunk.integer(numbers.CHUNK_COLUMN_INDEX_OFFSET)]
+            places += [chunk.integer(4), chunk.integer(COLUMN_INDEX_OFFSET)]
     return [place for place in places if place and 0 < place < len(raw)]
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from file_parts import COLUMN_INDEX_LENGTH, COLUMN_INDEX_OFFSET
 from shredlake import kernels
 from shredlake.parquet.format import footer as numbers
 from shredlake.parquet.format.chunks import FILE_COLUMN_ORDERS, META_STATISTICS
@@ -419,8 +420,8 @@ def test_without_column_index_rows_are_still_read_by_page() -> None:
     def forget(tree: Struct) -> None:
         for group in tree.structs(numbers.FILE_ROW_GROUPS):
             for chunk in group.structs(numbers.ROW_GROUP_COLUMNS):
-                chunk.remove(numbers.CHUNK_COLUMN_INDEX_OFFSET)
-                chunk.remove(numbers.CHUNK_COLUMN_INDEX_LENGTH)
+                chunk.remove(COLUMN_INDEX_OFFSET)
+                chunk.remove(COLUMN_INDEX_LENGTH)
 
     file = rewritten(file_of(rows(*range(16)), "struct<x bigint>", group=16), forget, keep_index=True)
     found, scan = ids(file, "v:x::bigint = 9")
