@@ -6,7 +6,8 @@
 | that mostly wait for storage       | call_storage  | in order, all of them                              |
 | of very different lengths, counted | as_done       | as each job finishes                               |
 
-The number of jobs in flight bounds a scan's memory. A reader that stops early cancels the rest.
+The number of jobs in flight bounds a scan's memory. A reader that stops early cancels the rest. The pieces of
+one column, which are all in memory and all wanted, are worked on by `kernels.threads.run`, without a pool.
 """
 
 from __future__ import annotations

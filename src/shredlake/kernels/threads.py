@@ -8,6 +8,11 @@ A kernel takes one pa.Array (possibly sliced, possibly with nulls) and returns o
 the rest: it cuts the column so that every thread has work and no output exceeds Arrow's 32-bit offsets, runs
 the pieces on threads (kernels release the GIL), and concatenates the results in order. An error is raised for
 the first bad row of the column, whichever thread finds a bad row first.
+
+`run` is not a run of `shredlake.runner`, whose results a reader takes one by one. A kernel needs all results,
+so the caller works too, no result waits for a reader, and no pool is made: a call on small pieces costs a
+quarter of the time. A kernel also runs inside the jobs of a runner, whose pool may be busy, and goes on alone
+where the system has no more threads.
 """
 
 from __future__ import annotations
