@@ -1,4 +1,4 @@
-"""Every file of unit tests is named after the module or package that it tests, in its folder."""
+"""Every file of unit tests is named after the module or package that it tests, and every module has one."""
 
 from __future__ import annotations
 
@@ -29,6 +29,63 @@ TOPICS = {
 """Tests at the top level that are about the project as a whole."""
 
 
+UNTESTED = """
+cli: app engines options outputs pages path_hints progress
+cli/verbs: demo_data demo_tour
+cli/verbs/describing: check doctor drift inspect schema views
+cli/verbs/loading: convert ingest_job
+cli/verbs/maintaining: delete restore
+cli/verbs/querying: count head
+delta/check: file_check findings log_check measure repair
+delta/log: checkpoint_read files history
+delta/protocol: action_types layout_tag
+delta/read: bind convert layouts
+delta/report: page paths rejects suggest versions
+delta/schema: change_feed names variants
+delta/stats: columns parsed text
+delta/storage: store_files
+delta/write: alter cleanup create delete
+diagnosis: facts probes rules
+expr: arithmetic cast_bounds coerce constants like parse_errors tokens types
+html: page plot table tree
+jobs: advise engine migrate unshred verified_copy
+jobs/convert: ends journal task
+jobs/ingest: computed documents ingest_arrow publish
+kernels: checksum reshred row_errors
+kernels/arrow: extension flat_schema nodes raw_arrays rows shredded types
+kernels/casts: columns containers datetimes extract invalid_utf8 numbers targets
+kernels/compiled: buffers checksum lines
+kernels/fallback: checksum footer_places lines tally
+parquet: entries leaves nested variant_columns
+parquet/format: chunks metadata_types seal
+parquet/inspect: check_draft check_rows check_structure merge page
+parquet/io: stores
+parquet/legacy: columns types
+parquet/read: access bind counts draft explain open_file plan statistics stream
+parquet/write: arrange bounds
+shredding: ddl legacy null_table reference request
+shredding/inference: budget cost fit hyperloglog profile_reference report
+shredlake: errors example formatting signatures
+spark: arrow columns file_stream frame_tasks ingest_frame settings store_assignment verbs
+spark/datasource: filters opened stream_log stream_read write_task
+spark/query: api arrow_frames catalyst data_files explain file_groups file_index filters frames layouts
+spark/query: left_to_spark path_columns scan strategies views
+spark/query/tables: given known registered
+spark/query/text: clauses conditions needs selects sql_paths
+spark/query/workers: aggregate pushdown top_n
+sql: explain functions known_paths path_tokens pushdown references result rewrite text variant_names weights
+variant: decode identifiers layout metadata scalars types validate walk
+variant/json: java_digits problems
+"""
+"""Modules without a file of tests: their examples test them, or tests of the modules that use them.
+
+One line per package. The list only gets shorter: a new module comes with a file of tests.
+"""
+
+KERNELS = {"json_encode": "from_json", "json_render": "to_json"}
+"""Kernels that are called otherwise than the module whose tests run them, compiled and as fallback."""
+
+
 def name_of(file: Path) -> str:
     """The module or package, relative to src/shredlake, that a file of tests is named after."""
     relative = PurePosixPath(file.relative_to(TESTS).as_posix())
@@ -50,3 +107,43 @@ def test_the_rule_finds_what_breaks_it() -> None:
 def test_every_file_of_tests_is_named_after_what_it_tests() -> None:
     names = {name_of(file) for file in TESTS.rglob("test_*.py")}
     assert {name for name in names if not is_there(name)} == TOPICS
+
+
+def modules() -> set[str]:
+    """Every module, relative to src/shredlake."""
+    files = [path for pattern in ("*.py", "*.pyx") for path in SOURCE.rglob(pattern)]
+    return {
+        path.relative_to(SOURCE).with_suffix("").as_posix()
+        for path in files
+        if path.stem not in ("__init__", "__main__")
+    }
+
+
+def is_tested(module: str, names: set[str]) -> bool:
+    folder, _, name = module.rpartition("/")
+    kernel = folder in ("kernels/compiled", "kernels/fallback")
+    return module in names or (kernel and f"kernels/{KERNELS.get(name, name)}" in names)
+
+
+def untested() -> set[str]:
+    """The modules of the list."""
+    packages = (line.split(": ") for line in UNTESTED.strip().splitlines())
+    return {
+        f"{package}/{name}".removeprefix("shredlake/")
+        for package, names in packages
+        for name in names.split()
+    }
+
+
+def test_a_module_without_a_file_of_tests_is_found() -> None:
+    names = {"kernels/from_json", "expr/ast"}
+    assert is_tested("kernels/compiled/json_encode", names)
+    assert is_tested("expr/ast", names)
+    assert not is_tested("expr/parse", names)
+
+
+def test_every_module_has_a_file_of_tests_or_is_in_the_list() -> None:
+    names = {name_of(file) for file in TESTS.rglob("test_*.py")}
+    without = {module for module in modules() if not is_tested(module, names)}
+    assert not without - untested(), "write tests/unit/<folder>/test_<module>.py for these modules"
+    assert not untested() - without, "take these modules off the list UNTESTED: they have tests, or are gone"
