@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shredlake.delta.storage.boundary import SCHEMES, place_of
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute, locate
+from shredlake.errors import CorruptLog
 
 _ODD: Final = r"^/|/\.?/|^\.?/|:"
 """Matches paths that may not be in normal form."""
@@ -33,7 +34,10 @@ def log_key(path: str) -> str:
         return path
     if not is_absolute(path):
         return "/".join(part for part in path.split("/") if part not in ("", "."))
-    parts = urlsplit(path)
+    try:
+        parts = urlsplit(path)
+    except ValueError as error:
+        raise CorruptLog(f"the log names the file {path!r}, which is not an address: {error}") from None
     scheme = SCHEMES.get(parts.scheme, parts.scheme) or "file"
     host = "" if scheme == "file" and parts.netloc == "localhost" else parts.netloc
     rest = path[path.index(parts.path) :] if parts.path else ""  # with what looks like a query or a fragment

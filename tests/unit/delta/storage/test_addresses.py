@@ -7,6 +7,7 @@ import pytest
 
 from shredlake.delta.storage.addresses import log_key, log_keys, table_key
 from shredlake.delta.storage.storage import Storage
+from shredlake.errors import CorruptLog
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,8 @@ def test_different_addresses() -> None:
     assert len({log_key(path) for path in paths}) == len(paths)
     assert log_key("a=1:2/x") == "a=1:2/x"
     assert table_key(Storage("s3://b/t"), "s3://b/tx/f") == "s3://b/tx/f"
+
+
+def test_what_is_not_an_address_is_refused() -> None:
+    with pytest.raises(CorruptLog, match="not an address"):
+        log_key("http://[/x")

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from deletion_vectors import stored, with_vector
 from shredlake.delta.protocol.actions import DeletionVector
 from shredlake.delta.read.deletion_vectors import vector_path
 from shredlake.errors import CorruptLog, InvalidFile, PathRefused, ShredlakeError, WrongType
@@ -41,6 +43,16 @@ def renamed(table: Path, path: str, **fields: Any) -> None:
         if "add" in action:
             action["add"] |= {"path": path} | fields
     commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def changed(file: Path, kind: str, field: str, value: Any) -> None:
+    """Changes a field of all actions of a kind in a file of the log."""
+    actions = [json.loads(line) for line in file.read_text().splitlines()]
+    assert any(kind in action for action in actions)
+    for action in actions:
+        if kind in action:
+            action[kind][field] = value
+    file.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
 def read_in_every_way(table: Path, **options: Any) -> list[int]:
@@ -210,3 +222,158 @@ def test_a_count_by_the_log_opens_nothing_outside(tmp_path: Path) -> None:
     for read in (lambda: opened.scan().to_arrow(), lambda: opened.scan(where="id = 1").count()):
         with pytest.raises((CorruptLog, PathRefused), match="outside the table"):
             read()
+
+
+SPELLINGS = {
+    "doubly encoded dots": "%252e%252e/other/{name}",
+    "doubly encoded slashes": "..%252Fother%252F{name}",
+    "backslashes": "..\\other\\{name}",
+    "encoded backslashes": "..%5Cother%5C{name}",
+    "dots, then a backslash": "x\\../../other/{name}",
+    "NUL": "../other/{name}%00.parquet",
+    "NUL, not encoded": "../other/{name}\0.parquet",
+    "absolute with NUL": "{other}/{name}%00",
+    "file URL with NUL": "file://{other}/{name}%00",
+    "upper-case scheme": "FILE://{other}/{name}",
+    "mixed-case scheme": "File:{other}/{name}",
+    "mixed-case scheme with a host": "fiLe://localhost{other}/{name}",
+    "scheme of a store": "S3://other/{name}",
+    "two slashes": "//{other}/{name}",
+    "broken address": "http://[{other}/{name}",
+}
+"""Ways to name a file of the folder `other`, beside the table: readers that decode too much would find it."""
+
+
+def spelled(spelling: str, file: Path, other: Path) -> str:
+    return SPELLINGS[spelling].format(other=other, name=file.relative_to(other).as_posix())
+
+
+def opened_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files below a folder that Python opens from now on; pyarrow's own are seen by `memory_map`."""
+    seen: list[str] = []
+
+    def noted(open_one: Any) -> Any:
+        def call(path: Any, *given: Any, **how: Any) -> Any:
+            if isinstance(path, str | os.PathLike) and os.path.abspath(path).startswith(f"{folder}/"):
+                seen.append(str(path))
+            return open_one(path, *given, **how)
+
+        return call
+
+    monkeypatch.setattr(os, "open", noted(os.open))
+    monkeypatch.setattr("builtins.open", noted(open))
+    monkeypatch.setattr(pa, "memory_map", noted(pa.memory_map))
+    return seen
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_a_data_file_leads_out(
+    table: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = table.with_name("other")
+    file = data_file(other)
+    renamed(table, spelled(spelling, file, other), size=file.stat().st_size, stats=None)
+    seen = opened_below(other, monkeypatch)
+    for read in (
+        lambda: sl.Table(table).scan().to_arrow(),
+        lambda: sl.Table(table).scan(where="id > 1").count(),
+        lambda: sl.Table(table).delete("id = 1"),
+        lambda: sl.Table(table).optimize(sort_by=["id"]),
+    ):
+        with pytest.raises(ShredlakeError):
+            read()
+    assert not sl.check_table(table).ok
+    with suppress(ShredlakeError):
+        sl.Table(table).vacuum(retention_hours=0, dry_run=False, enforce_retention=False)
+    assert seen == []
+    assert file.exists()
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_a_change_file_leads_out(
+    tmp_path: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("t", "other"):
+        made = sl.Table.create(
+            tmp_path / name, ROWS.schema, properties={"delta.enableChangeDataFeed": "true"}
+        )
+        made.append(ROWS)
+        made.delete("id = 1")
+    other = tmp_path / "other"
+    [file] = (other / "_change_data").rglob("*.parquet")
+    changed(tmp_path / "t" / "_delta_log" / f"{2:020}.json", "cdc", "path", spelled(spelling, file, other))
+    seen = opened_below(other, monkeypatch)
+    with pytest.raises(ShredlakeError):
+        sl.Table(tmp_path / "t").changes(2, 2)
+    assert seen == []
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_a_vector_leads_out(
+    tmp_path: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("t", "other"):
+        (tmp_path / name).mkdir()
+        with_vector(tmp_path / name, stored(tmp_path / name, [1]))
+    other = tmp_path / "other"
+    [file] = (other / "ab").iterdir()
+    log = tmp_path / "t" / "_delta_log" / f"{2:020}.json"
+    vector = next(
+        json.loads(line)["add"]["deletionVector"] for line in log.read_text().splitlines() if '"add"' in line
+    )
+    address = spelled(spelling, file, other)
+    seen = opened_below(other, monkeypatch)
+    for changes in (
+        {"storageType": "p", "pathOrInlineDv": address},
+        {"pathOrInlineDv": address.partition("ab/")[0] + vector["pathOrInlineDv"]},
+    ):
+        changed(log, "add", "deletionVector", vector | changes)
+        for read in (
+            lambda: sl.Table(tmp_path / "t").scan().to_arrow(),
+            lambda: sl.Table(tmp_path / "t").delete("id = 5"),
+        ):
+            with pytest.raises(ShredlakeError):
+                read()
+        assert not sl.check_table(tmp_path / "t").ok
+    assert seen == []
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_a_sidecar_leads_out(
+    tmp_path: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("t", "other"):
+        made = sl.Table.create(tmp_path / name, ROWS.schema, properties={"delta.checkpointPolicy": "v2"})
+        made.append(ROWS)
+        made.checkpoint()
+    other, log = tmp_path / "other", tmp_path / "t" / "_delta_log"
+    [file] = (other / "_delta_log" / "_sidecars").iterdir()
+    [checkpoint] = log.glob("*.checkpoint.*.json")
+    changed(checkpoint, "sidecar", "path", spelled(spelling, file, other))
+    for commit in log.glob("0" * 19 + "?.json"):
+        commit.unlink()
+    seen = opened_below(other, monkeypatch)
+    with pytest.raises(ShredlakeError):
+        sl.Table(tmp_path / "t").scan().to_arrow()
+    with suppress(ShredlakeError):
+        sl.Table(tmp_path / "t").vacuum(retention_hours=0, dry_run=False, enforce_retention=False)
+    assert seen == []
+    assert file.exists()
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_in_the_last_checkpoint_leads_out(
+    table: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = table.with_name("other")
+    for place in (table, other):
+        sl.Table(place).checkpoint()
+    [file] = (other / "_delta_log").glob("*.checkpoint.parquet")
+    address = spelled(spelling, file, other)
+    hint = table / "_delta_log" / "_last_checkpoint"
+    v2 = {"path": address, "sizeInBytes": 1, "modificationTime": 1, "sidecarFiles": [{"path": address}]}
+    seen = opened_below(other, monkeypatch)
+    for version in (1, address):
+        hint.write_text(json.dumps({"version": version, "size": 1, "path": address, "v2Checkpoint": v2}))
+        assert read_in_every_way(table) == [1, 2, 3]
+    assert seen == []
