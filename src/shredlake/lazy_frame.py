@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ from shredlake.expr.ast import And, Compare, Expr, In, IsNull, Literal, Not, Or,
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import library
 from shredlake.table import Table
+
+if TYPE_CHECKING:
+    from polars import LazyFrame
+    from pyarrow.dataset import Dataset
 
 _COMPARISONS: Final = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 
@@ -37,7 +41,7 @@ def scan_polars(
     timezone: str = "UTC",
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
-) -> Any:
+) -> LazyFrame:
     """A table as a Polars `LazyFrame`; `columns` are those of `Table.scan`.
 
     Only the columns that the query uses are read. Comparisons, `is_in`, `is_between`, `is_null` and their
@@ -75,7 +79,8 @@ def scan_polars(
                     frame = frame.filter(predicate)
                 yield frame.select(used)
 
-    return plugins.register_io_source(read, schema=schema, is_pure=True)
+    frame: LazyFrame = plugins.register_io_source(read, schema=schema, is_pure=True)
+    return frame
 
 
 def arrow_dataset(
@@ -86,7 +91,7 @@ def arrow_dataset(
     timezone: str = "UTC",
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
-) -> Any:
+) -> Dataset:
     """A table as a `pyarrow.dataset.Dataset`, e.g. for DataFusion; `columns` are those of `Table.scan`.
 
     DataFusion reads only the columns that a query uses, and its filters skip files, row groups and pages:

@@ -41,6 +41,7 @@ from shredlake.jobs.optimize import OptimizeReport
 from shredlake.jobs.verbs import optimize
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import columns_text
+from shredlake.parquet.given import Rows
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 from shredlake.signatures import options_of
@@ -266,7 +267,7 @@ class Table:
 
     def append(
         self,
-        data: Any,
+        data: Rows,
         *,
         shredding: Shredding = "infer",
         options: WriteOptions | None = None,
@@ -307,7 +308,7 @@ class Table:
 
     def overwrite(
         self,
-        data: Any,
+        data: Rows,
         *,
         where: str | Expr | None = None,
         partitions: bool = False,

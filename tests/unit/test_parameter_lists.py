@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+import shredlake as sl
+import shredlake.spark
 import source_trees
 from source_trees import SOURCE
 
@@ -47,3 +51,34 @@ def test_parameter_lists_are_short() -> None:
         if not name.startswith(VERBS)
     }
     assert not {name: found for name, found in lists.items() if found}
+
+
+UNTYPED = {"configure(builder)"}
+"""Parameters of public functions that take objects of a library without types: pyspark's builder."""
+
+
+def untyped(names: Iterable[tuple[str, object]]) -> Iterator[str]:
+    """The parameters of functions, and of methods of classes, that are annotated with Any."""
+    for name, one in names:
+        public = [item for item in vars(one).items() if item[0][0] != "_"] if inspect.isclass(one) else []
+        functions = [(name, one)] if inspect.isfunction(one) else public
+        for title, found in functions:
+            function = inspect.unwrap(getattr(found, "__func__", found))
+            if inspect.isfunction(function):
+                for parameter in inspect.signature(function).parameters.values():
+                    if parameter.annotation == "Any":
+                        yield f"{title}({parameter.name})"
+
+
+def test_untyped_parameters_are_found() -> None:
+    class Box:
+        def put(self, thing: Any, size: int) -> None: ...
+
+    def show(box: Any = None) -> Any: ...
+
+    assert list(untyped([("Box", Box), ("show", show)])) == ["put(thing)", "show(box)"]
+
+
+def test_parameters_of_public_functions_have_types() -> None:
+    names = [(name, getattr(module, name)) for module in (sl, sl.spark) for name in module.__all__]
+    assert set(untyped(names)) == UNTYPED

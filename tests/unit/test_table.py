@@ -255,7 +255,7 @@ def test_scans_feed_other_engines(tmp_path: Path) -> None:
 def test_what_can_not_be_appended(tmp_path: Path) -> None:
     table = sl.Table.create(tmp_path, ID_AND_VARIANT)
     with pytest.raises(sl.WrongType, match="rows can't be read from an int"):
-        table.append(5)
+        table.append(5)  # type: ignore[arg-type]
     with pytest.raises(
         sl.InvalidSchema, match=r"the data has the column x, which the table lacks; it has id, v\."
     ):

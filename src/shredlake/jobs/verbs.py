@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
-from typing import IO, Any, Protocol, Unpack
+from typing import IO, Any, Unpack
 
 import pyarrow as pa
 
@@ -29,14 +29,9 @@ from shredlake.jobs.ingest.sources import open_stream
 from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
+from shredlake.parquet.arrow_stream import ArrowData
 from shredlake.signatures import options_of
 from shredlake.variant import Variant
-
-
-class ArrowData(Protocol):
-    """Anything with an Arrow stream: Arrow tables and readers, Polars and pandas frames, scans."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 def ingest_options(given: IngestArguments) -> IngestOptions:

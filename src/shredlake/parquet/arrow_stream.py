@@ -10,13 +10,22 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
 from shredlake.errors import MissingDependency, WrongType
 from shredlake.formatting import html_facts
 from shredlake.kernels.arrow.types import is_variant
+
+if TYPE_CHECKING:
+    import polars
+
+
+class ArrowData(Protocol):
+    """Anything with an Arrow stream: Arrow tables and readers, Polars and pandas frames, scans."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 class ArrowStream(ABC):
@@ -50,9 +59,10 @@ class ArrowStream(ABC):
         """All rows, as one table."""
         return pa.Table.from_batches(self.to_batches(), self.schema)
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """All rows, as a Polars frame."""
-        return library("polars").DataFrame(self)
+        frame: polars.DataFrame = library("polars").DataFrame(self)
+        return frame
 
     def to_pandas(self) -> Any:
         """All rows, as a pandas frame."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.normalize import checked_table, unencoded_type
 from shredlake.kernels.arrow.types import variant
 from shredlake.kernels.from_json import from_json
-from shredlake.parquet.arrow_stream import ArrowStream
+from shredlake.parquet.arrow_stream import ArrowData, ArrowStream
 from shredlake.variant import Variant
 
 # Python objects that are turned into one table.
@@ -21,13 +21,19 @@ _ROWS_AT_ONCE = 65_536
 
 _TEXTS = {pa.string(), pa.large_string(), pa.string_view()}
 
+Rows: TypeAlias = (
+    "ArrowData | Iterable[Mapping[str, object]] | Iterable[pa.RecordBatch | pa.Table] "
+    "| Mapping[str, Iterable[object]]"
+)
+"""Rows as users pass them: Arrow data, a pandas or Polars frame, rows as dicts, or columns by name."""
+
 WHAT_TO_PASS = (
     "pass an Arrow table, batch or reader, a pandas or Polars frame, anything with an Arrow stream, "
     "a list of dicts (rows), or a dict of lists (columns)"
 )
 
 
-def given_tables(data: Any, variants: Collection[str] = (), limit: int = 1 << 29) -> Iterator[pa.Table]:
+def given_tables(data: Rows, variants: Collection[str] = (), limit: int = 1 << 29) -> Iterator[pa.Table]:
     """Converts the user's data to tables of bounded size.
 
     `variants` names the Variant columns. A string in them is JSON, whether it is a Python str or in an Arrow,

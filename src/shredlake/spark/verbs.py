@@ -23,8 +23,9 @@ from shredlake.jobs.migrate import migrate_files
 from shredlake.jobs.optimize import OptimizeReport, optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.jobs.unshred import unshred_table
-from shredlake.jobs.verbs import ArrowData, ingest_options
 from shredlake.jobs.verbs import ingest as ingest_here
+from shredlake.jobs.verbs import ingest_options
+from shredlake.parquet.arrow_stream import ArrowData
 from shredlake.signatures import options_of
 from shredlake.spark.engine import SparkEngine, described
 from shredlake.spark.file_stream import StreamOptions, start_stream

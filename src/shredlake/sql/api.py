@@ -22,7 +22,7 @@ from shredlake.sql.functions import register_getter
 from shredlake.sql.references import TableColumns, literal
 from shredlake.sql.result import SqlResult, close_running
 from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of, words_of
-from shredlake.sql.sources import ArrowSource, Source, names_a_place, path_source, source_of
+from shredlake.sql.sources import ArrowSource, QueriedTable, Source, names_a_place, path_source, source_of
 from shredlake.sql.weights import EngineFunctions
 
 ONLY_QUERIES: Final = "sql() runs one query, such as a SELECT; to change a table, use Table or ingest"
@@ -42,7 +42,7 @@ def sql(
     timezone: str = "UTC",
     threads: int | None = None,
     memory_limit: str | None = None,
-    **tables: Any,
+    **tables: QueriedTable,
 ) -> SqlResult:
     """Runs a query over Delta tables, Parquet files and Arrow data, without Spark.
 
@@ -149,7 +149,7 @@ def _require_query(connection: Any, query: str) -> None:
         raise InvalidExpression(ONLY_QUERIES)
 
 
-def _sources(query: str, tables: Mapping[str, Any]) -> dict[str, Source]:
+def _sources(query: str, tables: Mapping[str, QueriedTable]) -> dict[str, Source]:
     """The tables of a query, by their names as the query writes them."""
     given = {name.casefold(): table for name, table in tables.items()}
     opened: dict[str, Source] = {}

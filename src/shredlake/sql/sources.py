@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from shredlake.expr.evaluate import evaluate, matching, resolve
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
+from shredlake.parquet.arrow_stream import ArrowData
 from shredlake.parquet.read.file_reader import Finish
 from shredlake.parquet.read.scan import Scan, scan_parquet, scan_with
 from shredlake.parquet.read.statistics import Extreme
@@ -68,7 +69,11 @@ class SourceScan(Protocol):
         ...
 
 
-def source_of(table: Any, version: int | None = None) -> Source:
+QueriedTable: TypeAlias = "Table | str | os.PathLike[str] | ArrowData"
+"""A table of a query as callers give it: a `Table`, its path or URI, or anything with an Arrow stream."""
+
+
+def source_of(table: QueriedTable) -> Source:
     """The source for a table of a query: a `Table`, a path or URI, or Arrow data.
 
     >>> source_of(pa.table({"a": [1]})).schema.names

@@ -20,12 +20,12 @@ from shredlake.delta.write.data_files import DEFAULT_FILE_BYTES, file_spec, writ
 from shredlake.delta.write.layout import Layout, asked_for, choose, of_rows
 from shredlake.delta.write.transaction import NOTHING, Operation
 from shredlake.errors import CommitConflict
-from shredlake.parquet.given import given_tables
+from shredlake.parquet.given import Rows, given_tables
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 
 
-def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
+def tables_of(data: Rows, schema: Struct) -> Iterator[pa.Table]:
     """The caller's rows, as tables of bounded size."""
     variants = [item.name for item in schema.fields if item.type == "variant"]
     return given_tables(data, variants, DEFAULT_FILE_BYTES)
@@ -33,7 +33,7 @@ def tables_of(data: Any, schema: Struct) -> Iterator[pa.Table]:
 
 def write_rows(
     snapshot: Snapshot,
-    data: Any,
+    data: Rows,
     shredding: Shredding,
     options: WriteOptions | None,
     written: list[Action],
@@ -63,7 +63,7 @@ def write_rows(
 
 def append(
     snapshot: Snapshot,
-    data: Any,
+    data: Rows,
     *,
     shredding: Shredding = "infer",
     options: WriteOptions | None = None,
@@ -102,7 +102,7 @@ def append(
         raise
 
 
-def _with_new_columns(snapshot: Snapshot, data: Any, mode: SchemaMode) -> tuple[Any, Snapshot]:
+def _with_new_columns(snapshot: Snapshot, data: Rows, mode: SchemaMode) -> tuple[Rows, Snapshot]:
     """The rows, and the table with the columns that it lacks. The first piece of the rows decides."""
     if mode != "merge":
         return data, with_merged_columns(snapshot, [], mode)

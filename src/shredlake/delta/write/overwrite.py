@@ -25,13 +25,14 @@ from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
 from shredlake.expr.evaluate import matching
 from shredlake.expr.parse import read_condition
+from shredlake.parquet.given import Rows
 from shredlake.parquet.write.writer import WriteOptions
 from shredlake.shredding.request import Shredding
 
 
 def overwrite(
     snapshot: Snapshot,
-    data: Any,
+    data: Rows,
     *,
     where: str | Expr | None = None,
     by_partition: bool = False,

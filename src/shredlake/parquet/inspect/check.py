@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from shredlake.errors import InvalidSchema
 from shredlake.parquet.entries import groups_in
@@ -15,7 +15,8 @@ from shredlake.parquet.inspect.check_draft import draft_violations
 from shredlake.parquet.inspect.check_rows import DataCheck
 from shredlake.parquet.inspect.check_structure import check_structure
 from shredlake.parquet.inspect.rules import Violation
-from shredlake.parquet.io.source import Source, open_input
+from shredlake.parquet.io.source import Location, Source, open_input
+from shredlake.parquet.io.stores import Store
 from shredlake.parquet.read.stream import BATCH_ROWS, batches, parquet_file
 from shredlake.parquet.variant_columns import VariantColumn, variant_column, variant_groups
 
@@ -24,7 +25,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 def check(
-    path: Any, *, store: Any = None, limit: int | None = None, progress: Progress | None = None
+    path: Location, *, store: Store | None = None, limit: int | None = None, progress: Progress | None = None
 ) -> list[Violation]:
     """Returns the violations in a file, at most `limit`; an empty list means that the file conforms.
 
@@ -46,7 +47,9 @@ def check(
     return list(islice(violations(path, store=store, progress=progress), limit))
 
 
-def violations(path: Any, *, store: Any = None, progress: Progress | None = None) -> Iterator[Violation]:
+def violations(
+    path: Location, *, store: Store | None = None, progress: Progress | None = None
+) -> Iterator[Violation]:
     """Yields the violations of a file as they are found: those of the footer first, then of the rows."""
     with open_input(path, store) as source:
         columns = []

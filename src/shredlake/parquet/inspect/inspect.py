@@ -18,7 +18,8 @@ from shredlake.formatting import bytes_text, counted, html_text, plain_fields
 from shredlake.garbage import CollectorPaused
 from shredlake.parquet.format.footer import FILE_CREATED_BY
 from shredlake.parquet.format.schema import SchemaNode
-from shredlake.parquet.io.source import open_input
+from shredlake.parquet.io.source import Location, open_input
+from shredlake.parquet.io.stores import Store
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics
 from shredlake.parquet.read.counts import LevelCounts, count_levels
 from shredlake.parquet.read.stream import parquet_file
@@ -124,7 +125,7 @@ class FileReport:
 
 
 @CollectorPaused()
-def inspect(path: Any, *, store: Any = None, progress: Progress | None = None) -> FileReport:
+def inspect(path: Location, *, store: Store | None = None, progress: Progress | None = None) -> FileReport:
     """Describes the Variants of a file: layout, fill and bytes per path.
 
     >>> import pyarrow as pa, shredlake as sl, tempfile

@@ -19,7 +19,7 @@ import obstore
 import pyarrow.fs as pafs
 
 from shredlake.errors import InvalidFile
-from shredlake.parquet.io.stores import open_store
+from shredlake.parquet.io.stores import Store, open_store
 
 
 class Destination(Protocol):
@@ -35,7 +35,7 @@ class Destination(Protocol):
         """Removes the temporary file."""
 
 
-def destination(where: str | os.PathLike[str], store: Any = None) -> Destination:
+def destination(where: str | os.PathLike[str], store: Store | None = None) -> Destination:
     """Returns the destination for a path or URL; `store` is an obstore store or a pyarrow filesystem.
 
     >>> destination("/tmp/f.parquet").name

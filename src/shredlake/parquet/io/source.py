@@ -12,9 +12,9 @@ import stat
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -23,9 +23,9 @@ import pyarrow.fs
 from shredlake.errors import InvalidFile, ReadFailed
 from shredlake.parquet.format.footer import MAGIC, TAIL, Extent, Footer, footer_length
 from shredlake.parquet.format.seal import check_seal
-from shredlake.parquet.io.stores import open_store
+from shredlake.parquet.io.stores import Store, open_store
 
-Location: TypeAlias = Any
+Location: TypeAlias = "str | os.PathLike[str] | IO[bytes] | pa.NativeFile | Source"
 """A path or URL, or an open binary file."""
 
 REMOTE_GAP: Final = 64 * 1024
@@ -265,7 +265,7 @@ class FileView:
         self.closed = True
 
 
-def open_input(location: Location, store: Any = None) -> Source:
+def open_input(location: Location, store: Store | None = None) -> Source:
     """Opens a file for reading by ranges.
 
     `location` is a path, a URL (`s3://bucket/key`), an open binary file, or, with `store`, a key in that
@@ -294,7 +294,7 @@ def open_input(location: Location, store: Any = None) -> Source:
     return LocalSource(path)
 
 
-def find_files(where: Location | Iterable[Location], store: Any = None) -> list[Location]:
+def find_files(where: Location | Sequence[Location], store: Store | None = None) -> list[Location]:
     """The sorted files at a path, a glob, a directory or a list of these.
 
     In directories, names that start with `_` or `.` are skipped, as in Spark.

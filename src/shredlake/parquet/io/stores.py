@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+    from obstore.store import ObjectStore
+
+Store: TypeAlias = "ObjectStore | pyarrow.fs.FileSystem"
+"""A place of files that are named by keys or paths: an obstore store, or a pyarrow file system."""
 
 SCHEMES: Final = (
     "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https", "file", "memory",
@@ -18,7 +25,7 @@ CLIENT_OPTIONS: Final = frozenset({
 """Settings of the HTTP client, which obstore takes apart from those of the store."""
 
 
-def open_store(address: str, **options: Any) -> Any:
+def open_store(address: str, **options: Any) -> ObjectStore:
     """Opens the obstore store at a URL. A ValueError says what is wrong with the URL.
 
     Settings of the HTTP client, such as `allow_http`, may be given like all others, so that the command line

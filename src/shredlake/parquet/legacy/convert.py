@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +17,8 @@ from shredlake import kernels
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.kernels.arrow.types import is_variant, shredded_type, variant
 from shredlake.parquet.io.destination import destination
-from shredlake.parquet.io.source import Source, open_input
+from shredlake.parquet.io.source import Location, Source, open_input
+from shredlake.parquet.io.stores import Store
 from shredlake.parquet.legacy.columns import from_draft, to_draft
 from shredlake.parquet.legacy.types import draft_schema, draft_type, draft_types
 from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns
@@ -38,7 +39,7 @@ def write_draft(
     shredding: Mapping[str, DraftNode | ShreddingSchema | str],
     *,
     spelling: str = "untyped_value",
-    store: Any = None,
+    store: Store | None = None,
 ) -> None:
     """Writes a file in the draft layout, for readers that support only that layout.
 
@@ -75,7 +76,7 @@ def write_draft(
         raise
 
 
-def read_draft(path: Any, *, reject_conflicts: bool = False, store: Any = None) -> pa.Table:
+def read_draft(path: Location, *, reject_conflicts: bool = False, store: Store | None = None) -> pa.Table:
     """Reads a file in the draft layout as a table of Variant columns; other columns are unchanged.
 
     Parts that contradict each other are an error; with `reject_conflicts`, so are fields that are both
@@ -92,14 +93,14 @@ def read_draft(path: Any, *, reject_conflicts: bool = False, store: Any = None) 
 
 
 def convert_draft(
-    path: Any,
+    path: Location,
     where: str | os.PathLike[str],
     *,
     shredding: Shredding = "infer",
     keep_schemas: bool = True,
     options: WriteOptions | None = None,
     reject_conflicts: bool = False,
-    store: Any = None,
+    store: Store | None = None,
     progress: Progress | None = None,
 ) -> FileFacts:
     """Rewrites a draft-layout file in the current layout; every value stays the same.

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,7 @@ from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.row_ranges import Range, Rows
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import FileView, Location, Source, open_input
+from shredlake.parquet.io.stores import Store
 from shredlake.parquet.nested import (
     Names,
     Replacement,
@@ -106,7 +107,7 @@ class OpenFile:
     def __init__(
         self,
         location: Location,
-        store: Any = None,
+        store: Store | None = None,
         variants: Iterable[str | Names] = (),
         *,
         exact: bool = False,

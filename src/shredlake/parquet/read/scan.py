@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Final, TypeAlias, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from shredlake.expr.sql import spelled
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.parquet.arrow_stream import ArrowStream, columns_text
 from shredlake.parquet.io.source import Location, find_files
+from shredlake.parquet.io.stores import Store
 from shredlake.parquet.read.bind import View
 from shredlake.parquet.read.explain import Explain, cost_of
 from shredlake.parquet.read.file_reader import FileReader, Found, Job, possible_groups
@@ -121,7 +122,7 @@ class ScanArguments(TypedDict, total=False):
     batch_size: int | None
     threads: int | None
     timezone: str
-    store: Any
+    store: Store | None
     checksums: bool
 
 
@@ -135,7 +136,7 @@ def scan_parquet(
     batch_size: int | None = None,
     threads: int | None = None,
     timezone: str = "UTC",
-    store: Any = None,
+    store: Store | None = None,
     checksums: bool = True,
 ) -> Scan:
     """A lazy query over Parquet files: `to_batches()`, `to_arrow()`, `count()`, `explain()`.
@@ -173,7 +174,7 @@ def scan_with(
     variants: Views = "variant",
     batch_size: int | None = None,
     threads: int | None = None,
-    store: Any = None,
+    store: Store | None = None,
     checksums: bool = True,
 ) -> Scan:
     """`scan_parquet` with the cast options of a query, which include the dialect of its engine.

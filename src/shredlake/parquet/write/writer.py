@@ -26,8 +26,9 @@ from shredlake.parquet.format.chunks import Chunks
 from shredlake.parquet.format.footer import annotate, footer_bytes, read_footer
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.format.seal import KEY, blank, sealed
-from shredlake.parquet.given import given_tables
+from shredlake.parquet.given import Rows, given_tables
 from shredlake.parquet.io.destination import Destination, destination
+from shredlake.parquet.io.stores import Store
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
 from shredlake.parquet.nested import Names
 from shredlake.parquet.read.counts import FooterCounts
@@ -143,7 +144,7 @@ class ParquetWriter:
         *,
         shredding: Shredding = "infer",
         options: WriteOptions | None = None,
-        store: Any = None,
+        store: Store | None = None,
         metadata: Mapping[str, str] | None = None,
         variants: Collection[Names] | None = None,
     ) -> None:
@@ -300,12 +301,12 @@ class ParquetWriter:
 
 
 def write_parquet(
-    table: Any,
+    table: Rows,
     where: str | os.PathLike[str],
     *,
     shredding: Shredding = "infer",
     options: WriteOptions | None = None,
-    store: Any = None,
+    store: Store | None = None,
     metadata: Mapping[str, str] | None = None,
     variants: Collection[str] = (),
 ) -> FileFacts:

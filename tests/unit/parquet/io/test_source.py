@@ -85,7 +85,7 @@ def test_files_of_a_directory_a_glob_and_a_list(tmp_path: Path) -> None:
     for name in ("b.parquet", "a.parquet", "day=1/c.parquet", "_delta_log/0.json", ".hidden", "_SUCCESS"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    found = [str(Path(path).relative_to(tmp_path)) for path in find_files(tmp_path)]
+    found = [str(Path(str(path)).relative_to(tmp_path)) for path in find_files(tmp_path)]
     assert found == ["a.parquet", "b.parquet", "day=1/c.parquet"]
     assert find_files(str(tmp_path / "*.parquet")) == [
         str(tmp_path / "a.parquet"),
