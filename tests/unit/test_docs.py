@@ -70,6 +70,20 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             exec(compile("\n" * (line - 1) + source, str(page), "exec"), names)
 
 
+def test_the_page_of_the_command_line_lists_every_verb() -> None:
+    table = (ROOT / "docs" / "command-line.md").read_text().partition("```")[0]
+    assert set(re.findall(r"`([a-z]+)`", table)) >= set(VERBS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_rows_of_tables_have_the_cells_of_their_heading(page: Path) -> None:
+    """A bar in a cell ends it, in backticks too, unless a backslash is before it."""
+    text = FENCE.sub("", page.read_text())
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        heading, *rows = [re.findall(r"(?<!\\)\|", line) for line in table.splitlines()]
+        assert [row for row in rows if len(row) != len(heading)] == [], table[:200]
+
+
 def run_session(source: str) -> None:
     """Runs the commands of a console block, in the current folder, and compares their output."""
     for part in re.split(r"^\$ ", source, flags=re.MULTILINE)[1:]:

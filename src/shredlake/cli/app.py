@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, Literal
@@ -48,7 +50,7 @@ VERBS: Final = {
     ),
     "migrate": (
         "loading.migrate:migrate_files",
-        "Convert Parquet files from the older draft layout to the current one.",
+        "Convert Parquet files from the older draft layout, or copy a table for engines that lack shredding.",
     ),
     "optimize": (
         "maintaining.optimize:optimize_files",
@@ -123,7 +125,25 @@ def load(verb: str) -> Any:
     interrupts.raise_exception()
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     single.command(verb, context_settings=HELP)(function)
-    return get_command(single)
+    command = get_command(single)
+    for parameter in command.params:
+        parameter.display_type = partial(_plain_type, parameter.display_type)  # type: ignore[attr-defined]
+    return command
+
+
+_TYPES: Final = {
+    "str": "text",
+    "int": "number",
+    "float": "number",
+    "int range": "number",
+    "float range": "number",
+}
+
+
+def _plain_type(named: Callable[[Any], str], ctx: Any) -> str:
+    """The type of an option in its help: `<text>`, where Typer writes `<list[str]>`."""
+    name = re.sub(r"^list\[(.*)\]$", r"\1", named(ctx)[1:-1])
+    return f"<{_TYPES.get(name, name)}>"
 
 
 app = typer.Typer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ from typer import BadParameter
 from typer.core import TyperGroup
 
 import shredlake
+from shredlake.cli import interrupts
 from shredlake.cli.messages import say
 from shredlake.errors import ShredlakeError
 from shredlake.formatting import escaped
@@ -112,9 +114,13 @@ def run(command: Callable[[], object]) -> None:
     except (Interrupted, KeyboardInterrupt):
         say("shredlake: interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except SystemExit:
+    except SystemExit as left:
+        if _reader_left(left.__context__):
+            interrupts.end_after_closed_pipe()
         raise
     except BaseException as error:  # a panic in compiled code is not an Exception
+        if _reader_left(error):
+            interrupts.end_after_closed_pipe()
         if os.environ.get(DEBUG):
             traceback.print_exc()
         line = expected(error)
@@ -124,6 +130,11 @@ def run(command: Callable[[], object]) -> None:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         say(f"shredlake: unexpected error: {_one_line(what)}. The log is {logged(error)}", err=True)
         sys.exit(UNEXPECTED)
+
+
+def _reader_left(error: BaseException | None) -> bool:
+    """Whether the reader of a pipe, such as `head -1`, closed it. Typer and rich then exit with code 1."""
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from decimal import Decimal
 from pathlib import Path
@@ -91,7 +92,18 @@ def test_who_reads_only_the_first_line_sees_no_error(large: Path, form: str) -> 
     assert process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait() in (0, 1)
+    assert process.wait() == 141
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["schema", "t"], ["stats", "t", "--json"], ["--help"], ["--version"]])
+def test_a_closed_pipe_has_an_exit_code_of_its_own(lake: Path, arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    process = command(*arguments, stdout=write, stderr=subprocess.PIPE, cwd=lake)
+    os.close(write)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (141, b"")
 
 
 def test_limits(shredlake: Any, large: Path) -> None:

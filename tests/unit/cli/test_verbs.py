@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from urllib.request import url2pathname
@@ -144,6 +145,12 @@ def test_names_in_json_have_one_spelling(table: sl.Table, arguments: list[str]) 
     found = set().union(*(names(json.loads(line)) for line in lines))
     assert found
     assert [name for name in found if name != name.lower() or " " in name] == []
+    assert "uri" not in found, "the address of a table is called table"
+
+
+@pytest.mark.parametrize("arguments", [["report"], ["schema"], ["check"]], ids=lambda one: one[0])
+def test_the_address_of_a_table_is_called_table(table: sl.Table, arguments: list[str]) -> None:
+    assert json.loads(run(*arguments, table.uri, "--json").stdout)["table"] == table.uri
 
 
 def test_booleans_and_bytes_are_readable(tmp_path: Path) -> None:
@@ -212,6 +219,14 @@ def test_every_verb_has_json_and_help() -> None:
         options = {option for parameter in command_line.load(verb).params for option in parameter.opts}
         assert "--json" in options, verb
         assert f" {verb} [OPTIONS]" in run(verb, "-h").stdout, verb
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_names_types_in_words(verb: str) -> None:
+    text = run(verb, "-h").stdout
+    assert not re.search(r"<list\[|<str>|<(int|float)[ >]|[{]uri[}]", text)
+    for parameter in command_line.load(verb).params:
+        assert parameter.name != "uri", "a table is called table"
 
 
 def test_head_writes_to_a_file(table: sl.Table, tmp_path: Path) -> None:

@@ -87,7 +87,9 @@ class TableReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain dicts, lists, numbers and strings, ready for JSON."""
-        return plain_fields(self)
+        fields = plain_fields(self)
+        del fields["drift"]["uri"]
+        return {"table": fields.pop("uri"), **fields}
 
     def html(self) -> str:
         """The report as a page: one HTML file that needs no network."""

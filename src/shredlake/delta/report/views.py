@@ -17,6 +17,7 @@ from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.errors import InvalidSchema, WrongType
 from shredlake.expr.sql import column_sql, spark_path, string_sql
 from shredlake.expr.types import duckdb_name
+from shredlake.formatting import counted
 from shredlake.variant.identifiers import double_quote
 from shredlake.variant.path import Path
 
@@ -66,7 +67,7 @@ def views(
     CREATE OR REPLACE VIEW "typed" AS
     SELECT
       "id" AS "id",
-      TRY_CAST("v"."a" AS BIGINT) AS "a"  -- v:a, bigint in 1 of 1 files
+      TRY_CAST("v"."a" AS BIGINT) AS "a"  -- v:a, bigint in 1 of 1 file
     FROM events;
     """
     if dialect not in get_args(Dialect):
@@ -135,7 +136,7 @@ def _widest(types: Sequence[str]) -> str:
 def _comment(column: str, facts: PathFacts, files: int) -> str:
     kinds = ", ".join(f"{kind} in {count:,}" for kind, count in facts.types.items())
     mixed = f", with other values in {facts.mixed:,}" if facts.mixed else ""
-    return f"{column}:{facts.path}, {kinds} of {files:,} files{mixed}"
+    return f"{column}:{facts.path}, {kinds} of {counted(files, 'file')}{mixed}"
 
 
 # ── Dialects ────────────────────────────────────────────────────────────────────────────────────────────

@@ -87,4 +87,4 @@ def described(opened: Table) -> dict[str, Any]:
                 "typed_paths": 0 if layout is None else sum(1 for _ in layout.leaves()),
             }
         )
-    return {"uri": opened.uri, "version": opened.version, "columns": columns}
+    return {"table": opened.uri, "version": opened.version, "columns": columns}

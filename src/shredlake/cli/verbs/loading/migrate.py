@@ -47,7 +47,7 @@ def migrate_files(
     storage: list[str] = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Convert Parquet files from the older draft layout to the current one.
+    """Convert Parquet files from the older draft layout, or copy a table for engines that lack shredding.
 
     Every value stays the same. With --table the rows go to a Delta table. With --unshred the source is a
     Delta table, and the target is a copy without shredding, for engines that can't read shredded files.

@@ -40,8 +40,11 @@ def vacuum(
         return
     for file in found.files:
         say(file)
-    verb = "deleted." if delete else "would be deleted. Run again with --delete to delete them."
-    say(f"{counted(len(found.files), 'file')} {verb}", err=True)
+    if not found.files:
+        say("No file to delete.", err=True)
+    else:
+        verb = "deleted." if delete else "would be deleted. Run again with --delete to delete them."
+        say(f"{counted(len(found.files), 'file')} {verb}", err=True)
     for names, one, many in (
         (found.foreign, "file not written by a Delta writer", "files not written by a Delta writer"),
         (found.links, "symbolic link", "symbolic links"),

@@ -17,7 +17,7 @@ def test_vacuum_says_what_it_leaves(shredlake: Any, lake: Path) -> None:
     (lake / "t" / "link").symlink_to(lake)
     ran = shredlake("vacuum", "t")
     assert ran.err.splitlines() == [
-        "0 files would be deleted. Run again with --delete to delete them.",
+        "No file to delete.",
         "Not deleted: 1 file not written by a Delta writer, such as raw.ndjson",
         "Not deleted: 1 symbolic link, such as link",
     ]
