@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -36,6 +36,13 @@ def unavailable() -> str | None:
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         return "no Java: install one (Debian: apt-get install default-jre-headless)"
     return None
+
+
+def missing(reason: str) -> NoReturn:
+    """Skips the test; where delta-spark is required (`make interop-delta`), fails it."""
+    if os.environ.get("SHREDLAKE_DELTA_SPARK") == "required":
+        pytest.fail(f"delta-spark is required: {reason}")
+    pytest.skip(reason)
 
 
 class DeltaSparkError(Exception):
@@ -64,7 +71,7 @@ class DeltaSpark:
         first = self._next(START_SECONDS)
         if "unavailable" in first:
             self.close()
-            pytest.skip(f"delta-spark does not start: {first['unavailable']}")
+            missing(f"delta-spark does not start: {first['unavailable']}")
         self.version = first["ready"]
 
     def _listen(self) -> None:
@@ -164,7 +171,7 @@ def started(folder: Path) -> Iterator[DeltaSpark]:
     """Yields a running delta-spark, for fixtures of a module."""
     reason = unavailable()
     if reason is not None:
-        pytest.skip(reason)
+        missing(reason)
     running = DeltaSpark(folder)
     yield running
     running.close()

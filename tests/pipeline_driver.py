@@ -22,6 +22,7 @@ from typing import Any
 
 import waiting
 from shredlake.spark import ingest, optimize, session, sql, stream
+from streams import changes_to_b, files_to_a
 
 BEGINS = b"the work begins"
 DONE = b"the work is done"
@@ -95,6 +96,8 @@ class Driver:
         self.process.wait()
 
 
+VERBS = ("ingest", "optimize", "stream", "source-write", "source-stream", "chain")
+
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "200ms",
@@ -149,6 +152,9 @@ def work(spark: Any, given: argparse.Namespace, table: str) -> int:
         write_source(spark, given.source, table, given.speculation)
     elif given.verb == "source-stream":
         copy_table(spark, given.source, table)
+    elif given.verb == "chain":
+        files_to_a(spark, Path(given.source), Path(table))
+        changes_to_b(spark, Path(table))
     else:
         stream(spark, given.source, table, f"{table}_state", files_per_batch=1).awaitTermination()
     return 0
@@ -156,7 +162,7 @@ def work(spark: Any, given: argparse.Namespace, table: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=["ingest", "optimize", "stream", "source-write", "source-stream"])
+    parser.add_argument("verb", choices=VERBS)
     parser.add_argument("source")
     parser.add_argument("table")
     parser.add_argument("--master")

@@ -12,12 +12,20 @@ import pytest
 
 import shredlake as sl
 from long_runs import LONG
-from shredlake import spark as sls
-from streams import finished
+from streams import (
+    FEED,
+    add_file,
+    applied,
+    changes_to_b,
+    copy,
+    files_to_a,
+    finished,
+    rows_of_a,
+    source,
+)
 
 pytestmark = pytest.mark.spark
 
-FEED = {"delta.enableChangeDataFeed": "true", "delta.enableVariantShredding": "true"}
 SCHEMA = pa.schema([("id", pa.int64()), ("v", sl.variant())])
 
 
@@ -34,16 +42,6 @@ def made(place: Path, *batches: tuple[int, ...], properties: dict[str, str] | No
 
 def ids(place: Path) -> list[int]:
     return sorted(sl.Table(place).scan(["id"]).to_arrow().column("id").to_pylist())
-
-
-def source(spark: Any, place: Path, **options: Any) -> Any:
-    return spark.readStream.format("shredlake").options(**options).load(str(place))
-
-
-def copy(frame: Any, place: Path, state: Path, **options: Any) -> Any:
-    """Runs the query until it has processed all available rows, and returns it."""
-    writing = frame.writeStream.format("shredlake").option("checkpointLocation", str(state))
-    return finished(writing.options(**options).trigger(availableNow=True), place)
 
 
 @pytest.fixture
@@ -132,40 +130,15 @@ def test_changes_as_a_batch(spark: Any, apart: Path) -> None:
         changes()
 
 
-def applied(place: Path) -> list[tuple[int, int]]:
-    """The rows that are left if the changes in a table are applied in the order of their versions."""
-    changes = sl.Table(place).scan(["id", "v:n::bigint AS n", "_change_type", "_commit_version"]).to_arrow()
-    left: list[tuple[int, int]] = []
-    for row in sorted(changes.to_pylist(), key=lambda row: (row["_commit_version"], row["_change_type"])):
-        key = (row["id"], row["n"])
-        if row["_change_type"] in ("insert", "update_postimage"):
-            left.append(key)
-        else:
-            left.remove(key)
-    return sorted(left)
-
-
-def run_chain(spark: Any, place: Path, rounds: int = 3) -> None:
-    """JSON files ─ stream ─▶ A ─ change feed ─ readStream ─ writeStream ─▶ B, restarted, with deletes."""
-    (place / "in").mkdir()
-    computed = {"id": "v:id::bigint", "n": "v:n::bigint"}
-    options: dict[str, Any] = {"properties": FEED, "computed": computed}
-    for round_ in range(rounds):
-        lines = [f'{{"id": {round_ * 10 + n}, "n": {n}}}' for n in range(10)]
-        (place / "in" / f"{round_}.ndjson").write_text("\n".join(lines) + "\n")
-        sls.stream(spark, str(place / "in"), place / "a", place / "state_a", **options).awaitTermination()
-        if round_ == 1:
-            sl.Table(place / "a").delete("id % 10 < 3")
-        frame = source(spark, place / "a", readChangeFeed="true", maxFilesPerTrigger=1)
-        copy(frame, place / "b", place / "state_b")
-        if round_ == 0:
-            sl.Table(place / "a").delete("id = 4")  # the next batch has it
-    copy(source(spark, place / "a", readChangeFeed="true"), place / "b", place / "state_b")
-    table = sl.Table(place / "a").scan(["id", "v:n::bigint AS n"]).to_arrow().to_pylist()
-    expected = sorted((row["id"], row["n"]) for row in table)
-    assert applied(place / "b") == expected
-    assert len(expected) == rounds * 10 - 7
-
-
 def test_the_chain(spark: Any, apart: Path) -> None:
-    run_chain(spark, apart)
+    """Both streams are restarted for every file, with deletes before and after the second one."""
+    for number in range(3):
+        add_file(apart / "in", number)
+        files_to_a(spark, apart / "in", apart)
+        if number == 1:
+            sl.Table(apart / "a").delete("id % 10 < 3")
+        changes_to_b(spark, apart)
+        if number == 0:
+            sl.Table(apart / "a").delete("id = 4")  # the next batch has it
+    assert applied(apart / "b") == rows_of_a(apart)
+    assert len(rows_of_a(apart)) == 23

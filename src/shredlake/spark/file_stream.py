@@ -66,23 +66,41 @@ def start_stream(
 ) -> StreamingQuery:
     """Starts a streaming query that ingests every batch into the table."""
     name = f"shredlake-stream-{stream_id(checkpoint, options.storage_options)}"
+    is_folder = isinstance(source, str)
     frame = _files(spark, source, how.files_per_batch) if isinstance(source, str) else source
+    batches = _Batches(table, name, replace(options, keep_layout=True), how, is_folder)
+    writing = frame.writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
+    return writing.trigger(**(how.trigger or {"availableNow": True})).start()
 
-    def take(batch: DataFrame, number: int) -> None:
-        chosen = replace(options, transaction=(name, number), keep_layout=True)
-        if isinstance(source, str):
-            report = _ingest_files(batch, table, chosen, how.writers)
+
+@dataclass(frozen=True)
+class _Batches:
+    """Ingests the batches of a stream.
+
+    Over Connect, Spark pickles this object and calls it in a process of the server. It therefore holds no
+    session, and uses the session of each batch.
+    """
+
+    table: str
+    stream: str
+    """The name of the stream in the table's log."""
+    options: IngestOptions
+    how: StreamOptions
+    is_folder: bool
+    """Whether the batches hold the paths of files instead of documents."""
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        options, how = replace(self.options, transaction=(self.stream, number)), self.how
+        if self.is_folder:
+            report = _ingest_files(batch, self.table, options, how.writers)
         else:
-            report = ingest_frame(batch.coalesce(how.writers), table, chosen, how.document)
+            report = ingest_frame(batch.coalesce(how.writers), self.table, options, how.document)
         if report is None:
             return
         if how.compact_every and (number + 1) % how.compact_every == 0:
-            _compact(spark, table, options)
+            _compact(batch.sparkSession, self.table, self.options)
         if how.on_batch is not None:
             how.on_batch(report)
-
-    writing = frame.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
-    return writing.trigger(**(how.trigger or {"availableNow": True})).start()
 
 
 def _compact(spark: SparkSession, table: str, options: IngestOptions) -> None:
