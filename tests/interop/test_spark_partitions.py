@@ -229,11 +229,30 @@ def test_layouts_beyond_a_dozen_are_read_by_workers(spark: Any, tmp_path: Path) 
         table.append(data, shredding={"v": f"struct<a {first}, b {second}>"})
     planned = scan(spark, table.uri, ["id", "v:a::double AS a", "v:b::double AS b"])
     by_spark = [group for group in planned.groups if not group.worker]
-    assert sum(group.branches for group in by_spark) == file_groups.BRANCHES
+    assert sum(group.branches for group in by_spark) == file_groups.BRANCHES - 1
+    assert scans(planned.frame()) == file_groups.BRANCHES - 1  # and one branch of the workers
     assert file_groups.TOO_MANY_LAYOUTS in {group.worker for group in planned.groups}
     assert file_groups.TOO_MANY_LAYOUTS in str(planned.explain())
     found = {row["id"]: (row["a"], row["b"]) for row in planned.frame().collect()}
     assert found == {n: (float(n), float(n)) for n in range(25)}
+
+
+def test_files_that_workers_read_are_one_branch_whatever_the_reasons(spark: Any, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
+    table = sl.Table.create(tmp_path / "t", schema, properties=SHREDDED)
+    paths = file_groups.BRANCHES + 4
+    for number in range(paths):
+        data = {"id": pa.array([number], pa.int64()), "v": variants([{f"p{number}": {"x": number}}])}
+        table.append(pa.table(data), shredding={"v": f"struct<p{number} struct<x bigint>>"})
+    columns = ["id", *(f"v:p{n}::string AS p{n}" for n in range(paths))]
+    planned = scan(spark, table.uri, columns)
+    assert len({group.worker for group in planned.groups}) == paths
+    plan = planned.frame()._jdf.queryExecution().optimizedPlan().toString()
+    assert len(re.findall(r"MapInArrow", plan)) == 1
+    found = {row["id"]: list(row)[1:] for row in planned.frame().collect()}
+    expected = table.scan(columns).to_arrow().to_pylist()
+    assert found == {row["id"]: list(row.values())[1:] for row in expected}
+    assert found[3][3] == '{"x":3}'
 
 
 def test_refreshing_a_view_does_not_empty_it(spark: Any, tmp_path: Path) -> None:

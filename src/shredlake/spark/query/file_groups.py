@@ -1,15 +1,16 @@
 """Groups the files of a scan by the way they are read.
 
 Files of one group serve every path that the query asks for from the same columns. Partition values do not
-matter, and neither do paths that the query does not touch. Every group is one or two branches of Spark's
-plan, and planning takes tens of milliseconds for each, so there are at most `BRANCHES`; workers read the
-remaining files.
+matter, and neither do paths that the query does not touch. A group that Spark reads is one or two branches of
+its plan, and planning takes tens of milliseconds for each, so there are at most `BRANCHES`. All groups that
+workers read, for whatever reasons, are one branch together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -35,7 +36,7 @@ WORKER_TASK_BYTES: Final = 64 << 20
 """The most bytes that a worker task reads, unless a single file is larger. Opening a file counts, too."""
 
 BRANCHES: Final = 12
-"""The most branches that the plan of a scan has."""
+"""The most branches that the plan of a scan has, with that of the workers."""
 
 MOST_DELETED: Final = 2_000_000
 """The most deleted rows that the driver sends to all executors. A row takes about 100 bytes on each."""
@@ -67,17 +68,13 @@ class FileGroup:
 
     @property
     def branches(self) -> int:
-        """The number of branches in the plan."""
+        """The number of branches in the plan if Spark reads these files."""
         return 2 if self.mixed else 1
 
     @property
     def is_ours(self) -> bool:
         """Whether shredlake wrote all of these files."""
         return not self.files.layouts.null_count
-
-    def worker_tasks(self) -> Iterator[tuple[Add, ...]]:
-        """The files in order, cut into tasks for the workers."""
-        return pack_to_read(self.adds, WORKER_TASK_BYTES)
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Grouper:
         """The files, by the way they are read."""
         if not len(files):
             return []
-        codes, layouts = FileLayouts(self.spark, self.snapshot).by_code(files)
+        codes, layouts = self._layouts(files)
         for_worker = self._needs_worker()
         readings = [self._reading(layout, for_worker) for layout in layouts]
         reasons = self._reasons(files)
@@ -142,6 +139,12 @@ class Grouper:
             left = [replace(one, worker=one.worker or reason) for one in readings]
             found += self._grouped(files, np.where(mask, codes, -1), left)
         return self._bounded(found)
+
+    def _layouts(self, files: DataFiles) -> tuple[Codes, list[Layout]]:
+        """The number of each file's layout, and the layouts. Without paths, no layout matters."""
+        if any(isinstance(ref, Get) for ref in self.references):
+            return FileLayouts(self.spark, self.snapshot).by_code(files)
+        return np.zeros(len(files), dtype=np.int64), [{}]
 
     def _grouped(self, files: DataFiles, codes: Codes, readings: Sequence[_Reading]) -> Iterator[FileGroup]:
         """The files whose code is that of a layout, one group for all layouts that are read the same way."""
@@ -163,7 +166,8 @@ class Grouper:
         """The same files in few enough groups: the largest stay, and workers read the others."""
         by_worker: dict[str, list[FileGroup]] = {}
         by_spark: list[FileGroup] = []
-        left = BRANCHES
+        all_by_spark = sum(group.branches for group in groups) <= BRANCHES
+        left = BRANCHES if all_by_spark and not any(group.worker for group in groups) else BRANCHES - 1
         for group in sorted(groups, key=lambda one: -one.files.size):
             reason = group.worker or (TOO_MANY_LAYOUTS if group.branches > left else "")
             if reason:
@@ -221,6 +225,11 @@ def _joined(reason: str, parts: Sequence[FileGroup]) -> FileGroup:
         pa.chunked_array([chunk for part in parts for chunk in part.files.layouts.chunks]),
     )
     return FileGroup(files, parts[0].served, reason)
+
+
+def worker_tasks(groups: Iterable[FileGroup]) -> Iterator[tuple[Add, ...]]:
+    """The files of these groups, in order, packed into tasks for the workers."""
+    return pack_to_read(chain.from_iterable(group.adds for group in groups), WORKER_TASK_BYTES)
 
 
 def must_cast(ref: Get, options: CastOptions) -> bool:

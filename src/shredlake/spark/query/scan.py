@@ -55,7 +55,14 @@ from shredlake.spark.columns import Names, at, column_of, combined
 from shredlake.spark.engine import from_tasks
 from shredlake.spark.query.data_files import DataFiles, value_name
 from shredlake.spark.query.explain import ADDED_FILTERS, SparkExplain, explain
-from shredlake.spark.query.file_groups import FileGroup, Grouper, column_name, must_cast, physical_names
+from shredlake.spark.query.file_groups import (
+    FileGroup,
+    Grouper,
+    column_name,
+    must_cast,
+    physical_names,
+    worker_tasks,
+)
 from shredlake.spark.query.frames import table_rows
 from shredlake.spark.query.path_columns import (
     Served,
@@ -172,7 +179,9 @@ class SparkScan:
     ) -> DataFrame:
         """The query as a DataFrame. `select` turns its projections into other columns."""
         query = self.local.query
-        parts = [part for group in self.groups for part in self._group(group)]
+        parts = [part for group in self.groups if not group.worker for part in self._group(group)]
+        if by_worker := [group for group in self.groups if group.worker]:
+            parts.append((self._worker_read(by_worker), self._row_columns()))
         if len(parts) == 1:  # in one step, because Spark takes milliseconds to analyse each
             [(rows, columns)] = parts
         else:
@@ -229,9 +238,7 @@ class SparkScan:
     # ── one group ───────────────────────────────────────────────────────────────────────────────────────
 
     def _group(self, group: FileGroup) -> Iterator[Part]:
-        if group.worker:
-            yield self._worker_read(group), self._row_columns()
-            return
+        """The rows of a group that Spark reads."""
         columns: dict[Names, Any] = {}
         for ref in self.references:
             if isinstance(ref, Get):
@@ -355,7 +362,7 @@ class SparkScan:
 
         return rows.select(*plain, *inputs).mapInArrow(evaluate, self._row_type)
 
-    def _worker_read(self, group: FileGroup) -> DataFrame:
+    def _worker_read(self, groups: Sequence[FileGroup]) -> DataFrame:
         """Reads files with our own reader, a few per task."""
         from pyspark.sql.types import BooleanType, StructField, StructType
 
@@ -381,7 +388,7 @@ class SparkScan:
                 finally:
                     data.file.close()
 
-        return from_tasks(self.spark, list(group.worker_tasks()), rows_of, row_type)
+        return from_tasks(self.spark, list(worker_tasks(groups)), rows_of, row_type)
 
     # ── names and types ─────────────────────────────────────────────────────────────────────────────────
 
