@@ -97,11 +97,23 @@ class LruCache(Generic[HashableKey, Value]):
     [4, 9, 4, 16]
     >>> squares.find(2), squares.find(3)
     (4, None)
+
+    Entries may have weights, which are bounded, too:
+
+    >>> lists = LruCache[str, list[int]](10, heaviest=100)
+    >>> for name in "abc":
+    ...     _ = lists.put(name, [0] * 40, weight=40)
+    >>> len(lists), lists.find("a")
+    (2, None)
     """
 
-    def __init__(self, size: int, name: str | None = None) -> None:
+    def __init__(self, size: int, name: str | None = None, *, heaviest: int | None = None) -> None:
+        """The weights of all entries add up to `heaviest` at most, unless one alone is heavier."""
         self._size = size
+        self._heaviest = heaviest
         self._entries: OrderedDict[HashableKey, Value] = OrderedDict()
+        self._weights: dict[HashableKey, int] = {}
+        self._weight = 0
         self._lock = Lock()
         if name is not None:
             _register(name, self)
@@ -116,24 +128,32 @@ class LruCache(Generic[HashableKey, Value]):
                 self._entries.move_to_end(key)
             return self._entries.get(key)
 
-    def put(self, key: HashableKey, value: Value) -> Value:
+    def put(self, key: HashableKey, value: Value, weight: int = 0) -> Value:
         """Stores a value, replacing any other of that key, and returns it."""
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)
-            if len(self._entries) > self._size:
-                self._entries.popitem(last=False)
+            self._weight += weight - self._weights.get(key, 0)
+            self._weights[key] = weight
+            while len(self._entries) > self._size or self._is_too_heavy():
+                dropped, _ = self._entries.popitem(last=False)
+                self._weight -= self._weights.pop(dropped)
         return value
 
-    def get(self, key: HashableKey, make: Callable[[], Value]) -> Value:
+    def _is_too_heavy(self) -> bool:
+        return self._heaviest is not None and self._weight > self._heaviest and len(self._entries) > 1
+
+    def get(self, key: HashableKey, make: Callable[[], Value], weight: int = 0) -> Value:
         """The value of this key; made and stored if there is none."""
         found = self.find(key)
-        return self.put(key, make()) if found is None else found
+        return self.put(key, make(), weight) if found is None else found
 
     def clear(self) -> None:
         """Removes every entry."""
         with self._lock:
             self._entries.clear()
+            self._weights.clear()
+            self._weight = 0
 
 
 @dataclass(frozen=True)
@@ -212,7 +232,7 @@ _ON_SESSION = "_shredlake_caches"
 _lock = Lock()
 
 
-def of_session(session: Any, name: str, size: int) -> LruCache[Any, Any]:
+def of_session(session: Any, name: str, size: int, *, heaviest: int | None = None) -> LruCache[Any, Any]:
     """The cache of that name which belongs to a Spark session, made on first use.
 
     It is an attribute of the session: entries that hold its DataFrames are garbage together with it.
@@ -227,7 +247,7 @@ def of_session(session: Any, name: str, size: int) -> LruCache[Any, Any]:
         _sessions.add(session)
         if name not in kept:
             _refuse_known(name)
-            kept[name] = LruCache(size)
+            kept[name] = LruCache(size, heaviest=heaviest)
         return kept[name]
 
 

@@ -18,9 +18,10 @@ import shredlake as sl
 from delta_tables import variants
 from random_tables import delete_by_vectors
 from shredlake import caches
+from shredlake.caches import of_session
 from shredlake.spark.query import file_groups, frames
-from shredlake.spark.query.api import explain, read, register, scan, sql
-from shredlake.spark.query.data_files import DataFiles
+from shredlake.spark.query.api import explain, planned, read, register, scan, sql
+from shredlake.spark.query.data_files import MOST_FILES, DataFiles
 from shredlake.spark.query.file_index import partitions_by_folder
 
 pytestmark = pytest.mark.spark
@@ -253,6 +254,27 @@ def test_files_that_workers_read_are_one_branch_whatever_the_reasons(spark: Any,
     expected = table.scan(columns).to_arrow().to_pylist()
     assert found == {row["id"]: list(row.values())[1:] for row in expected}
     assert found[3][3] == '{"x":3}'
+
+
+@pytest.mark.parametrize("cache", ["files of scans", "groups of files", "frames", "file indexes", "answers"])
+def test_caches_are_bounded_by_the_number_of_files(spark: Any, tmp_path: Path, cache: str) -> None:
+    table = partitioned(tmp_path / "t", list(range(8)), pa.int64())
+
+    def files_of_seven(number: int) -> None:
+        query = f"select p, max(v:a::bigint) AS a from t where p <> {number} group by p"
+        assert len(planned(spark, query, {"t": table.uri}, in_full=True).frame.collect()) == 7
+
+    files_of_seven(0)
+    kept = of_session(spark, cache, 64)
+    assert kept._heaviest == MOST_FILES
+    caches.clear()
+    kept._heaviest = 20
+    try:
+        for number in range(6):
+            files_of_seven(number)
+        assert [weight for weight in kept._weights.values() if weight] == [7, 7]
+    finally:
+        kept._heaviest = MOST_FILES
 
 
 def test_refreshing_a_view_does_not_empty_it(spark: Any, tmp_path: Path) -> None:

@@ -32,6 +32,26 @@ def test_the_least_recently_used_entry_is_dropped() -> None:
     assert (cache.find("a"), cache.find("b"), cache.find("c"), len(cache)) == (1, None, 3, 2)
 
 
+def test_heavy_entries_drop_others_and_the_newest_stays() -> None:
+    cache = LruCache[str, int](5, heaviest=10)
+    for name, weight in (("a", 4), ("b", 4), ("light", 0)):
+        cache.put(name, weight, weight)
+    assert cache.get("a", lambda: 0) == 4
+    cache.put("c", 3, 3)  # 11 in all: the entry used least recently goes
+    assert (cache.find("b"), cache.find("light"), cache.find("a"), cache.find("c")) == (None, 0, 4, 3)
+    cache.put("a", 1, 1)  # the weight of the value that it replaces no longer counts
+    cache.put("d", 6, 6)
+    assert (cache.find("c"), cache.find("a"), cache.find("d")) == (3, 1, 6)
+    cache.put("huge", 99, 99)
+    assert (len(cache), cache.find("huge")) == (1, 99)
+    cache.put("e", 10, 10)
+    assert (len(cache), cache.find("e")) == (1, 10)
+    cache.clear()
+    cache.put("f", 10, 10)
+    cache.put("light", 0)
+    assert len(cache) == 2
+
+
 def test_threads_share_a_cache_within_its_bound() -> None:
     cache = LruCache[int, int](50)
 

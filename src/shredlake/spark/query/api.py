@@ -14,6 +14,7 @@ from shredlake.signatures import options_of
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
+from shredlake.spark.query.data_files import MOST_FILES
 from shredlake.spark.query.explain import SparkSqlExplain
 from shredlake.spark.query.frames import cached_frame
 from shredlake.spark.query.left_to_spark import scan_of
@@ -42,7 +43,7 @@ CONSTRAINTS: Final = "spark.sql.constraintPropagation.enabled"
 """Whether the optimiser adds `x IS NOT NULL` to `x = 1`, among other constraints that only help joins."""
 
 ANSWERS: Final = 64
-"""The number of answers that a session keeps: to find one again saves half of the planning."""
+"""The most answers that a session keeps: to find one again saves half of the planning."""
 
 
 class ReadArguments(TypedDict, total=False):
@@ -221,12 +222,14 @@ def _cached_answer(
         return answer(Question(query, snapshots, original, QueryFacts(), args))
     versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
     key = (settings(spark), query, versions, repr(args))
-    answers = of_session(spark, "answers", ANSWERS)
+    answers = of_session(spark, "answers", ANSWERS, heaviest=MOST_FILES)
     found = plan.inline_ctes(spark, original._jdf.queryExecution().analyzed())
     known: tuple[Any, Answer] | None = answers.find(key)
     if known is None or not known[0].sameResult(found):
         question = Question(query, snapshots, original, QueryFacts.of(original, found), args)
-        known = answers.put(key, (found, answer(question)))
+        made = answer(question)
+        files = sum(len(scan.files) for scan in made.scans.values())
+        known = answers.put(key, (found, made), files)
     return known[1]
 
 

@@ -21,6 +21,12 @@ from shredlake.spark.arrow import hadoop_path
 FIELDS: Final = ("path", "partitionValues", "size", "modificationTime", "deletionVector")
 """The fields of an `add` action that reading its file takes. Statistics are not among them."""
 
+MOST_FILES: Final = 500_000
+"""The most files in all entries of one cache of a session, unless a single entry has more.
+
+In Python, a list of 100,000 takes about 25 MB, and an index of them in the JVM 60 MB.
+"""
+
 NOT_PLAIN: Final = r"[%:\x00]|^/|//|(^|/)\.\.?(/|$)|/$"
 """Matches paths of the log that must be decoded, or are not relative to the table."""
 HIDDEN: Final = r"/[_.][^/]*$|\._COPYING_$"
@@ -49,6 +55,8 @@ class DataFiles:
 
     def filter(self, mask: pa.Array) -> DataFiles:
         """The files where `mask` is true."""
+        if pc.all(mask).as_py():
+            return self  # no second copy of a long list
         return DataFiles(self.snapshot, self.table.filter(mask), self.layouts.filter(mask))
 
     @cached_property

@@ -25,7 +25,7 @@ from shredlake.caches import of_session
 from shredlake.spark.arrow import spark_type
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query.arrow_frames import frame_of_arrow
-from shredlake.spark.query.data_files import DataFiles, value_name
+from shredlake.spark.query.data_files import MOST_FILES, DataFiles, value_name
 from shredlake.spark.settings import session_constant
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 INDEXES: Final = 32
-"""The number of indexes that a session keeps. One of 100,000 files takes about 60 MB in the JVM."""
+"""The most indexes that a session keeps."""
 
 CHUNK: Final = 50_000
 """Rows that are sent to the JVM at once. Spark would make a job of a frame of more than 48 MB."""
@@ -61,7 +61,8 @@ def relation(spark: SparkSession, files: DataFiles, schema: StructType, *, decla
     if is_connect(spark):
         return None
     try:
-        index = of_session(spark, "file indexes", INDEXES).get(files.digest, lambda: _index(spark, files))
+        known = of_session(spark, "file indexes", INDEXES, heaviest=MOST_FILES)
+        index = known.get(files.digest, lambda: _index(spark, files), len(files))
         return _frame(spark, index, schema, declare)
     except (Py4JError, TypeError, AttributeError):
         return None

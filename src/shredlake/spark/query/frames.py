@@ -20,7 +20,7 @@ from shredlake.delta.read.deletion_vectors import read_vector
 from shredlake.spark.columns import at
 from shredlake.spark.engine import is_connect
 from shredlake.spark.query.arrow_frames import frame_of_arrow
-from shredlake.spark.query.data_files import DataFiles
+from shredlake.spark.query.data_files import MOST_FILES, DataFiles
 from shredlake.spark.query.file_index import has_values, partition_schema, relation
 from shredlake.spark.settings import settings
 
@@ -45,13 +45,19 @@ ESCAPED: Final = re.compile(
 """Characters that Java's `URI` escapes in a path: all of ASCII but some, and blanks and controls beyond."""
 
 FRAMES: Final = 128
-"""The number of frames that a session keeps."""
+"""The most frames that a session keeps."""
 
 
-def cached_frame(spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[], DataFrame]) -> DataFrame:
-    """The frame of this key under the session's present settings; made if there is none."""
+def cached_frame(
+    spark: SparkSession, key: tuple[Hashable, ...], make: Callable[[], DataFrame], files: int = 0
+) -> DataFrame:
+    """The frame of this key under the session's present settings; made if there is none.
+
+    `files` is how many files it reads. Frames with many of them drop others.
+    """
     present = "" if is_connect(spark) else settings(spark)
-    found: DataFrame = of_session(spark, "frames", FRAMES).get((present, *key), make)
+    frames = of_session(spark, "frames", FRAMES, heaviest=MOST_FILES)
+    found: DataFrame = frames.get((present, *key), make, files)
     return found
 
 
@@ -73,7 +79,7 @@ def table_rows(
             return rows
         return _located(rows, files, joined)
 
-    return cached_frame(spark, (schema.json(), values, declare, files.digest), make)
+    return cached_frame(spark, (schema.json(), values, declare, files.digest), make, len(files))
 
 
 def _located(rows: DataFrame, files: DataFiles, joined: bool) -> DataFrame:

@@ -53,7 +53,7 @@ from shredlake.kernels.get import get_path
 from shredlake.spark.arrow import spark_batch, spark_type
 from shredlake.spark.columns import Names, at, column_of, combined
 from shredlake.spark.engine import from_tasks
-from shredlake.spark.query.data_files import DataFiles, value_name
+from shredlake.spark.query.data_files import MOST_FILES, DataFiles, value_name
 from shredlake.spark.query.explain import ADDED_FILTERS, SparkExplain, explain
 from shredlake.spark.query.file_groups import (
     FileGroup,
@@ -81,7 +81,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 FILES_OF_SCANS: Final = 8
-"""The number of lists of files that a session keeps. One of 100,000 files takes about 25 MB."""
+GROUPS: Final = 128
+"""The most lists of files, and the most scans with files by groups, that a session keeps."""
 
 Part = tuple["DataFrame", Mapping[str, "SparkColumn"]]
 """Rows, and by name the columns that the query needs of them. A column that tells where a value does not cast
@@ -158,8 +159,9 @@ class SparkScan:
         """The files that the log can't rule out."""
         keep = self.local.verdict.keep
         key = (self.snapshot.storage, self.snapshot.segment, hashlib.blake2b(keep.tobytes()).digest())
-        kept = of_session(self.spark, "files of scans", FILES_OF_SCANS)
-        found: DataFiles = kept.get(key, lambda: DataFiles.of(self.snapshot, keep))
+        kept = of_session(self.spark, "files of scans", FILES_OF_SCANS, heaviest=MOST_FILES)
+        count = int(keep.sum())
+        found: DataFiles = kept.get(key, lambda: DataFiles.of(self.snapshot, keep), count)
         return found
 
     @cached_property
@@ -171,7 +173,8 @@ class SparkScan:
             return grouper.groups(self.files)
 
         # Data files never change, so a query that reads the same files in the same way has the same groups.
-        found: list[FileGroup] = of_session(self.spark, "groups of files", 128).get(self.identity, group)
+        kept = of_session(self.spark, "groups of files", GROUPS, heaviest=MOST_FILES)
+        found: list[FileGroup] = kept.get(self.identity, group, len(self.files))
         return found
 
     def frame(

@@ -385,7 +385,7 @@ def _paths_frame(scan: SparkScan, paths: Paths) -> DataFrame:
 
     fields = tuple((name, tuple(gets.items())) for name, gets in paths.items())
     key = ("paths", fields, tuple(used), *scan.frame_identity)
-    return cached_frame(scan.spark, key, lambda: scan.frame(columns))
+    return cached_frame(scan.spark, key, lambda: scan.frame(columns), len(scan.files))
 
 
 # ── plain columns, from the text alone ──────────────────────────────────────────────────────────────────

@@ -92,7 +92,7 @@ class Aggregated(Pushed):
             return _parts(scan, grouping).groupBy(*grouping.key_names).agg(*final)
 
         key = ("parts", grouping, *scan.identity, scan.local.query.predicate, scan.options.timezone)
-        return cached_frame(scan.spark, key, make)
+        return cached_frame(scan.spark, key, make, len(scan.files))
 
 
 def aggregated(query: TableQuery) -> Aggregated | NotApplicable:

@@ -159,7 +159,9 @@ class TopN(Pushed):
         columns = dict(zip(schema.names, map(from_arrow, schema.types), strict=True))
         query = scan.local.query
         key = ("top", order, *scan.identity, query.projections, query.predicate, scan.options.timezone)
-        found = cached_frame(scan.spark, key, lambda: read_by_workers(scan, columns, order.rows_of))
+        found = cached_frame(
+            scan.spark, key, lambda: read_by_workers(scan, columns, order.rows_of), len(scan.files)
+        )
         return splice_under(found, self.sources, tuple(self.node.named()), self.above)
 
 
