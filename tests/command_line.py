@@ -36,3 +36,10 @@ def run(*arguments: object, fails: bool = False) -> str:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert (result.exit_code != 0) == fails, result.output
     return result.stdout if not fails else f"{result.output}{result.exception}"
+
+
+def invoke(*arguments: str, code: int = 0) -> Any:
+    """Runs a verb in this process; the result has its output and the exception that ended it."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result

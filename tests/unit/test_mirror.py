@@ -30,12 +30,10 @@ TOPICS = {
 
 
 UNTESTED = """
-cli: app engines options outputs pages path_hints progress
+cli: engines outputs pages progress
 cli/verbs: demo_data demo_tour
-cli/verbs/describing: check doctor drift inspect schema views
+cli/verbs/describing: check doctor drift inspect views
 cli/verbs/loading: convert ingest_job
-cli/verbs/maintaining: delete restore
-cli/verbs/querying: count head
 delta/check: file_check findings log_check measure repair
 delta/log: checkpoint_read files history
 delta/protocol: action_types layout_tag

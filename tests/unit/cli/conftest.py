@@ -11,6 +11,7 @@ import pytest
 
 import shredlake as sl
 from command_line import Ran, documents
+from delta_tables import ID_AND_VARIANT, SHREDDED, numbered
 from shredlake.cli.app import main
 
 
@@ -31,6 +32,15 @@ def shredlake(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path
         return Ran(code, out.decode(), err.decode())
 
     return run
+
+
+@pytest.fixture
+def thirty(tmp_path: Path) -> sl.Table:
+    """A table of three files with ten rows each."""
+    made = sl.Table.create(tmp_path / "t", ID_AND_VARIANT, properties=SHREDDED)
+    for start in (0, 10, 20):
+        made.append(numbered(start, start + 10))
+    return made
 
 
 @pytest.fixture

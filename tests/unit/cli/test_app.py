@@ -1,0 +1,50 @@
+"""The list of verbs: help, completion, `--json` everywhere, and the log level."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+import shredlake as sl
+from command_line import invoke as run
+from shredlake.cli import app as command_line
+from shredlake.cli.app import VERBS, app
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_prints_json_and_has_help(verb: str) -> None:
+    text = run(verb, "-h").stdout
+    assert "--json" in text
+    assert "Usage: " in text
+
+
+def test_summaries_of_verbs_are_never_cut() -> None:
+    for width in ("60", "80", "200"):
+        text = CliRunner().invoke(app, ["-h"], env={"COLUMNS": width, "TERMINAL_WIDTH": width}).stdout
+        assert all(summary in " ".join(text.split()) for _, summary in VERBS.values())
+
+
+def test_every_verb_has_json_and_help() -> None:
+    for verb in VERBS:
+        options = {option for parameter in command_line.load(verb).params for option in parameter.opts}
+        assert "--json" in options, verb
+        assert f" {verb} [OPTIONS]" in run(verb, "-h").stdout, verb
+
+
+def test_completion_knows_verbs_and_their_options() -> None:
+    for line, wanted in (("shredlake hea", "head"), ("shredlake count --whe", "--where")):
+        words = line.split()
+        environment = {
+            "_SHREDLAKE_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        result = CliRunner().invoke(app, [], env=environment, prog_name="shredlake")
+        assert wanted in result.output.split(), os.fspath(command_line.__file__)
+
+
+def test_log_level(thirty: sl.Table) -> None:
+    assert run("--log-level", "debug", "count", thirty.uri).stdout == "30\n"
+    assert "--log-level" in run("--log-level", "loud", "count", thirty.uri, code=2).output
