@@ -39,7 +39,7 @@ delta/log: checkpoint_read files history
 delta/protocol: action_types layout_tag
 delta/read: bind convert layouts
 delta/report: page paths rejects suggest versions
-delta/schema: change_feed names variants
+delta/schema: change_feed names
 delta/stats: columns parsed text
 delta/storage: store_files
 delta/write: alter cleanup create delete
@@ -50,7 +50,7 @@ jobs: advise engine migrate unshred verified_copy
 jobs/convert: ends journal task
 jobs/ingest: computed documents ingest_arrow publish
 kernels: checksum reshred row_errors
-kernels/arrow: extension flat_schema nodes raw_arrays rows shredded types
+kernels/arrow: flat_schema nodes raw_arrays rows shredded types
 kernels/casts: columns containers datetimes extract invalid_utf8 numbers targets
 kernels/compiled: buffers checksum lines
 kernels/fallback: checksum footer_places lines tally
@@ -64,7 +64,7 @@ parquet/write: arrange bounds
 shredding: ddl legacy null_table reference request
 shredding/inference: budget cost fit hyperloglog profile_reference report
 shredlake: errors example formatting signatures
-spark: arrow columns file_stream frame_tasks ingest_frame settings store_assignment verbs
+spark: columns file_stream frame_tasks ingest_frame settings store_assignment verbs
 spark/datasource: filters opened stream_log stream_read write_task
 spark/query: api arrow_frames catalyst data_files explain file_index filters frames layouts
 spark/query: left_to_spark path_columns scan strategies views

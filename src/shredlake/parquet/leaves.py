@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shredlake.kernels.arrow.nested import children
 from shredlake.kernels.arrow.normalize import normal_schema
 from shredlake.parquet.entries import list_values, map_lists
 
@@ -42,22 +43,11 @@ def leaves(type_: pa.DataType | pa.Schema, names: tuple[str, ...] = ()) -> Itera
     >>> [(name, str(leaf)) for name, leaf in leaves(schema)]
     [('a.x', 'int8'), ('a.y.list.element', 'string')]
     """
-    steps = _steps(type_)
-    if steps is None:
-        yield ".".join(names), type_
-    else:
-        for step, child in steps:
-            yield from leaves(child, (*names, *step))
-
-
-def _steps(type_: pa.DataType | pa.Schema) -> list[tuple[tuple[str, ...], pa.DataType]] | None:
-    if isinstance(type_, pa.Schema) or pa.types.is_struct(type_):
-        return [((field.name,), field.type) for field in type_]
-    if pa.types.is_map(type_):
-        return [(("key_value", "key"), type_.key_type), (("key_value", "value"), type_.item_type)]
-    if pa.types.is_nested(type_):
-        return [(("list", "element"), type_.value_type)]
-    return None
+    whole = pa.struct(list(type_)) if isinstance(type_, pa.Schema) else type_
+    if not pa.types.is_nested(whole):
+        yield ".".join(names), whole
+    for step, field in children(whole):
+        yield from leaves(field.type, (*names, *step))
 
 
 def leaf_arrays(array: pa.Array) -> Iterator[pa.Array]:

@@ -13,6 +13,7 @@ from shredlake.delta.schema.types import SCHEMA_NAMES, DeltaType, Field, Struct,
 from shredlake.delta.storage.storage import Storage, decode_path, is_absolute
 from shredlake.errors import InvalidExpression
 from shredlake.expr.types import BOOLEAN, PRESENT, DataType
+from shredlake.kernels.arrow.nested import MAP_KEY, children, unwrap, with_children
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.casts.invalid_utf8 import decoded
 
@@ -75,25 +76,16 @@ def _for_spark(column: pa.Array) -> pa.Array:
 
 def _rebuilt(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """The column with `change` applied to its children. A column without children is returned as is."""
-    kind = column.type
-    if pa.types.is_struct(kind):
-        children = [change(child) for child in column.flatten()]
-        fields = [pa.field(old.name, new.type) for old, new in zip(kind, children, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=fields, mask=column.is_null())
-    if pa.types.is_list(kind):
-        values = change(column.values)
-        return pa.ListArray.from_arrays(
-            column.offsets,
-            values,
-            type=pa.list_(values.type),
-            mask=column.is_null() if column.null_count else None,
-        )
-    if pa.types.is_map(kind):
-        keys, items = change(column.keys), change(column.items)
-        return pa.MapArray.from_arrays(
-            column.offsets, keys, items, mask=column.is_null() if column.null_count else None
-        )
-    return column
+    below = children(column.type)
+    if not below:
+        return column
+    inner, wrap = unwrap(column)
+    new = [change(child) for child in inner]
+    fields = [
+        pa.field(field.name, child.type, nullable=names != MAP_KEY)
+        for (names, field), child in zip(below, new, strict=True)
+    ]
+    return wrap(new, with_children(column.type, fields))
 
 
 def from_spark(column: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""A source reads values by the cast options of the query, and refuses data that lies about its buffers."""
+"""Every source reads values by the cast options of the query."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.schema.types import Array, DeltaType, Map, Struct
+from shredlake.kernels.arrow.nested import children
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,11 @@ def type_at(schema: pa.Schema, place: VariantPlace) -> pa.DataType | None:
     """
     found: pa.DataType = pa.struct(list(schema))
     for step in place.steps:
-        if pa.types.is_struct(found):
-            alike = [item for item in found if item.name.casefold() == step.casefold()]
-            exact = [item for item in alike if item.name == step]
-            if not alike:
-                return None
-            found = (exact or alike)[0].type
-        elif pa.types.is_map(found):
-            found = found.key_type if step == "key" else found.item_type
-        elif pa.types.is_list(found) or pa.types.is_large_list(found):
-            found = found.value_type
-        else:
+        below = [(names[-1], item.type) for names, item in children(found)]
+        alike = [one for one in below if one[0].casefold() == step.casefold()]
+        if not alike:
             return None
+        found = next((type_ for name, type_ in alike if name == step), alike[0][1])
     return found
 
 

@@ -3,6 +3,7 @@
 In reading order:
 
 - `types`: the Arrow types of Variants; `extension`: the canonical extension type.
+- `nested`: one level of a nested type or array, for all walks.
 - `normalize`: converts other layouts to the normal form.
 - `buffers`: columns and their parts. `rows`: one row at a time.
 - `flat_schema`: a shredding schema for kernels. `shredded`: the columns of a shredded Variant.

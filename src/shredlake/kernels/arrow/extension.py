@@ -12,6 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from shredlake.kernels.arrow.nested import children, with_children
 from shredlake.kernels.arrow.types import variant
 
 EXTENSION_NAME: Final = "arrow.parquet.variant"
@@ -56,12 +57,7 @@ def _with_variants(field: pa.Field, change: Callable[[pa.Field], pa.Field]) -> p
     type_ = field.type
     if type_ == variant():
         return change(field)
-    if pa.types.is_struct(type_):
-        return field.with_type(pa.struct([_with_variants(child, change) for child in type_]))
-    if pa.types.is_list(type_):
-        return field.with_type(pa.list_(_with_variants(type_.value_field, change)))
-    if pa.types.is_large_list(type_):
-        return field.with_type(pa.large_list(_with_variants(type_.value_field, change)))
-    if pa.types.is_map(type_):
-        return field.with_type(pa.map_(type_.key_field, _with_variants(type_.item_field, change)))
-    return field
+    below = [] if isinstance(type_, pa.BaseExtensionType) else children(type_)
+    if not below:
+        return field
+    return field.with_type(with_children(type_, [_with_variants(child, change) for _, child in below]))

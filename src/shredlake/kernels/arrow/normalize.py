@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.errors import InvalidValue
+from shredlake.kernels.arrow.nested import children, with_children
 from shredlake.kernels.threads import Column
 
 _UNREAD_TEXT: Final[dict[pa.DataType, pa.DataType]] = {
@@ -239,15 +240,9 @@ def normal_type(type_: pa.DataType) -> pa.DataType:
         return type_ if value == type_.value_type else value
     if type_ in _WITHOUT_VIEWS:
         return _WITHOUT_VIEWS[type_]
-    if pa.types.is_struct(type_):
-        return pa.struct([_normal_field(field) for field in type_])
-    if pa.types.is_map(type_):
-        return pa.map_(_normal_field(type_.key_field), _normal_field(type_.item_field), type_.keys_sorted)
-    if pa.types.is_fixed_size_list(type_):
-        return pa.list_(_normal_field(type_.value_field), type_.list_size)
-    if pa.types.is_large_list(type_):
-        return pa.large_list(_normal_field(type_.value_field))
-    if pa.types.is_nested(type_) and not pa.types.is_union(type_):
+    if below := children(type_):
+        return with_children(type_, [_normal_field(field) for _, field in below])
+    if pa.types.is_list_view(type_) or pa.types.is_large_list_view(type_):
         return pa.list_(_normal_field(type_.value_field))
     return type_
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
+from shredlake.kernels.arrow.nested import Names
 from shredlake.kernels.validate import malformed_rows
 from shredlake.parquet.entries import Place, groups_in, objects_and_arrays
 from shredlake.parquet.inspect.check_rows import path_with_indices
@@ -19,7 +20,6 @@ from shredlake.parquet.inspect.rules import Violation
 from shredlake.parquet.io.source import Source
 from shredlake.parquet.legacy.columns import variant_array
 from shredlake.parquet.legacy.types import draft_schema, draft_types
-from shredlake.parquet.nested import Names
 from shredlake.parquet.read.stream import BATCH_ROWS, batches, parquet_file
 from shredlake.shredding.legacy import DraftNode, split_untyped
 from shredlake.shredding.schema import ARRAY_ELEMENT, Object, ShreddingSchema, Steps, Untyped

@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 
 from shredlake import kernels
 from shredlake.errors import InvalidFile, InvalidSchema
+from shredlake.kernels.arrow.nested import Names
 from shredlake.kernels.arrow.types import is_variant, shredded_type, variant
 from shredlake.parquet.io.destination import destination
 from shredlake.parquet.io.source import Location, Source, open_input
 from shredlake.parquet.io.stores import Store
 from shredlake.parquet.legacy.columns import from_draft, to_draft
 from shredlake.parquet.legacy.types import draft_schema, draft_type, draft_types
-from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns
+from shredlake.parquet.nested import Replacement, find_types, replace_columns
 from shredlake.parquet.read.stream import batches, parquet_file
 from shredlake.parquet.write.writer import FileFacts, ParquetWriter, WriteOptions
 from shredlake.shredding.legacy import DraftNode, current_node, draft_node

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from shredlake.errors import InvalidSchema
+from shredlake.kernels.arrow.nested import Names
 from shredlake.kernels.arrow.rows import from_shredded, to_shredded
 from shredlake.kernels.arrow.types import (
     is_binary_like,
@@ -16,7 +17,7 @@ from shredlake.kernels.arrow.types import (
     shredding_schema,
     typed_value_type,
 )
-from shredlake.parquet.nested import Names, find_types
+from shredlake.parquet.nested import find_types
 from shredlake.shredding.legacy import PARTS, UNTYPED_SPELLINGS, DraftNode, DraftValue
 from shredlake.shredding.reference import MISSING, Shredded
 from shredlake.shredding.schema import ARRAY_ELEMENT, Scalar, Steps, node_path

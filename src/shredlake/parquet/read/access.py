@@ -21,9 +21,9 @@ import pyarrow as pa
 from shredlake.caches import cached
 from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr.ast import Column, Get, name_parts
+from shredlake.kernels.arrow.nested import Names
 from shredlake.parquet.format.schema import SchemaNode, schema_tree
 from shredlake.parquet.format.thrift import LIST, List, Reader, Struct
-from shredlake.parquet.nested import Names
 from shredlake.parquet.read.draft import draft_columns
 from shredlake.parquet.variant_columns import (
     Level,

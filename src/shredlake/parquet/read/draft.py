@@ -9,9 +9,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from shredlake.kernels.arrow.nested import Names
 from shredlake.parquet.legacy.columns import from_draft
 from shredlake.parquet.legacy.types import is_draft
-from shredlake.parquet.nested import Names, find_types
+from shredlake.parquet.nested import find_types
 
 DRAFT_NAMES: Final = (b"untyped_value", b"variant_value", b"object", b"array")
 """Every file with a column in the draft layout contains one of these names."""

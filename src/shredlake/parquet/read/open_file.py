@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from shredlake.caches import LruCache
 from shredlake.errors import InvalidFile, InvalidSchema
 from shredlake.expr.prune import Bounds
+from shredlake.kernels.arrow.nested import Names
 from shredlake.parquet.format.chunks import Chunks
 from shredlake.parquet.format.footer import Footer
 from shredlake.parquet.format.row_ranges import Range, Rows
@@ -26,7 +27,6 @@ from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.io.source import FileView, Location, Source, open_input
 from shredlake.parquet.io.stores import Store
 from shredlake.parquet.nested import (
-    Names,
     Replacement,
     dictionaries_fit,
     find_types,

@@ -18,10 +18,11 @@ from shredlake.errors import InvalidFile, ShredlakeError
 from shredlake.expr.ast import Cast, Column, Get, walk
 from shredlake.expr.evaluate import evaluate, matching
 from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.arrow.nested import Names
 from shredlake.kernels.cast_options import DEFAULT, CastOptions
 from shredlake.kernels.get import get_path
 from shredlake.parquet.format.row_ranges import Rows
-from shredlake.parquet.nested import Names, replace_variants
+from shredlake.parquet.nested import replace_variants
 from shredlake.parquet.read.access import Access
 from shredlake.parquet.read.bind import Bound, Presence, Reference, Viewed, column_of
 from shredlake.parquet.read.draft import to_current_layout

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from shredlake.errors import InvalidExpression, InvalidFile, InvalidSchema
 from shredlake.expr import Get
 from shredlake.expr.parse import parse_columns
+from shredlake.kernels.arrow.nested import Names
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.parquet.format.chunks import Chunks
 from shredlake.parquet.format.footer import annotate, footer_bytes, read_footer
@@ -30,7 +31,6 @@ from shredlake.parquet.given import Rows, given_tables
 from shredlake.parquet.io.destination import Destination, destination
 from shredlake.parquet.io.stores import Store
 from shredlake.parquet.leaves import LeafStatistics, leaf_statistics, leaves, nan_leaves
-from shredlake.parquet.nested import Names
 from shredlake.parquet.read.counts import FooterCounts
 from shredlake.parquet.variant_columns import ColumnLayout, layout_json, variant_column
 from shredlake.parquet.write.arrange import Chosen, arrange, choose_schemas, requested_schemas
