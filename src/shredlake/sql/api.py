@@ -6,7 +6,7 @@ import atexit
 import gc
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -182,7 +182,15 @@ def _rewritten(query: str, schemas: Mapping[str, pa.Schema]) -> RewrittenQuery:
 
 def _columns(schema: pa.Schema) -> TableColumns:
     variants = frozenset(field.name for field in schema if is_variant(field.type))
-    return TableColumns(tuple(schema.names), variants)
+    return TableColumns(tuple(schema.names), variants, frozenset(_nested_variants(schema)))
+
+
+def _nested_variants(fields: Iterable[pa.Field]) -> Iterator[str]:
+    for field in fields:
+        if pa.types.is_struct(field.type) and not is_variant(field.type):
+            inner = list(field.type)
+            yield from (f".{one.name}" for one in inner if is_variant(one.type))
+            yield from _nested_variants(inner)
 
 
 @cached(1, "functions of DuckDB")

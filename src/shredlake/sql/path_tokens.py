@@ -74,6 +74,8 @@ class PathMatch:
     """The index of the first token after the match."""
     name: str = ""
     """The name of such a column of a result. Empty for a function call, which is named after its text."""
+    is_whole_cast: bool = False
+    """Whether it is a cast of a whole column; DuckDB casts columns that are not Variants."""
 
 
 def match_path(
@@ -106,6 +108,22 @@ def match_variant(sql: str, tokens: Sequence[Token], start: int, names: Collecti
     ['$', '$.a.b', None]
     """
     return _Matcher(sql, tokens, start, names, False).variant()
+
+
+def match_whole_cast(
+    sql: str, tokens: Sequence[Token], start: int, names: Collection[str]
+) -> PathMatch | None:
+    """The cast of a whole Variant that starts at a token, if there is one and shredlake has the type.
+
+    >>> sql = "select e.v::string, cast(v as int), v::json from e"
+    >>> found = [match_whole_cast(sql, tokenize(sql), start, {"v"}) for start in (1, 7, 14)]
+    >>> [one and (one.column, str(one.get.type)) for one in found]
+    [('e.v', 'string'), ('v', 'int'), None]
+    """
+    try:
+        return _Matcher(sql, tokens, start, names, False).whole_cast()
+    except InvalidExpression:
+        return None
 
 
 class _Matcher:
@@ -142,6 +160,27 @@ class _Matcher:
             return self._found(column, path, strict=None)
         spelled = self._sql[self._tokens[self._start].start : self._tokens[column - 1].end + 1]
         return PathMatch(spelled, Get(ANY, Path(())), column)
+
+    def whole_cast(self) -> PathMatch | None:
+        """Matches `v::type` and `cast(v as type)`."""
+        if self._kind(self._start - 1) == TokenType.DOT:
+            return None
+        word = self._tokens[self._start].text.casefold()
+        called = word in CASTS and self._kind(self._start + 1) == TokenType.L_PAREN
+        first = self._start + 2 if called else self._start
+        column = self._column(first)
+        if not column or self._kind(column) != (TokenType.ALIAS if called else TokenType.DCOLON):
+            return None
+        end = self._type(column + 1)
+        if not end or (called and self._kind(end) != TokenType.R_PAREN):
+            return None
+        kind = _as_spark(_with_spark_types(self._tokens[column:end])[1:])
+        [projection] = parse_columns([f"{ANY}:{ANY}::{kind}"])
+        if not isinstance(projection.expr, Get) or projection.expr.type in (None, VARIANT):
+            return None
+        spelled = self._sql[self._tokens[first].start : self._tokens[column - 1].end + 1]
+        get = Get(ANY, Path(()), projection.expr.type, CASTS[word] if called else None)
+        return PathMatch(spelled, get, end + called, is_whole_cast=True)
 
     def _extraction(self) -> PathMatch | None:
         """Matches `v:a.b[0]::type`, and without a type if such paths are wanted."""
@@ -182,14 +221,15 @@ class _Matcher:
         return found and replace(found, name="")
 
     def _column(self, index: int) -> int | None:
-        """The index after `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant column."""
+        """The index after `v`, `e.v` or `db.e.v`, if its last name may be that of a Variant."""
+        first = index
         while self._is_name(index) and self._kind(index + 1) == TokenType.DOT:
             index += 2
         if not self._is_name(index):
             return None
-        return (
-            index + 1 if self._names is None or self._tokens[index].text.casefold() in self._names else None
-        )
+        name = self._tokens[index].text.casefold()
+        in_struct = index > first and self._names is not None and f".{name}" in self._names
+        return index + 1 if self._names is None or name in self._names or in_struct else None
 
     def _path(self, index: int) -> int | None:
         """The index after `:a.b[0]`."""

@@ -15,13 +15,13 @@ If it is unclear which table has a path, the path is evaluated above the scan, o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, ScopeType, traverse_scope
 
-from shredlake.expr.ast import Get
+from shredlake.expr.ast import Get, join_name
 from shredlake.parquet.read.statistics import Extreme
 from shredlake.sql.text import MARK, TimePart
 from shredlake.variant.identifiers import double_quote
@@ -61,6 +61,8 @@ class TableColumns:
 
     names: tuple[str, ...]
     variants: frozenset[str] = frozenset()
+    nested: frozenset[str] = frozenset()
+    """The names of Variants in structs, each behind a dot."""
 
     @cached_property
     def by_key(self) -> Mapping[str, str]:
@@ -174,6 +176,23 @@ class References:
         branches = self._branches(source, key)
         return bool(branches) and all(self._is_readable(*branch) for branch in branches)
 
+    def holds_variant(self, scope: Scope, column: exp.Column) -> bool:
+        """Whether a column certainly is a Variant, also behind DISTINCT and the like."""
+        owner = self.owner(scope, column)
+        if owner is None:
+            return False
+        source, key = owner[2], column.name.casefold()
+        if isinstance(source, exp.Table):
+            reference = self.reference(source)
+            known = None if reference is None or _column_list(source) else self.columns(reference)
+            return known is not None and known.by_key.get(key) in known.variants
+        select = source.expression
+        inner = self._scopes.get(id(select))
+        if not isinstance(select, exp.Select) or inner is None or _column_list(select.parent):
+            return False
+        passed = self._passed_on(select, inner, key)
+        return passed is not None and self.holds_variant(inner, passed)
+
     def _provided(self, scope: Scope, column: exp.Column, get: Get) -> str:
         """The SQL of a path into a column that is readable."""
         owner = self.owner(scope, column)
@@ -183,7 +202,7 @@ class References:
         if isinstance(source, exp.Table):
             reference = self.reference(source)
             assert reference is not None
-            read = Get(self.columns(reference).by_key[key], get.path, get.type, get.strict)
+            read = replace(get, column=join_name((self.columns(reference).by_key[key],)))
             name = reference.paths.get(read)
             if name is None:
                 name = reference.paths[read] = self.new_name()

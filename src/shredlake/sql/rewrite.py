@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final, cast
 
@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shredlake.caches import cached
-from shredlake.expr.ast import Get
+from shredlake.expr.ast import Get, join_name
 from shredlake.expr.types import BIGINT
 from shredlake.parquet.read.skipping import has_exact_extremes
 from shredlake.parquet.read.statistics import Extreme
@@ -106,9 +106,16 @@ def rewrite(
     functions: EngineFunctions,
 ) -> RewrittenQuery:
     """Rewrites a query over these tables; `types` tells the type of a table's column."""
-    variants = {name for columns in tables.values() for name in columns.variants}
+    variants = {name for columns in tables.values() for name in columns.variants | columns.nested}
     query = mark_query(sql, variants)
     return _Rewriter(query, tables, types, functions).rewritten()
+
+
+def _is_loop_variable(column: exp.Column) -> bool:
+    """Whether a column is the `x` of `[x:a::int for x in list]`."""
+    loop = column.find_ancestor(exp.Comprehension)
+    name = column.name.casefold()
+    return loop is not None and not column.table and name == str(loop.args["expression"].name).casefold()
 
 
 def _parsed(query: MarkedQuery) -> exp.Expr | None:
@@ -150,6 +157,8 @@ class _Rewriter:
             if mark.kind == "path" and number not in done:
                 self._edit(mark.span, self._value(number))
                 self._name_items(number)
+        if self.tree is not None:
+            self._name_items_of_windows()
         used = self._replace_tables()
         return RewrittenQuery(self._text(), used, self.functions)
 
@@ -171,13 +180,16 @@ class _Rewriter:
         """The SQL of a path: a column of a scan, or a function of a whole Variant."""
         path = self.query.marks[number].path
         assert path is not None
-        node = self.nodes.get(number)
+        node, certain = self.nodes.get(number), False
         if node is not None and self.references is not None:
             scope, column = self.references.scope_of(node), next(iter(node.expressions), None)
-            if scope is not None and isinstance(column, exp.Column):
+            if scope is not None and isinstance(column, exp.Column) and not _is_loop_variable(column):
                 provided = self.references.provide(scope, column, path.get)
                 if provided is not None:
                     return provided
+                certain = path.is_whole_cast and self.references.holds_variant(scope, column)
+        if path.is_whole_cast and not certain:  # of a column that may be no Variant
+            return self.query.sql[slice(*self.query.marks[number].span)]
         return self._evaluated(path.column, path.get)
 
     def _evaluated(self, column: str, get: Get) -> str:
@@ -209,8 +221,21 @@ class _Rewriter:
         if len(projections) != len(mark.items):
             return
         for projection, span in zip(projections, mark.items, strict=True):
-            if not isinstance(projection, exp.Alias | exp.Aliases):
+            if not isinstance(projection, exp.Alias | exp.Aliases) and not projection.is_star:
                 self._edit((span[1], span[1]), f" AS {double_quote(self._item_name(mark, span))}", order=1)
+
+    def _name_items_of_windows(self) -> None:
+        """Names columns over a named window, which DuckDB names after the text of the window."""
+        assert self.tree is not None
+        for select in self.tree.find_all(exp.Select):
+            for projection in select.expressions if select.args.get("windows") else ():
+                window = next((one for one in projection.find_all(exp.Window) if one.alias), None)
+                if window is None or isinstance(projection, exp.Alias | exp.Aliases):
+                    continue
+                span = self.query.item_around(self.query.place(window.args["alias"].meta["start"]))
+                if span is not None:
+                    text = " ".join(self.query.sql[slice(*span)].split())
+                    self._edit((span[1], span[1]), f" AS {double_quote(text)}", 1)
 
     def _item_name(self, mark: Mark, span: tuple[int, int]) -> str:
         if mark.span == span and mark.path is not None and mark.path.name:
@@ -374,5 +399,4 @@ class _Rewriter:
             return name
         path = self.query.marks[inner].path
         assert path is not None
-        get = Get(name, path.get.path, path.get.type, path.get.strict)
-        return get if name in columns.variants else None
+        return replace(path.get, column=join_name((name,))) if name in columns.variants else None

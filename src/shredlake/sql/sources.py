@@ -12,9 +12,10 @@ import pyarrow as pa
 from shredlake import kernels
 from shredlake.caches import LruCache
 from shredlake.delta.read.scan import TableRun, TableScan
-from shredlake.errors import InvalidExpression, NotATable
+from shredlake.errors import InvalidExpression, NotATable, WrongType
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, references
 from shredlake.expr.evaluate import evaluate, matching, resolve
+from shredlake.formatting import kind_of
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
@@ -224,9 +225,14 @@ class ArrowSource:
     def _given(self) -> pa.Schema:
         if isinstance(self._data, pa.Table | pa.RecordBatchReader):
             return self._data.schema
-        if hasattr(self._data, "__arrow_c_schema__"):
-            return pa.schema(self._data)
-        return pa.RecordBatchReader.from_stream(self._data).schema
+        try:
+            if hasattr(self._data, "__arrow_c_schema__"):
+                return pa.schema(self._data)
+            return pa.RecordBatchReader.from_stream(self._data).schema
+        except (pa.ArrowException, ValueError) as error:
+            raise WrongType(
+                f"the Arrow stream of {kind_of(self._data)} has no columns ({error}): pass a table"
+            ) from None
 
     @property
     def described(self) -> str:

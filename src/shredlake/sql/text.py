@@ -20,7 +20,15 @@ from typing import Final, Literal, get_args
 from sqlglot import Token, TokenType
 
 from shredlake.errors import InvalidExpression
-from shredlake.sql.path_tokens import DUCKDB, PathMatch, closing, is_word, match_path, tokenize
+from shredlake.sql.path_tokens import (
+    DUCKDB,
+    PathMatch,
+    closing,
+    is_word,
+    match_path,
+    match_whole_cast,
+    tokenize,
+)
 from shredlake.sql.variant_names import as_list, new_variants
 
 MARK: Final = "__mark"
@@ -97,6 +105,15 @@ class MarkedQuery:
             for token, after in zip(self.tokens, ends, strict=False)
             if after is None or after.token_type != TokenType.DOT
         )
+
+    def item_around(self, place: int) -> Span | None:
+        """The column of the innermost SELECT list around a place in the text."""
+        found = [
+            (self.tokens[one.first].start, self.tokens[one.last].end + 1)
+            for one in self.items
+            if self.tokens[one.first].start <= place <= self.tokens[one.last].end
+        ]
+        return found[-1] if found else None
 
     def end_of_select_list(self, place: int) -> int | None:
         """The place in the text behind the last column of the innermost SELECT list around a place."""
@@ -185,6 +202,8 @@ def _paths(
             if certain:
                 raise
             path = None
+        if path is None and certain and not key and not parameter:
+            path = match_whole_cast(sql, tokens, index, names)
         if path is not None:
             found[index] = as_list(path) if _is_unnested(tokens, index, path) else path
             index = path.end

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -173,6 +175,7 @@ ITEMS = [
         ("select v:n::int from ((t)) where v:n::int > 5", [(300,)]),
         ("select 1 from t where exists (from t u where u.v:n::int = t.v:n::int + 298)", [(1,)]),
         ("select column_name from (describe t)", [("v",)]),
+        ("select [v:n::int for v in ['{\"n\": 9}'::json::variant]] from t limit 1", [([9],)]),
     ],
 )  # fmt: skip
 def test_paths_stand_anywhere(query: str, answer: list[tuple[object, ...]]) -> None:
@@ -188,6 +191,8 @@ def test_paths_stand_anywhere(query: str, answer: list[tuple[object, ...]]) -> N
         ("select v:n::int from ((t))", ["n"]),
         ("select v:n::int from (select * from t)", ["n"]),
         ("summarize t", ["column_name", "column_type"]),
+        ("select * replace (v:n::int as v), 1 as one from t", ["v", "one"]),
+        ("select row_number() over w from t window w as (order by v:n::int)", ["row_number() over w"]),
     ],
 )
 def test_columns_are_named_after_paths_anywhere(query: str, named: list[str]) -> None:
@@ -211,6 +216,62 @@ def test_columns_are_named_after_paths_anywhere(query: str, named: list[str]) ->
 def test_what_a_path_can_not_be_is_said(query: str, message: str) -> None:
     with pytest.raises(sl.InvalidExpression, match=message):
         sl.sql(query, t=pa.table({"v": sl.from_json(ITEMS)})).to_arrow()
+
+
+WHOLE = ['{"a":"x"}', "7", '"text"', "null"]
+JSON_TEXTS = [('{"a":"x"}',), ("7",), ("text",), (None,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("select v::string from t", JSON_TEXTS),
+        ("select cast(t.v as varchar) from t", JSON_TEXTS),
+        ("select try_cast(v as string) from (select * from t)", JSON_TEXTS),
+        ("select v::string from (select distinct v from t) order by 1 nulls last",
+         [("7",), ("text",), JSON_TEXTS[0], (None,)]),
+        ("select v::int from t", [(None,), (7,), (None,), (None,)]),
+        ("select max(v::int), count(v::string), count(*) from t", [(7, 3, 4)]),
+        ("select count(*) from t where v::string = 'text'", [(1,)]),
+        ("select v::struct<a string> from t limit 1", [({"a": "x"},)]),
+        ("select v::json from t limit 1", [('{"a":"x"}',)]),
+        ("select p.v::string, p.v::timestamp::date from p", [("2024-01-01 00:00:00", date(2024, 1, 1))]),
+        ("select v::string from (select v:a as v from t) limit 1", [("x",)]),
+        ("select list_transform([1], lambda v: v::string) from t limit 1", [(["1"],)]),
+    ],
+)  # fmt: skip
+def test_a_whole_variant_is_cast_as_a_path_is(query: str, answer: list[tuple[object, ...]]) -> None:
+    plain = pa.table({"v": pa.array([datetime(2024, 1, 1)], pa.timestamp("us"))})
+    found = sl.sql(query, t=pa.table({"v": sl.from_json(WHOLE)}), p=plain).to_arrow()
+    assert [tuple(row.values()) for row in found.to_pylist()] == answer
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ('select "v.dot":a::int n, max("v.dot":a::bigint) from t group by n order by n', [(0, 0), (1, 1)]),
+        ("select hour(make_timestamp(`v.dot`:a::bigint)), count(*) from t group by 1", [(0, 2)]),
+        ("select w:a::int from (select `v.dot` w from t) where w:a::int > 0", [(1,)]),
+        ("select s.inner:a::int from t where s.inner:a::int > 0", [(1,)]),
+        ("select t.s.inner:a::int, e.s.inner:a::string b from t, t e where t.id + e.id = 2", [(1, "1")]),
+    ],
+)
+def test_columns_of_odd_names_and_variants_in_structs(
+    tmp_path: Path, query: str, answer: list[tuple[object, ...]]
+) -> None:
+    documents = sl.from_json(['{"a": 0}', '{"a": 1}'])
+    struct = pa.StructArray.from_arrays([documents], ["inner"])
+    rows = pa.table({"id": [0, 1], "v.dot": documents, "s": struct})
+    sl.write_parquet(rows, tmp_path / "t.parquet", shredding={"v.dot": "struct<a bigint>"})
+    for table in (rows, tmp_path / "t.parquet"):
+        found = sl.sql(query, t=table).to_arrow()
+        assert [tuple(row.values()) for row in found.to_pylist()] == answer
+
+
+@pytest.mark.parametrize("data", [pa.chunked_array([[1]]), 5, None, [{"a": 1}]])
+def test_what_is_no_table_is_said(data: Any) -> None:
+    with pytest.raises(sl.ShredlakeError, match=r"an Arrow stream|the Arrow stream"):
+        sl.sql("select * from t", t=data)
 
 
 def test_a_value_that_does_not_cast_is_null_or_an_error() -> None:
