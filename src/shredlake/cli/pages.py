@@ -14,6 +14,12 @@ HTML = typer.Option(
 )
 
 
+def check_page(html: str | None, *, as_json: bool) -> None:
+    """Refuses a page and JSON together."""
+    if html is not None and as_json:
+        raise typer.BadParameter("--json and --html can't be used together")
+
+
 def write_page(page: str, target: str) -> None:
     """Writes a page to a file, which gets its name when it is complete, or to standard output (`-`)."""
     content = page.encode("utf-8")

@@ -85,6 +85,8 @@ def test_an_error_is_one_line(shredlake: Any, lake: Path, arguments: str, said: 
         ["optimize", "t", "--file-size", "0"],
         ["optimize", "t", "--column", ""],
         ["migrate", "a", "b", "--table", "--unshred"],
+        ["report", "t", "--html", "u", "--json"],
+        ["inspect", "x.parquet", "--html", "u", "--json"],
         ["demo", "--events", "-5"],
         ["demo", "--events", "0"],
         ["demo", "--engine", "foo"],

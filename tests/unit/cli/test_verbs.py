@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.request import url2pathname
@@ -14,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import shredlake as sl
+from command_line import command
 from command_line import invoke as run
 from delta_tables import rows_of
 from shredlake.cli import app as command_line
@@ -133,3 +135,17 @@ def test_no_colours_when_not_wanted(thirty: sl.Table, monkeypatch: pytest.Monkey
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[3" not in run("report", thirty.uri).stdout
+
+
+def test_the_log_goes_to_standard_error(tmp_path: Path) -> None:
+    (tmp_path / "one.ndjson").write_text('{"a": 1}\n')
+    process = command(
+        *("--log-level", "info", "ingest", str(tmp_path / "one.ndjson"), str(tmp_path / "t"), "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, err = process.communicate()
+    assert json.loads(out)["rows"] == 1
+    assert b" INFO shredlake.jobs.ingest.ingest: " in err
+    assert b"1 row more in 1 file from text; rejected: 0 documents" in err
+    assert b"from 1 place in 1 file" in err

@@ -48,6 +48,7 @@ from shredlake.errors import (
     VerificationFailed,
 )
 from shredlake.expr import join_name
+from shredlake.formatting import counted
 from shredlake.jobs.data_files import FILE_BYTES, FileJob, ordered
 from shredlake.jobs.engine import Answer, Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
@@ -476,7 +477,8 @@ def finish(
         ),
     )
     _log.info(
-        "%s: version %d has %d more rows in %d files from %s; %d documents were rejected",
-        *(report.table, report.version, report.rows, report.files, source, report.rejects),
+        "%s: version %d has %s more in %s from %s; rejected: %s",
+        *(report.table, report.version, counted(report.rows, "row"), counted(report.files, "file")),
+        *(source, counted(report.rejects, "document")),
     )
     return report

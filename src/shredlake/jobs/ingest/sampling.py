@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import pyarrow.compute as pc
 
-from shredlake.formatting import bytes_text
+from shredlake.formatting import bytes_text, counted
 from shredlake.jobs.ingest.parse_task import Parsing, parse
 from shredlake.jobs.ingest.sources import Split
 from shredlake.jobs.ingest.text import pieces
@@ -99,6 +99,7 @@ def sample_windows(splits: Sequence[Split], windows: int, window_bytes: int) -> 
         chosen.append(tuple(window))
     read = [split for window in chosen for split in window]
     most = bytes_text(sum(min(split.size, window_bytes) for split in read))
-    places = f"{len(chosen)} places in {len({split.file.uri for split in read})} files"
+    files = counted(len({split.file.uri for split in read}), "file")
+    places = f"{counted(len(chosen), 'place')} in {files}"
     _log.info("a sample of at most %s, from %s, decides what to shred", most, places)
     return chosen

@@ -16,7 +16,7 @@ from shredlake.cli.grids import Column, fitted
 from shredlake.cli.inputs import parquet_file
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE
-from shredlake.cli.pages import HTML, write_page
+from shredlake.cli.pages import HTML, check_page, write_page
 from shredlake.cli.terminal import screen, shown
 from shredlake.formatting import bytes_text, counted, escaped
 
@@ -47,6 +47,7 @@ def inspect_file(
     from shredlake.cli.progress import rows_progress
     from shredlake.parquet.inspect.inspect import inspect
 
+    check_page(html, as_json=as_json)
     with parquet_file(path, storage) as (file, store), rows_progress("reading", quiet=as_json) as progress:
         report = inspect(file, store=store, progress=progress)
     if html is not None:

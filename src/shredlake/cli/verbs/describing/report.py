@@ -24,7 +24,7 @@ from shredlake.cli.grids import Column, fitted, paragraph
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP, VERSION
-from shredlake.cli.pages import HTML, write_page
+from shredlake.cli.pages import HTML, check_page, write_page
 from shredlake.cli.terminal import screen, shown
 from shredlake.delta.report import MEASURED_FILES
 from shredlake.formatting import bytes_text, counted
@@ -47,6 +47,7 @@ def report(
     as_json: bool = JSON,
 ) -> None:
     """Show how the files of a Delta table shred its Variants, and what queries can skip."""
+    check_page(html, as_json=as_json)
     facts = open_table(table, version, timestamp, storage).report(files=files)
     if html is not None:
         write_page(facts.html(), html)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,11 +25,19 @@ LEAVING: Final = ("exit", "quit", "\\q", ".exit", ".quit")
 
 
 def converse(tables: Mapping[str, Any], *, strict: bool, memory_limit: str | None) -> None:
-    """Reads queries and shows their answers until the user leaves. A query ends with a semicolon."""
-    say(f"Tables: {', '.join(tables) or 'none; use --table name=path, or from a path in quotes'}.")
+    """Reads queries and shows their answers until the user leaves. A query ends with a semicolon.
+
+    In a pipe there is no greeting, the end of the text ends its last query, and a mistake ends the command.
+    """
+    typed = sys.stdin.isatty()
+    if typed:
+        say(
+            f"Tables: {', '.join(tables) or 'none; use --table name=path, or from a path in quotes'}.",
+            err=True,
+        )
+        say("End a query with a semicolon. Leave with exit or Ctrl-D.", err=True)
     given: dict[str, Any] = {"strict": strict, "memory_limit": memory_limit, **tables}
-    say("End a query with a semicolon. Leave with exit or Ctrl-D.")
-    for query in queries(_lines(tables)):
+    for query in queries(_lines(tables) if typed else chain(_lines(tables), [";"])):
         explain = query.casefold().startswith("explain ")
         try:
             result = sql(query[len("explain ") :] if explain else query, **given)
@@ -38,8 +47,10 @@ def converse(tables: Mapping[str, Any], *, strict: bool, memory_limit: str | Non
             head = result.head(DRAWN_ROWS + 1)
             write_rows(head.slice(0, DRAWN_ROWS).to_batches(), head.schema, "table", None)
             if len(head) > DRAWN_ROWS:
-                say(f"Only the first {DRAWN_ROWS} rows are shown.")
+                say(f"Only the first {DRAWN_ROWS} rows are shown.", err=True)
         except ShredlakeError as error:
+            if not typed:
+                raise
             say(f"error: {error}", err=True)
 
 

@@ -57,6 +57,18 @@ def run_sql(
     if query is None:
         from shredlake.cli.verbs.querying.prompt import converse
 
+        if (
+            form is not None
+            or output is not None
+            or limit is not None
+            or engine == "spark"
+            or explain
+            or as_json
+        ):
+            raise typer.BadParameter(
+                "only --table, --storage-option, --strict and --memory-limit work without a query: "
+                "give a query, or - to read one from standard input"
+            )
         converse(named, strict=strict, memory_limit=memory_limit)
         return
     text = typer.get_text_stream("stdin").read() if query == "-" else query

@@ -95,13 +95,29 @@ def test_mistakes_are_one_message(
     assert "Traceback" not in said
 
 
-def test_the_prompt_answers_until_the_user_leaves(table: str) -> None:
-    text = f"{QUERY.format('t')};\nselect nonsense from t;\nselect 1 +\n 41 as answer;\nexit\nselect 7777;\n"
+def test_queries_of_a_pipe_are_answered_to_its_end(table: str) -> None:
+    text = f"{QUERY.format('t')};\nselect 1 +\n 41 as answer;\nselect 43 as unfinished"
     code, out, err = run("--table", f"t={table}", text=text)
-    assert code == 0
+    assert (code, err) == (0, "")
+    assert out.startswith("┏"), "no greeting among the data"
     assert "42" in out
-    assert "7777" not in out
-    assert "nonsense" in err
+    assert "43" in out
+    assert "7777" not in run(text="exit\nselect 7777;\n")[1]
+
+
+def test_a_mistake_in_a_pipe_ends_it(table: str) -> None:
+    text = "select 42 as answer;\nselect nonsense from t;\nselect 43 as late;\n"
+    code, out, _ = run("--table", f"t={table}", text=text)
+    assert code == 1
+    assert "42" in out
+    assert "late" not in out
+
+
+@pytest.mark.parametrize("option", ["--json", "--explain", "--output=x.csv", "--limit=1", "--engine=spark"])
+def test_options_of_an_answer_need_a_query(option: str) -> None:
+    code, out, err = run(option, text="select 1;")
+    assert (code, out) == (2, "")
+    assert "give a query" in err
 
 
 def test_completes_tables_and_known_paths(table: str) -> None:
