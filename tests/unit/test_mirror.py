@@ -67,7 +67,7 @@ shredlake: errors example formatting signatures
 spark: columns file_stream frame_tasks ingest_frame settings store_assignment verbs
 spark/datasource: filters opened stream_log stream_read write_task
 spark/query: api arrow_frames catalyst data_files explain file_index filters frames layouts
-spark/query: left_to_spark path_columns scan strategies views
+spark/query: path_columns scan strategies views
 spark/query/tables: given known registered
 spark/query/text: clauses conditions needs selects sql_paths
 spark/query/workers: aggregate pushdown top_n
