@@ -44,8 +44,7 @@ delta/stats: columns parsed text
 delta/storage: store_files
 delta/write: alter cleanup create delete
 diagnosis: facts probes rules
-expr: arithmetic cast_bounds coerce constants like parse_errors tokens types
-html: page plot table tree
+expr: cast_bounds
 jobs: advise engine migrate unshred verified_copy
 jobs/convert: ends journal task
 jobs/ingest: computed documents ingest_arrow publish
@@ -61,19 +60,17 @@ parquet/io: stores
 parquet/legacy: columns types
 parquet/read: access bind counts draft explain open_file plan statistics stream
 parquet/write: arrange bounds
-shredding: ddl legacy null_table reference request
-shredding/inference: budget cost fit hyperloglog profile_reference report
-shredlake: errors example formatting signatures
+shredding: ddl legacy reference
+shredding/inference: profile_reference report
+shredlake: errors example signatures
 spark: columns file_stream frame_tasks ingest_frame settings store_assignment verbs
 spark/datasource: filters opened stream_log stream_read write_task
-spark/query: api arrow_frames catalyst data_files explain file_index filters frames layouts
-spark/query: path_columns scan strategies views
+spark/query: api arrow_frames catalyst data_files explain file_index filters frames layouts path_columns
+spark/query: scan strategies views
 spark/query/tables: given known registered
 spark/query/text: clauses conditions needs selects sql_paths
 spark/query/workers: aggregate pushdown top_n
 sql: explain functions known_paths path_tokens pushdown references result rewrite text variant_names weights
-variant: decode identifiers layout metadata scalars types validate walk
-variant/json: java_digits problems
 """
 """Modules without a file of tests: their examples test them, or tests of the modules that use them.
 

@@ -1,0 +1,51 @@
+"""A page: one file that loads nothing, and whose only script is ours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+from shredlake.html.markup import Markup
+from shredlake.html.page import Page, Section, asset, legend
+
+PAGE = Page(
+    "A table",
+    "of <files>",
+    [("5", "files")],
+    [
+        Section("one", "One & all", "Read this.", Markup("<i>1</i>")),
+        Section("two", "Two", "", Markup("<i>2</i>")),
+    ],
+    footer="made by <us>",
+).html()
+
+
+def test_every_section_has_a_link() -> None:
+    for identity in ("one", "two"):
+        assert f'href="#{identity}"' in PAGE
+        assert f'id="{identity}"' in PAGE
+    assert PAGE.count('class="lead"') == 1, "the second section has no lead"
+
+
+def test_text_is_escaped_and_markup_is_not() -> None:
+    assert "of &lt;files&gt;" in PAGE
+    assert "One &amp; all" in PAGE
+    assert "made by &lt;us&gt;" in PAGE
+    assert "<i>2</i>" in PAGE
+
+
+def test_the_policy_allows_this_script_alone() -> None:
+    [allowed] = re.findall(r"script-src 'sha256-([^']+)'", PAGE)
+    [script] = re.findall(r"<script>(.*?)</script>", PAGE, re.DOTALL)
+    assert script == asset("page.js")
+    assert base64.b64decode(allowed) == hashlib.sha256(script.encode()).digest()
+
+
+def test_nothing_is_loaded() -> None:
+    assert not re.search(r"\b(?:src|href)=\"(?!#)", PAGE)
+
+
+def test_a_legend_names_its_colours() -> None:
+    assert str(legend([("typed", "typed <values>")])).count("<li>") == 1
+    assert "typed &lt;values&gt;" in str(legend([("typed", "typed <values>")]))
