@@ -70,7 +70,7 @@ class Page:
     def _header(self) -> Markup:
         links = [element("a", one.title, href=f"#{one.identity}") for one in self.sections]
         figures = [
-            element("div", element("dd", value), element("dt", name), class_="figure")
+            element("div", element("dt", name), element("dd", value), class_="figure")
             for value, name in self.figures
         ]
         return element(

@@ -93,7 +93,10 @@ def treemap(areas: Sequence[Area], label: str) -> Markup:
     return element("div", cells, class_="treemap", role="group", aria_label=label)
 
 
-def _areas(areas: Sequence[Area], total: int, width: float, height: float) -> Iterator[Markup]:
+def _areas(
+    areas: Sequence[Area], total: int, width: float, height: float, within: str = ""
+) -> Iterator[Markup]:
+    """The cells of some areas; `within` names the groups around them, which a screen reader does not see."""
     kept = _merged(sorted((one for one in areas if one.size > 0), key=lambda one: -one.size), total)
     for area, (x, y, w, h) in zip(kept, squarified([one.size for one in kept], width, height), strict=True):
         place = (
@@ -101,9 +104,11 @@ def _areas(areas: Sequence[Area], total: int, width: float, height: float) -> It
             f"width:{100 * w / width:.3f}%;height:{100 * h / height:.3f}%"
         )
         share = area.size / total
-        about = f"{area.label}: {bytes_text(area.size)}, {share:.1%}"
+        about = f"{within}{area.label}: {bytes_text(area.size)}, {share:.1%}"
         if area.parts and share >= GROUPED:
-            inside = element("div", *_areas(area.parts, total, w, h), class_="inside")
+            inside = element(
+                "div", *_areas(area.parts, total, w, h, f"{within}{area.label} › "), class_="inside"
+            )
             title = element("span", area.label, class_="group-label")
             yield element("div", title, inside, class_="group", style=place, title=about)
         else:

@@ -49,3 +49,8 @@ def test_nothing_is_loaded() -> None:
 def test_a_legend_names_its_colours() -> None:
     assert str(legend([("typed", "typed <values>")])).count("<li>") == 1
     assert "typed &lt;values&gt;" in str(legend([("typed", "typed <values>")]))
+
+
+def test_each_figure_is_a_term_and_then_its_value() -> None:
+    [figures] = re.findall(r'<dl class="figures">(.*?)</dl>', PAGE)
+    assert re.findall(r"<(d[td])>([^<]*)", figures) == [("dt", "files"), ("dd", "5")]

@@ -27,5 +27,14 @@ def test_small_areas_are_drawn_as_one() -> None:
     assert "50 more" in drawn
 
 
+def test_cells_are_announced_with_the_groups_around_them() -> None:
+    user = Area(
+        "user", 200, "text", parts=(Area("id", 120, "number", row=3), Area("name", 80, "text", row=4))
+    )
+    drawn = treemap([user, Area("id", 100, "number", row=1)], "bytes")
+    assert 'aria-label="user › id: 120 B, 40.0%"' in drawn
+    assert 'aria-label="id: 100 B, 33.3%"' in drawn
+
+
 def test_an_empty_map() -> None:
     assert treemap([], "bytes").count("<div") == 1
