@@ -59,7 +59,7 @@ class Table:
 
     >>> import pyarrow as pa, shredlake as sl
     >>> schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
-    >>> t = Table.create("memory://docs/events", schema, properties={"delta.enableVariantShredding": "true"})
+    >>> t = Table.create("memory://docs/events", schema)
     >>> t.append(pa.table({"id": [1, 2], "v": sl.from_json(pa.array(['{"a": 1}', '{"a": 5}']))}))
     1
     >>> t.scan(["id", "v:a::bigint AS a"], where="v:a::bigint > 2").to_arrow().to_pylist()
