@@ -28,6 +28,7 @@ from shredlake.delta.stats.collect import Leaf
 from shredlake.delta.stats.z85 import decode_variants, without_damaged
 from shredlake.errors import MalformedVariant
 from shredlake.kernels import from_json, get, to_json, unshred
+from shredlake.kernels.arrow.normalize import unwrapped
 from shredlake.kernels.arrow.types import is_variant, shredding_schema, variant
 from shredlake.shredding.schema import ShreddingSchema
 from shredlake.variant.path import Path
@@ -170,6 +171,7 @@ class ParsedPiece(Piece):
 
     def variant_bounds(self, side: Side, leaf: Leaf) -> pa.StructArray:
         found = self.part.read_adds("stats_parsed." + ".".join((side, *leaf.physical)), self.keep)
+        found = None if found is None else unwrapped(found)
         if found is None or not pa.types.is_struct(found.type):
             return pa.nulls(self.count, variant())
         with self.part.reading():

@@ -104,7 +104,8 @@ def _bound_type(leaf: Leaf) -> pa.DataType:
 
 def _bound(piece: Piece, side: Side, leaf: Leaf) -> pa.Array:
     if leaf.type == "variant":
-        return piece.variant_bounds(side, leaf).cast(variant())
+        found = piece.variant_bounds(side, leaf)
+        return found if found.type == variant() else found.cast(variant())  # it can't cast `pa.nulls`
     return piece.bound(side, leaf)
 
 

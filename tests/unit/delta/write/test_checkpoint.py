@@ -95,6 +95,54 @@ def test_variant_bounds_are_shredded_columns(tmp_path: Path) -> None:
     assert all(json.loads(row["stats"]) for row in rows), "JSON is there too, by default"
 
 
+def test_a_checkpoint_follows_one_without_a_variant_column(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
+    table.append(numbered(0, 10))
+    table.checkpoint()
+    table.append(pa.table({"id": [10], "w": sl.from_json(['{"b": 7}'])}), schema_mode="merge")
+    sl.Table(tmp_path).checkpoint()
+    again = sl.Table(tmp_path)
+    assert bounds_of(tmp_path / "_delta_log", 2, "w") == [None, "{\"$['b']\":7}"]
+    assert again.scan(["id"], where="w:b::bigint = 7").to_arrow().to_pylist() == [{"id": 10}]
+    assert "by statistics 1" in str(again.scan(["id"], where="v:a::bigint > 50").explain())
+
+
+def test_programs_that_register_the_extension_type_write_checkpoints(tmp_path: Path) -> None:
+    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=SHREDDED)
+    table.append(numbered(0, 10))
+    table.checkpoint()
+    pa.register_extension_type(VariantExtension())
+    try:
+        fresh = sl.Table(tmp_path)
+        fresh.append(numbered(10, 20))
+        fresh.checkpoint()
+    finally:
+        pa.unregister_extension_type("arrow.parquet.variant")
+    lowest = ['{"$[\'a\']":0,"$[\'s\']":"s0"}', '{"$[\'a\']":10,"$[\'s\']":"s10"}']
+    assert bounds_of(tmp_path / "_delta_log", 2, "v") == lowest
+
+
+class VariantExtension(pa.ExtensionType):
+    """The extension type as a program may define it."""
+
+    def __init__(self, storage: pa.DataType = sl.variant()) -> None:  # noqa: B008
+        super().__init__(storage, "arrow.parquet.variant")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> VariantExtension:
+        return cls(storage)
+
+
+def bounds_of(log: Path, version: int, column: str) -> list[str | None]:
+    """The lower bounds of a Variant column in a checkpoint, as JSON."""
+    adds = pq.read_table(log / f"{version:020}.checkpoint.parquet").column("add").combine_chunks()
+    lowest = adds.drop_null().field("stats_parsed").field("minValues").field(column)
+    return sorted(sl.to_json(sl.unshred(lowest)).to_pylist(), key=str)
+
+
 def test_bounds_of_several_types_stay_apart(tmp_path: Path) -> None:
     """The most frequent type of a path has a column, the others stay in its `value`."""
     properties = {"delta.enableVariantShredding": "true"}
