@@ -154,16 +154,55 @@ def test_a_value_that_does_not_cast_raises_if_it_is_needed(spark: Any, events: s
         sql(spark, "select v:kind::int AS k from t where id < 3", t=events).collect()
 
 
-def test_large_tables_are_left_to_the_strategies(
-    spark: Any, events: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+REDUCED = {
+    "select max(v:a::bigint) AS a from t": [(FILES * ROWS - 1,)],
+    "select day, count(*) AS n from t where v:a::bigint >= 0 group by day order by day": [
+        (f"d{n}", ROWS) for n in range(FILES)
+    ],
+    "select id, v:a::bigint AS a from t order by a desc limit 2": [(79, 79), (78, 78)],
+}
+"""Queries that workers may answer in parts, with their answers."""
+
+NOT_REDUCED = {
+    "select id, v:a::int AS a from t where v:a::int in (3, 70)": [(3, 3), (70, 70)],
+    "select id from t where v:a::int < 3 order by id": [(0,), (1,), (2,)],
+    "select v:a::int AS a from t where id = 7 limit 5": [(7,)],
+    "select distinct v:kind::string AS k from t where v:a::int < 9": [("k0",), ("k1",), ("k2",)],
+    "select day from t where v:a::int < 9 group by day": [("d0",)],
+    "select avg(v:a::int) AS a from t where id < 3": [(1.0,)],
+    "select count(*) AS n from t e join t s on e.v:a::int = s.v:a::int where e.v:a::int < 5": [(5,)],
+}
+"""Queries that workers never answer in parts, with their answers."""
+
+
+@pytest.fixture
+def counts_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table is large enough for workers."""
     from shredlake.spark.query.workers import pushdown
 
     monkeypatch.setattr(pushdown, "ENOUGH_BYTES", 0)
     monkeypatch.setattr(pushdown, "FILES_PER_CORE", 0)
+
+
+@pytest.mark.usefixtures("counts_as_large")
+@pytest.mark.parametrize("text", REDUCED)
+def test_what_workers_may_answer_of_a_large_table_is_left_to_the_strategies(
+    spark: Any, events: str, text: str
+) -> None:
     snapshot = sl.Table(events).snapshot
-    assert answer_from_text(spark, "select max(v:a::int) AS a from t", {"t": snapshot}) is None
-    assert sql(spark, "select max(v:a::int) AS a from t", t=events).collect()[0].a == FILES * ROWS - 1
+    assert answer_from_text(spark, text, {"t": snapshot}) is None
+    assert planned(spark, text, {"t": events}).by_workers
+    assert [tuple(row) for row in sql(spark, text, t=events).collect()] == REDUCED[text]
+
+
+@pytest.mark.usefixtures("counts_as_large")
+@pytest.mark.parametrize("text", NOT_REDUCED)
+def test_other_queries_of_a_large_table_are_planned_from_their_text(
+    spark: Any, events: str, text: str
+) -> None:
+    assert answer_from_text(spark, text, {"t": sl.Table(events).snapshot}) is not None
+    assert not planned(spark, text, {"t": events}, in_full=True).by_workers
+    assert sorted(map(tuple, sql(spark, text, t=events).collect())) == NOT_REDUCED[text]
 
 
 def test_a_table_that_is_renamed_and_empty(spark: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ strategy plans at most one scan of each table, once it has checked everything th
 strategy always applies.
 
 The text of many queries says everything (`text/simple.py`). They are answered from plain columns at once
-(`answer_from_text`), unless they read one table that is large enough for workers.
+(`answer_from_text`), unless workers may reduce the rows of a large table.
 """
 
 from __future__ import annotations
@@ -412,8 +412,8 @@ class _TextPaths:
 def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Snapshot]) -> Answer | None:
     """The answer from plain columns to a query of which the text says everything; None for any other.
 
-    Spark analyses and optimises such a query once, as its own. A single table that is large enough for
-    workers is left to the strategies.
+    Spark analyses and optimises such a query once, as its own. Aggregates and top-n over a table that is
+    large enough for workers are left to the strategies.
     """
     from pyspark.errors import AnalysisException
 
@@ -431,7 +431,7 @@ def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Sna
         for name, need in needs.items()
     }
     for scan, _ in scans.values():
-        large = query.reads_one_table and not too_small(spark, scan.files.table.column("size"))
+        large = query.may_be_reduced and not too_small(spark, scan.files.table.column("size"))
         if large or any(_slower_by_workers(scan)):
             return None
     try:

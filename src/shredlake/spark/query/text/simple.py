@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from sqlglot import Token, TokenType
@@ -51,6 +52,9 @@ BEFORE_QUERIES: Final = BEFORE_GROUPS | {
 }  # fmt: skip
 """Words before a query in parentheses."""
 
+REDUCING: Final = frozenset({"count", "max", "min", "sum"})
+"""The aggregates that workers compute in parts (`workers/partials.py`)."""
+
 ELSEWHERE: Final = frozenset({
     TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.HINT, TokenType.INTERVAL, TokenType.LATERAL,
     TokenType.NATURAL, TokenType.PARAMETER, TokenType.PIPE_GT, TokenType.PLACEHOLDER, TokenType.QUALIFY,
@@ -80,6 +84,21 @@ class SimpleQuery:
     def reads_one_table(self) -> bool:
         """Whether it reads one table once, directly or through subqueries."""
         return sum(not source.inner for select in self.selects.all for source in select.sources) == 1
+
+    @property
+    def may_be_reduced(self) -> bool:
+        """Whether workers may send fewer rows than they read: an aggregate, or ORDER BY with LIMIT.
+
+        Only Spark's plan shows whether they do; any other query can be planned from its text.
+        """
+        if not self.reads_one_table:
+            return False
+        tokens = self.rewritten.tokens
+        kinds = {token.token_type for token in tokens}
+        return {TokenType.ORDER_BY, TokenType.LIMIT} <= kinds or any(
+            token.text.casefold() in REDUCING and behind.token_type == TokenType.L_PAREN
+            for token, behind in pairwise(tokens)
+        )
 
     def needs(self, schemas: Mapping[str, Struct]) -> dict[str, Need]:
         """Returns what each table must give, by its name in lower case. Raises NotSimple in doubt."""
