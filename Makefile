@@ -136,7 +136,7 @@ bench-partitions: build ## planning on Spark over many partitions and files, bes
 bench-driver: build ## time and memory of the driver with many files, inputs and tasks: minutes (ARGS="--files 1000000")
 	@$(BIN)/python benchmarks/driver.py $(ARGS)
 
-bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes
+bench-query: build ## path queries on Spark: ours, native, delta-spark, relational: many minutes (ARGS="--partitions 1000")
 	@$(BIN)/python benchmarks/query.py $(ARGS)
 
 bench-shapes: build ## queries on Spark that need more than typed paths, beside Spark's own: minutes

@@ -2,6 +2,7 @@
 
     make bench-query                                  (python benchmarks/query.py)
     python benchmarks/query.py --folder DIR           the tables are written once and kept there
+    python benchmarks/query.py --partitions 1000      the tables have so many partitions
 
 | way | what is measured |
 |---|---|
@@ -16,6 +17,9 @@ Hadoop's file system counts the bytes of the first run, without vectored reads, 
 the workers group the rows, our own reader counts them for the same files, including footers. Rows of GitHub
 are five times as long as the others, so there are a quarter as many. Logs are sorted globally; the other
 shapes are already in order.
+
+With `--partitions`, rows that follow each other are a partition, as those of a day would be, and each has at
+least one file. The relational columns are in as many files. No query has a condition on the partitions.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +61,8 @@ QUICK = 3.0
 """Seconds after which a query is not measured again. Java compiles while queries run, nested columns later
 than the rest: ours and relational columns get the time for it, up to twelve runs."""
 FILES = 64
+PARTITION = "part"
+"""The column that the tables of `--partitions` are partitioned by."""
 VECTORED = "parquet.hadoop.vectored.io.enabled"
 
 SELECTIVE = ("point lookup", "time range")
@@ -180,29 +187,49 @@ def relational_columns(schema: sl.ShreddingSchema, named: Mapping[str, str]) -> 
     return columns
 
 
-def prepare(spark: Any, shape: str, rows: int, place: Path) -> Prepared:
+def divided(text: Path, rows: int, partitions: int) -> Path:
+    """The lines of a text, in their order, in as many folders as there are partitions."""
+    whole = text.with_suffix(".parts")
+    shutil.rmtree(whole, ignore_errors=True)
+    with open(text, "rb") as lines:
+        for number in range(partitions):
+            count = rows * (number + 1) // partitions - rows * number // partitions
+            folder = whole / f"{PARTITION}={number}"
+            folder.mkdir(parents=True)
+            with open(folder / "rows.ndjson", "wb") as part:
+                part.writelines(islice(lines, count))
+    return whole
+
+
+def prepare(spark: Any, shape: str, rows: int, place: Path, partitions: int = 0) -> Prepared:
     """Writes the tables of a shape, unless the folder already has them."""
-    known = place / f"{shape}.json"
+    name = f"{shape}_{partitions}" if partitions else shape
+    known = place / f"{name}.json"
     if known.exists():
         return Prepared(**json.loads(known.read_text()))
     facts = SHAPES[shape]
-    text, table, plain = (place / f"{shape}{end}" for end in (".ndjson", "_table", "_plain"))
+    text, table, plain = (place / f"{name}{end}" for end in (".ndjson", "_table", "_plain"))
     for half_made in (table, plain):
         shutil.rmtree(half_made, ignore_errors=True)
     if not text.exists():
         write_ndjson(shape, f"{text}.part", rows)
         Path(f"{text}.part").rename(text)
+    source = divided(text, rows, partitions) if partitions else text
     print(
         ingest(
             spark,
-            str(text),
+            str(source),
             table,
             sort_by=facts["sort_by"],
             range_partition=facts.get("range_partition", False),
             task_bytes=max(1, -(-text.stat().st_size // FILES)),
             writing=sl.WriteOptions(bloom_filters=facts.get("bloom_filters", ())),
+            folder_columns={PARTITION: "int"} if partitions else {},
+            partition_by=[PARTITION] if partitions else [],
         )
     )
+    if source != text:
+        shutil.rmtree(source)
     opened = sl.Table(str(table))
     adds = as_adds(opened.files())
     [layout] = FileLayouts(spark, opened.snapshot).of(adds[:1])
@@ -391,6 +418,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
+    parser.add_argument("--partitions", type=int, default=0, help="partition the tables by as many values")
     parser.add_argument("--no-delta", action="store_true")
     parser.add_argument("--folder", type=Path, help="where the tables stay; a temporary folder by default")
     parser.add_argument("--only-prepare", action="store_true")
@@ -410,7 +438,8 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     try:
         for shape in options.shapes:
-            prepared = prepare(spark, shape, options.rows // SHAPES[shape].get("fewer", 1), place)
+            rows = options.rows // SHAPES[shape].get("fewer", 1)
+            prepared = prepare(spark, shape, rows, place, options.partitions)
             if not options.only_prepare:
                 results += run(spark, shape, prepared, not options.no_delta)
     finally:
