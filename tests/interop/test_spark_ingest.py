@@ -339,6 +339,51 @@ def test_a_stream_of_rows_put_together_now_and_then(spark: SparkSession, tmp_pat
     assert {row["topic"] for row in rows_of(tmp_path / "table", "topic")} == {"events"}
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"document": "nope"}, "has no column 'nope'"),
+        ({"document": "n"}, "'n' is bigint, not documents"),
+        ({"document": "value", "files_per_batch": 3}, "files_per_batch limits the batches of a folder"),
+        ({"document": "value", "computed": {"x": "nowhere + 1"}}, "nowhere"),
+        ({"document": "value", "shredding": "struct<a nonsense>"}, "unknown type 'nonsense'"),
+        ({"document": "value", "partition_by": "day"}, "day"),
+        ({"document": "value", "multi_line": True}, "multi_line"),
+    ],
+)
+def test_a_stream_of_rows_that_can_not_work_does_not_start(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    frame = spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING) AS value", "value AS n")
+    with pytest.raises(sl.ShredlakeError, match=message):
+        stream(spark, frame, tmp_path / "table", tmp_path / "state", **options)
+    assert not (tmp_path / "table").exists()
+    assert not (tmp_path / "state").exists()
+    assert not spark.streams.active
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"document": "value"}, "document names a column of a DataFrame"),
+        ({"computed": {"x": "nowhere + 1"}}, "nowhere"),
+        ({"computed": {"x": "nowhere || 'a'"}}, "nowhere"),
+        ({"shredding": "struct<a nonsense>"}, "unknown type 'nonsense'"),
+        ({"sort_by": "v:a::nonsense"}, "nonsense"),
+        ({"partition_by": "day"}, "day"),
+    ],
+)
+def test_a_stream_of_files_that_can_not_work_does_not_start(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    write_lines(tmp_path / "in" / "a.ndjson", [{"a": 1}])
+    with pytest.raises(sl.ShredlakeError, match=message):
+        stream(spark, str(tmp_path / "in"), tmp_path / "table", tmp_path / "state", **options)
+    assert not (tmp_path / "table").exists()
+    assert not (tmp_path / "state").exists()
+    assert not spark.streams.active
+
+
 # ── Rewrites ────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -27,7 +27,12 @@ from shredlake.jobs.ingest.sources import HADOOP_SCHEMES
 from shredlake.jobs.optimize import optimize_table
 from shredlake.jobs.report import IngestReport
 from shredlake.spark.engine import SparkEngine
-from shredlake.spark.ingest_frame import ingest_files, ingest_frame
+from shredlake.spark.ingest_frame import (
+    check_files_ingest,
+    check_frame_ingest,
+    ingest_files,
+    ingest_frame,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +69,14 @@ def start_stream(
     options: IngestOptions,
     how: StreamOptions,
 ) -> StreamingQuery:
-    """Starts a streaming query that ingests every batch into the table."""
+    """Starts a streaming query that ingests every batch into the table.
+
+    Options, columns and expressions are checked before, on no rows, as the first batch would check them.
+    """
+    if isinstance(source, str):
+        check_files_ingest(spark, table, options)
+    else:
+        check_frame_ingest(source, table, options, how.document)
     name = f"shredlake-stream-{stream_id(checkpoint, options.storage_options)}"
     is_folder = isinstance(source, str)
     frame = _files(spark, source, how.files_per_batch) if isinstance(source, str) else source

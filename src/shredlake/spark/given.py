@@ -13,6 +13,7 @@ from shredlake.spark.frame_tasks import DOCUMENT, HELD, REJECT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 DOCUMENT_TYPES: Final = ("string", "variant", "struct", "map", "array", "binary")
 """The types of a column that can hold documents."""
@@ -55,11 +56,32 @@ def check_frame(frame: DataFrame, document: str) -> None:
         raise InvalidSchema(
             f"the frame's column {reserved!r} has a name that shredlake uses itself: rename it"
         )
-    kind = frame.schema[document].dataType
+    check_document(document, frame.schema[document].dataType, "document=...")
+
+
+def check_document(name: str, kind: DataType, option: str) -> None:
+    """Refuses a frame's column that can't hold documents; `option` is how the caller names another one."""
     if kind.typeName() not in DOCUMENT_TYPES:
         raise InvalidSchema(
-            f"the frame's column {document!r} is {kind.simpleString()}, not documents: text, structs or "
-            "Variants. Name another one with document=..., or build documents with struct(...)"
+            f"the frame's column {name!r} is {kind.simpleString()}, not documents: text, structs or "
+            f"Variants. Name another one with {option}, or build documents with struct(...)"
+        )
+
+
+def check_stream_options(source: Any, *, document: str | None, files_per_batch: int | None) -> None:
+    """Refuses options that a stream from this source would ignore.
+
+    >>> check_stream_options("events/", document="body", files_per_batch=None)
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.PipelineError: document names a column of a DataFrame, but the source is a folder
+    """
+    if document is not None and isinstance(source, str):
+        raise PipelineError("document names a column of a DataFrame, but the source is a folder")
+    if files_per_batch is not None and not isinstance(source, str):
+        raise PipelineError(
+            "files_per_batch limits the batches of a folder, but the source is a DataFrame: limit its own "
+            "batches, as with the option maxFilesPerTrigger or maxOffsetsPerTrigger"
         )
 
 

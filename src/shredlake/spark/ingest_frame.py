@@ -74,17 +74,7 @@ def ingest_frame(
     frame: DataFrame, table: str, options: IngestOptions, document: str | None = None
 ) -> IngestReport:
     """Ingests a DataFrame on the Spark session that it belongs to."""
-    refuse_for_columns(options.folder_columns, options.multi_line)
-    named = document_column(frame, options.column, document)
-    check_frame(frame, named)
-    if named != options.column and options.column in frame.columns:
-        raise InvalidSchema(
-            f"the documents in {named!r} go to the column {options.column!r}, but the frame also has "
-            "a column of that name. Drop or rename it."
-        )
-    others = [field for field in frame.schema.fields if field.name != named]
-    parse = Parse(named, tuple(field.name for field in others), options.parsing)
-    parsed = frame.mapInArrow(parse, _parsed_schema(others))
+    parsed = _parsed(frame, options, document)
     claim = claim_job(options.transaction or job_transaction(options.job_id))
     return _ingest(
         parsed,
@@ -97,6 +87,21 @@ def ingest_frame(
         profile=lambda: _sampled(parsed),
         lines=lambda results: LineNumbers([]),
     )
+
+
+def _parsed(frame: DataFrame, options: IngestOptions, document: str | None) -> DataFrame:
+    """The frame with its documents as Variants. Refuses frames that can't be ingested."""
+    refuse_for_columns(options.folder_columns, options.multi_line)
+    named = document_column(frame, options.column, document)
+    check_frame(frame, named)
+    if named != options.column and options.column in frame.columns:
+        raise InvalidSchema(
+            f"the documents in {named!r} go to the column {options.column!r}, but the frame also has "
+            "a column of that name. Drop or rename it."
+        )
+    others = [field for field in frame.schema.fields if field.name != named]
+    parse = Parse(named, tuple(field.name for field in others), options.parsing)
+    return frame.mapInArrow(parse, _parsed_schema(others))
 
 
 def ingest_files(
@@ -150,6 +155,32 @@ def ingest_text_by_sql(
         profile=lambda: sample(engine, splits, options),
         lines=lines,
     )
+
+
+def check_frame_ingest(
+    frame: DataFrame, table: str, options: IngestOptions, document: str | None = None
+) -> None:
+    """Raises what `ingest_frame` would raise before its first task. Only the columns of the frame matter."""
+    nothing = frame.sparkSession.createDataFrame([], frame.schema)
+    _check_parsed(_parsed(nothing, options, document), table, options)
+
+
+def check_files_ingest(spark: SparkSession, table: str, options: IngestOptions) -> None:
+    """Raises what `ingest_files` would raise before it looks for files."""
+    opened = open_or_reason(table, options)
+    if isinstance(opened, Snapshot):
+        layout_of_documents(opened, options, bytes)
+    else:
+        nothing = spark.createDataFrame([], _parsed_schema(_folder_fields(options)))
+        _check_parsed(nothing, table, options)
+
+
+def _check_parsed(parsed: DataFrame, table: str, options: IngestOptions) -> None:
+    frame = _with_computed(parsed, options)
+    snapshot = _opened(frame, table, options)
+    layout_of_documents(snapshot, options, bytes)
+    rows, _ = _completed(frame, snapshot)
+    _arranged(rows, snapshot, options, 0)
 
 
 def _ingest(

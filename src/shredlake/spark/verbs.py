@@ -29,7 +29,7 @@ from shredlake.parquet.arrow_stream import ArrowData
 from shredlake.signatures import options_of
 from shredlake.spark.engine import SparkEngine, described
 from shredlake.spark.file_stream import StreamOptions, start_stream
-from shredlake.spark.given import check_source, is_in_memory, stream_folder
+from shredlake.spark.given import check_source, check_stream_options, is_in_memory, stream_folder
 from shredlake.spark.ingest_frame import ingest_files, ingest_frame
 from shredlake.spark.query.tables.given import Given
 from shredlake.spark.session import ensure_supported
@@ -117,6 +117,7 @@ def stream(
         source = stream_folder(source, dict(chosen.storage_options))
     elif not getattr(source, "isStreaming", True):
         raise PipelineError("stream takes a streaming DataFrame; ingest this one with sls.ingest")
+    check_stream_options(source, document=document, files_per_batch=files_per_batch)
     return start_stream(source, spark, address, os.fspath(checkpoint), chosen, how)
 
 

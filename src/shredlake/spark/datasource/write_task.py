@@ -40,6 +40,7 @@ from shredlake.kernels.arrow.types import variant
 from shredlake.spark.arrow import from_spark
 from shredlake.spark.datasource.opened import arrow_schema_of, storage_of
 from shredlake.spark.datasource.options import SourceOptions
+from shredlake.spark.given import check_document
 from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def document_of(options: SourceOptions, frame: StructType, table: Snapshot | Non
     if given is not None:
         if given not in kinds:
             raise InvalidSchema(f"the frame has no column {given!r}; it has {', '.join(kinds)}")
+        check_document(given, frame[given].dataType, "option('document', ...)")
         target = column or "v"
         if target != given and target in kinds:
             raise InvalidSchema(

@@ -71,6 +71,7 @@ def test_a_schema_change_during_an_overwrite_is_a_conflict(tmp_path: Path) -> No
         ({"replaceWhere": "id = 1"}, 'replaceWhere needs mode("overwrite")'),
         ({"partitionBy": "nope"}, "partitioned by"),
         ({"document": "nope"}, "has no column 'nope'"),
+        ({"document": "id"}, r"'id' is bigint, not documents: text, structs or Variants. Name another one"),
         ({"txnAppId": "a"}, "go together"),
         ({"maxFilesPerTrigger": "5"}, "an option of a stream read"),
         ({"version": "1"}, "can't have the option version"),
