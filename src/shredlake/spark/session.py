@@ -25,7 +25,7 @@ RUNTIME_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.ignoreVariantAnnotation": "true",
     # Spark exchanges batches with Python workers as Arrow.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Filters on a DataFrame of format("shredlake") prune files.
+    # Filters on a DataFrame of format("shredlake") prune if its option `pushFilters`, off by default, is set.
     "spark.sql.python.filterPushdown.enabled": "true",
 }
 """Settings that shredlake's queries require. They can be set on a running session."""
