@@ -7,9 +7,10 @@ Every partition has one file of a few rows. All files have the same bytes: each 
 Spark's own way is `spark.read.parquet(folder)`, which lists folders and infers partitions; ours is
 `shredlake.spark.sql`. A query is planned, up to Spark's physical plan, the first time in a session that has
 never seen the table (`first`), for new shapes of query over the same files (`new shape`), and `again`; then
-the same for joins, subqueries, windows and the like (`several`). Ours and Spark's alternate, and medians
-count. Seconds depend on what else runs on the machine, so the processor time of the two threads that plan,
-one of Python and one of the JVM, is shown as well.
+the same for joins, subqueries, windows and the like (`several`), and for plain SELECTs (`plain`). With
+`--large`, every table counts as large enough for workers, as one of 256 MB would. Ours and Spark's
+alternate, and medians count. Seconds depend on what else runs on the machine, so the processor time of the
+two threads that plan, one of Python and one of the JVM, is shown as well.
 
 Queries over a table of one file with 600 rows run to their result, and with `--run` the others do, too. The
 tables of `--files` have no partitions. For them, the memory that the driver keeps is measured: what Python
@@ -41,6 +42,7 @@ from shredlake import caches
 from shredlake.delta.log.files import FILE_SCHEMA, Files
 from shredlake.delta.write.checkpoint import write_checkpoint
 from shredlake.spark import register, session, sql
+from shredlake.spark.query.workers import pushdown
 
 ROWS, SMALL = 6, 600
 """Rows of each file, and of the only file of a small table."""
@@ -60,6 +62,12 @@ SHAPES = [
     "select max({id}) m from {t} where {a} < {n}",
 ]
 """Shapes of queries over one table; `n` is another number for every query."""
+PLAIN = [
+    "select day, {a} AS a from {t} where {a} < {n}",
+    "select {id} AS i, {kind} AS k from {t} where {a} > {n} and {kind} = 'k1'",
+    "select day from {t} where {a} = {n} limit 5",
+]
+"""Queries of rows, not of groups, which workers never answer in parts."""
 SEVERAL = [
     "select e.day, count(*) n from {t} e join {t} s on {e.a} = {s.a} where {s.id} < {n} group by e.day",
     "select count(*) n from {t} e left join {t} s on {e.a} = {s.id} and {s.kind} = 'k1' where {e.a} < {n}",
@@ -198,11 +206,10 @@ class Contest:
 
         self.forget()
         found = {"first": both(SHAPES[0], 1)}
-        for shapes, moments in ((SHAPES, ("new shape", "again")), (SEVERAL, ("several", "again"))):
-            for moment in moments:
+        for name, shapes in (("new shape", SHAPES), ("several", SEVERAL), ("plain", PLAIN)):
+            for moment in (name, f"{name}, again"):
                 pairs = [both(text, 1000 + number) for number in range(ROUNDS) for text in shapes]
-                name = moment if moment not in found else "several, again"
-                found[name] = median([one for one, _ in pairs]), median([other for _, other in pairs])
+                found[moment] = median([one for one, _ in pairs]), median([other for _, other in pairs])
         return found
 
     def kept(self) -> dict[str, tuple[float, float]]:
@@ -238,7 +245,7 @@ def allocated() -> float:
 
 def report(console: Console, label: str, found: Mapping[str, tuple[Times, Times]], run: bool) -> None:
     for moment, (mine, theirs) in found.items():
-        line = f"{label:>18}  {moment:<14}"
+        line = f"{label:>18}  {moment:<16}"
         for name, one, other in (
             ("plan", mine.plan, theirs.plan),
             ("processor", mine.processor, theirs.processor),
@@ -255,7 +262,10 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="*", default=[10_000, 100_000])
     parser.add_argument("--folder", help="keep the tables here")
     parser.add_argument("--run", action="store_true", help="run the queries, too")
+    parser.add_argument("--large", action="store_true", help="plan as if every table had 256 MB")
     asked = parser.parse_args()
+    if asked.large:
+        pushdown.ENOUGH_BYTES = 0  # type: ignore[misc]
     settings = {"spark.driver.memory": "3g", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
     spark = session(master="local[2]", settings=settings)
     console = Console(width=140)
