@@ -224,3 +224,27 @@ def test_columns_beyond_ascii_always_count_as_used() -> None:
     found = parsed("select v:a::int AS a, k from t")
     assert found is not None
     assert [found.uses(name) for name in ("v", "K", "k", "id", "\u212a")] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("sql", "reduced"),
+    [
+        ("select v:a::int AS a from t where id > 3", False),
+        ("select v:a::int AS a from t limit 5", False),
+        ("select v:a::int AS a from t order by a", False),
+        ("select v:a::int AS a from t order by a limit 5", True),
+        ("select distinct v:a::int AS a from t", False),
+        ("select day from t where v:a::int > 3 group by day", False),
+        ("select avg(v:a::int) AS a from t", False),
+        ("select day, COUNT(*) AS n from t where v:a::int > 3 group by day", True),
+        ("select max(v:a::int) AS a from t", True),
+        ("select v:sum::int AS a, 'max' AS m from t", False),
+        ("select a from (select max(v:a::int) AS a from t) x", True),
+        ("select count(*) AS n from t join s on t.v:a::int = s.v:a::int", False),
+        ("select v:a::int AS a from t union all select v:b::int AS a from t order by a limit 5", False),
+    ],
+)
+def test_what_workers_may_answer_in_parts(sql: str, reduced: bool) -> None:
+    found = parsed(sql)
+    assert found is not None
+    assert found.may_be_reduced is reduced
