@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import random
 import resource
+import sys
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from shredlake import ShredlakeError
 
@@ -58,16 +60,26 @@ class ContractBroken(Exception):
         self.data = data
 
 
-def attempt(door: Door, data: bytes) -> str:
-    """Enters a door once; "value", or the name of the ShredlakeError."""
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+class Outcome(NamedTuple):
+    """The result of a door for an input."""
+
+    kind: str
+    """"value", or the name of the ShredlakeError."""
+    place: str = ""
+    """The line that raised the error."""
+
+
+def attempt(door: Door, data: bytes) -> Outcome:
+    """Enters a door once."""
+    forget_peak_memory()
+    memory = peak_memory()
     started = time.process_time()
     try:
         door.enter(data)
-        outcome = "value"
+        outcome = Outcome("value")
     except ShredlakeError as error:
         str(error)
-        outcome = type(error).__name__
+        outcome = Outcome(type(error).__name__, _place(error))
     except (Exception, GeneratorExit) as error:
         raise ContractBroken(door, data, f"{type(error).__name__}: {error}", _place(error)) from error
     except BaseException as error:
@@ -77,16 +89,27 @@ def attempt(door: Door, data: bytes) -> str:
     taken = time.process_time() - started
     if taken > door.budget.time(len(data)):
         _check_again(door, data, taken)
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) * 1024
+    grown = peak_memory() - memory
     if grown > door.budget.memory(len(data)):
         raise ContractBroken(door, data, f"memory: {grown >> 20} MB", "one call")
     return outcome
 
 
 def forget_peak_memory() -> None:
-    """Resets the peak of memory, so that growth below an earlier peak is seen (Linux only)."""
+    """Resets the peak of memory to the present use (Linux only): growth below an earlier peak is seen."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory() -> int:
+    """The peak of resident memory since it was reset, in bytes.
+
+    `ru_maxrss` is used only elsewhere: it keeps the peak of the process that started this one.
+    """
+    with suppress(OSError, StopIteration, ValueError), open("/proc/self/status", encoding="utf-8") as lines:
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) << 10
+    unit = 1 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _check_again(door: Door, data: bytes, taken: float) -> None:

@@ -4,6 +4,9 @@ With atheris, inputs are chosen by the lines of shredlake that they reach, and m
 are the door's own, which keep the structure of its input. Without it, all are. The input being tried lies in
 a file that the parent reads if the process dies, so that an abort leaves its cause behind.
 
+Inputs that reach something new are kept in `build/fuzz/corpus` (or SHREDLAKE_FUZZ_FOLDER), where the next run
+starts from them. Inputs that break a contract go to `crashers/`: the tests fail until the cause is fixed.
+
     python tests/fuzz/run.py --seconds 60
     python tests/fuzz/run.py parquet-read delta-commit --executions 100000 --unguided
 """
@@ -80,29 +83,37 @@ class Session:
         self.door = doors.DOORS[name]
         self.ledger = ledger
         self.dice = random.Random(seed)
-        self.seeds = self.door.seeds()
+        self.seeds = list(dict.fromkeys([*self.door.seeds(), *kept(name)]))
+        self.seen: set[Any] = set()
         self.outcomes: Counter[str] = Counter()
         self.executions = 0
         self.broken: dict[str, str] = {}
         self.slowest = 0.0
         self.started = time.perf_counter()
 
-    def once(self, data: bytes) -> None:
-        """One execution. A broken contract is written down, once for each place, and the run goes on."""
+    def once(self, data: bytes) -> bool:
+        """One execution; whether it ended where none had ended before.
+
+        A broken contract is written down, once for each place, and the run goes on.
+        """
+        new = False
         if self.ledger is not None:
             self.ledger.trying(data)
         before = time.process_time()
         try:
-            self.outcomes[self.contract.attempt(self.door, data)] += 1
+            outcome = self.contract.attempt(self.door, data)
+            self.outcomes[outcome.kind] += 1
+            new = outcome not in self.seen
+            self.seen.add(outcome)
         except self.contract.ContractBroken as error:
             self.outcomes["BROKEN"] += 1
             if error.key not in self.broken and len(self.broken) < MOST_BREAKS:
-                self.broken[error.key] = str(error)
-                keep(self.door.name, data)
+                self.broken[error.key] = f"{error}, see {keep(CRASHERS, self.door.name, data)}"
         self.slowest = max(self.slowest, time.process_time() - before)
         self.executions += 1
         if self.executions % 200 == 0:
             self.report()
+        return new
 
     def report(self) -> None:
         if self.ledger is not None:
@@ -126,7 +137,8 @@ class Session:
             data = pool[int(len(pool) * self.dice.random() ** 2)]  # small ones more often: they are cheap
             for _ in range(self.dice.choice([1, 1, 2, 3])):
                 data = self.door.mutate(data, self.dice)
-            self.once(data)
+            if self.once(data):
+                keep(WORK / "corpus", self.door.name, data)
             if len(data) < 4096 and self.dice.random() < 0.01:
                 at = self.dice.randrange(len(pool) + 1)
                 if at >= len(self.seeds) and at < len(pool):
@@ -139,11 +151,8 @@ class Session:
         """Does not return: libFuzzer ends the process."""
         import atheris
 
-        corpus = WORK / "corpus" / self.door.name
-        corpus.mkdir(parents=True, exist_ok=True)
         for data in self.seeds:
-            (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
-        for data in self.seeds:
+            corpus = keep(WORK / "corpus", self.door.name, data).parent  # where libFuzzer adds what it finds
             self.once(data)
         largest = min(max(4 * max(map(len, self.seeds)), 4096), LARGEST)
 
@@ -167,13 +176,18 @@ class Session:
         atheris.Fuzz()
 
 
-def keep(door: str, data: bytes) -> Path:
-    """Saves an input that broke the contract; move it to `crashers/` to keep it as a test."""
-    folder = WORK / "broken" / door
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{hashlib.sha1(data).hexdigest()[:16]}.bin"
+def keep(folder: Path, door: str, data: bytes) -> Path:
+    """Saves an input under its own checksum."""
+    path = folder / door / f"{hashlib.sha1(data).hexdigest()}.bin"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
+
+
+def kept(door: str) -> list[bytes]:
+    """The inputs that earlier runs found, without those that are too long for the ledger."""
+    files = sorted(path for path in (WORK / "corpus" / door).glob("*") if path.stat().st_size <= LARGEST)
+    return [path.read_bytes() for path in files]
 
 
 def child(options: argparse.Namespace) -> None:
@@ -226,7 +240,7 @@ def run_door(name: str, options: argparse.Namespace) -> dict[str, Any]:
             break
         deaths += 1
         data = Ledger(path).tried() if path.exists() else b""
-        saved = keep(name, data)
+        saved = keep(CRASHERS, name, data)
         reason = f"the process ended with {code}" if code is not None else "no end"
         total["outcomes"]["BROKEN"] += 1
         total["broken"][f"{reason} {deaths}"] = f"{name}: {reason}, see {saved} and {log}"
