@@ -30,47 +30,45 @@ TOPICS = {
 
 
 UNTESTED = """
-cli: engines outputs pages progress
+cli: engines pages progress
 cli/verbs: demo_data demo_tour
 cli/verbs/describing: check doctor drift inspect views
 cli/verbs/loading: convert ingest_job
 delta/check: file_check findings log_check measure repair
-delta/log: checkpoint_read files history
-delta/protocol: action_types layout_tag
+delta/log: checkpoint_read files
+delta/protocol: layout_tag
 delta/read: bind convert layouts
 delta/report: page paths rejects suggest versions
-delta/schema: change_feed names
 delta/stats: columns parsed text
 delta/storage: store_files
-delta/write: alter cleanup create delete
+delta/write: alter create
 diagnosis: facts probes rules
 expr: cast_bounds
 jobs: advise engine migrate unshred verified_copy
 jobs/convert: ends journal task
-jobs/ingest: computed documents ingest_arrow publish
-kernels: checksum reshred row_errors
+jobs/ingest: ingest_arrow publish
+kernels: reshred row_errors
 kernels/arrow: flat_schema nodes raw_arrays rows shredded types
-kernels/casts: columns containers datetimes extract invalid_utf8 numbers targets
-kernels/compiled: buffers checksum lines
-kernels/fallback: checksum footer_places lines tally
+kernels/casts: columns containers extract
+kernels/compiled: buffers lines
+kernels/fallback: footer_places lines tally
 parquet: entries leaves nested variant_columns
 parquet/format: chunks metadata_types seal
 parquet/inspect: check_draft check_rows check_structure merge page
-parquet/io: stores
 parquet/legacy: columns types
 parquet/read: access bind counts draft explain open_file plan statistics stream
 parquet/write: arrange bounds
 shredding: ddl legacy reference
 shredding/inference: profile_reference report
-shredlake: errors example signatures
+shredlake: errors example
 spark: columns file_stream frame_tasks ingest_frame settings store_assignment verbs
 spark/datasource: filters opened stream_log stream_read write_task
 spark/query: api arrow_frames catalyst data_files explain file_index filters frames layouts path_columns
 spark/query: scan strategies views
 spark/query/tables: given known registered
-spark/query/text: clauses conditions needs selects sql_paths
+spark/query/text: needs selects sql_paths
 spark/query/workers: aggregate pushdown top_n
-sql: explain functions known_paths path_tokens pushdown references result rewrite text variant_names weights
+sql: explain known_paths path_tokens pushdown references result rewrite text variant_names weights
 """
 """Modules without a file of tests: their examples test them, or tests of the modules that use them.
 
