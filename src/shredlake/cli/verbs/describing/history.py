@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 import typer
@@ -14,7 +15,7 @@ from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
 from shredlake.cli.options import STORAGE, TABLE
 from shredlake.cli.terminal import cells, screen, shown
-from shredlake.formatting import escaped
+from shredlake.formatting import bytes_text, escaped
 
 WIDE: Final = 120
 """Terminals that are narrower get one paragraph per commit instead of a table."""
@@ -65,5 +66,17 @@ def _operation(entry: dict[str, Any]) -> str:
 def _what(entry: dict[str, Any]) -> str:
     """The parameters and metrics that are set and not zero."""
     parameters = {k: v for k, v in entry["parameters"].items() if v not in (None, "", "[]", "{}", "false")}
-    metrics = {k.removeprefix("num"): v for k, v in entry["metrics"].items() if v not in ("0", 0)}
-    return "  ".join(f"{key}={value}" for key, value in {**parameters, **metrics}.items())
+    metrics = [metric_text(k, str(v)) for k, v in entry["metrics"].items() if v not in ("0", 0)]
+    return "  ".join([*(f"{key}={value}" for key, value in parameters.items()), *metrics])
+
+
+def metric_text(name: str, value: str) -> str:
+    """A metric of a commit as people write it; a value that is not a number stays as it is.
+
+    >>> metric_text("numOutputRows", "1234"), metric_text("restoredFilesSize", "2936")
+    ('output rows 1,234', 'restored files size 2.9 kB')
+    """
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.removeprefix("num")).lower()
+    if not value.isdecimal():
+        return f"{words} {value}"
+    return f"{words} {bytes_text(int(value)) if words.endswith(('bytes', 'size')) else f'{int(value):,}'}"

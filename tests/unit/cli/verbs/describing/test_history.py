@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import shredlake as sl
@@ -16,6 +17,8 @@ def test_history(table: sl.Table, tmp_path: Path) -> None:
     assert lines[0].split() == ["version", "time", "operation", "what", "engine"]
     assert lines[1].split()[0] == "5"
     assert 'predicate=["v:a::bigint = 3"]' in text, "as it stands, no emoji"
+    assert "deleted rows 1" in lines[1]
+    assert not re.search(r"num[A-Z]|[a-z][A-Z]\w*=", lines[1]), "metrics are words"
     assert len(run("history", str(tmp_path), "-n", "2").splitlines()) == 3
     entries = [json.loads(line) for line in run("history", str(tmp_path), "--json").splitlines()]
     assert [entry["version"] for entry in entries] == [5, 4, 3, 2, 1, 0]
