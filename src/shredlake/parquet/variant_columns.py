@@ -281,7 +281,7 @@ def is_known_layout(text: str) -> bool:
         return True
     try:
         version = json.loads(text).get("version", LAYOUT_VERSION)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return True  # not a description, so parsing it raises
     return not isinstance(version, int) or version == LAYOUT_VERSION
 
@@ -302,5 +302,5 @@ def parse_layout_json(text: str) -> dict[str, ColumnLayout]:
             )
             for name, entry in json.loads(text).items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidSchema(f"not the description of a file's layout: {text[:200]!r} ({error})") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from shredlake.delta.log.listing import commit_timestamps, list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, raw_lines
 from shredlake.delta.protocol.layout_tag import layout_text
+from shredlake.delta.stats.records import live_rows
 from shredlake.parquet.variant_columns import parse_layout_json
 from shredlake.shredding.schema import Scalar
 
@@ -85,7 +85,7 @@ class _Replay:
             self.layouts[text] = LayoutFacts(len(self.layouts), version, paths, known)
         key = key_of(add.path, add.deletion_vector)
         self._count(self.files.pop(key, None), -1)
-        self.files[key] = _File(add.size, _rows(add), self.layouts[text].number)
+        self.files[key] = _File(add.size, live_rows(add), self.layouts[text].number)
         self._count(self.files[key], 1)
 
     def _count(self, file: _File | None, sign: int) -> None:
@@ -147,14 +147,3 @@ def _typed_paths(text: str) -> int:
     """Number of typed paths of a layout, in all Variant columns."""
     layouts = parse_layout_json(text).values()
     return sum(isinstance(node, Scalar) for layout in layouts for _, node in layout.schema.leaves())
-
-
-def _rows(add: Add) -> int | None:
-    """The number of live rows of a file, None if the log does not tell."""
-    try:
-        count = json.loads(add.stats)["numRecords"] if add.stats else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    if not isinstance(count, int):
-        return None
-    return count - (add.deletion_vector.cardinality if add.deletion_vector else 0)

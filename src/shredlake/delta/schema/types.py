@@ -52,7 +52,10 @@ class Field:
     @property
     def id(self) -> int | None:
         value = self.metadata.get(COLUMN_ID)
-        return None if value is None else int(value)
+        try:
+            return None if value is None else int(value)
+        except (ValueError, TypeError, OverflowError):
+            raise CorruptLog(f"column {self.name}: {COLUMN_ID} is {value!r}, not a whole number") from None
 
 
 @dataclass(frozen=True)

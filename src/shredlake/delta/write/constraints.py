@@ -60,7 +60,7 @@ def checks_of(schema: Struct, properties: Mapping[str, str]) -> Iterator[Check]:
 def _invariant_text(raw: Any, name: str) -> str:
     try:
         return str(json.loads(raw)["expression"]["expression"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise InvalidSchema(f"the invariant of column {name} can't be read: {raw!r}") from None
 
 

@@ -7,7 +7,6 @@ change files.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.read.bind import canonical, condition
 from shredlake.delta.read.data_file import partition_values, read_rows
 from shredlake.delta.schema.change_feed import CHANGE_DIRECTORY, CHANGE_TYPE, change_schema, check_feed
+from shredlake.delta.stats.records import live_rows
 from shredlake.delta.stats.skipping import prune
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, retry_on_conflict
@@ -128,7 +128,7 @@ def delete_rows(snapshot: Snapshot, predicate: Expr | None, actions: list[Action
     whole: list[tuple[Add, int]] = []
     for add in candidates:  # one file in memory at a time
         if predicate is None or _always_true(snapshot, predicate, add):
-            whole.append((add, num_records(add)))
+            whole.append((add, live_rows(add) or 0))
             continue
         rows = read_rows(snapshot, add)
         gone = matching(predicate, rows)
@@ -162,15 +162,6 @@ def _always_true(snapshot: Snapshot, predicate: Expr, add: Add) -> bool:
     values = partition_values(snapshot, add)
     one = pa.Table.from_pylist([values], schema=pa.schema([snapshot.arrow_schema.field(n) for n in values]))
     return bool(matching(predicate, one)[0].as_py())
-
-
-def num_records(add: Add) -> int:
-    """The number of live rows of a file according to its statistics; 0 if unknown."""
-    try:
-        total = int(json.loads(add.stats or "{}").get("numRecords", 0))
-    except ValueError:
-        return 0
-    return total - (add.deletion_vector.cardinality if add.deletion_vector else 0)
 
 
 def _remove(result: Rewrite, add: Add) -> None:

@@ -11,7 +11,6 @@ For every Variant of the table, wherever it is nested, the first of these that a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -26,6 +25,7 @@ from shredlake.delta.protocol.layout_tag import LAYOUT_TAG, parse_layout_tag, ta
 from shredlake.delta.protocol.properties import PIN_PREFIX, TableProperties
 from shredlake.delta.schema.types import Struct
 from shredlake.delta.schema.variants import VariantPlace, variant_places, variants_at
+from shredlake.delta.stats.records import recorded_rows
 from shredlake.errors import InvalidSchema
 from shredlake.kernels.profile import profile
 from shredlake.shredding.inference.infer import infer_schema
@@ -219,7 +219,7 @@ def is_well_known(snapshot: Snapshot) -> bool:
         return True  # old enough for a checkpoint
     rows = 0
     for text in snapshot.files.recent.column("stats"):
-        rows += json.loads(text.as_py() or "{}").get("numRecords") or 0
+        rows += recorded_rows(text.as_py()) or 0
         if rows >= WELL_KNOWN:
             return True
     return False

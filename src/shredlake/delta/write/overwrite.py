@@ -16,10 +16,11 @@ from shredlake.delta.protocol.actions import Action, Add, ChangeFile, Remove, Tr
 from shredlake.delta.read.bind import condition
 from shredlake.delta.read.data_file import read_rows
 from shredlake.delta.schema import partitions
+from shredlake.delta.stats.records import live_rows
 from shredlake.delta.write.append import tables_of, write_metrics, write_rows
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, is_committed, retry_on_conflict, transaction_actions
-from shredlake.delta.write.delete import change_where, delete_rows, num_records, write_changes
+from shredlake.delta.write.delete import change_where, delete_rows, write_changes
 from shredlake.delta.write.transaction import WHOLE_TABLE, Operation, Reads, require_removable
 from shredlake.errors import CommitConflict, ConstraintViolation, InvalidSchema
 from shredlake.expr import Expr
@@ -101,7 +102,7 @@ def overwrite_with_files(
     Raises `CommitConflict` if the table has recorded one of the transactions.
     """
     storage = planned.storage
-    rows = sum(num_records(add) for add in new)
+    rows = sum(live_rows(add) or 0 for add in new)
     before = load_snapshot(storage, planned.version) if planned.planned else planned
 
     def plan(snapshot: Snapshot) -> int:

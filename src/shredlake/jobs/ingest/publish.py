@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.protocol.actions import Add, TransactionId
+from shredlake.delta.stats.records import recorded_rows
 from shredlake.delta.write.append import write_metrics
 from shredlake.delta.write.cleanup import removed_unless_committed
 from shredlake.delta.write.commit import commit, transaction_actions
@@ -24,7 +24,7 @@ def commit_adds(
     metrics: Mapping[str, int] | None = None,
 ) -> int:
     """Commits all files of the job at once; `metrics` go to the commit beside the usual ones."""
-    rows = sum(json.loads(add.stats or "{}").get("numRecords", 0) for add in adds)
+    rows = sum(recorded_rows(add.stats) or 0 for add in adds)
     operation = Operation(
         "WRITE",
         {"mode": "Append", "partitionBy": list(snapshot.metadata.partition_columns), "source": source},
