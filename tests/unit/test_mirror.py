@@ -45,7 +45,7 @@ delta/write: alter create
 diagnosis: facts probes rules
 expr: cast_bounds
 jobs: advise engine migrate unshred verified_copy
-jobs/convert: ends journal task
+jobs/convert: ends task
 jobs/ingest: ingest_arrow publish
 kernels: reshred row_errors
 kernels/arrow: flat_schema nodes raw_arrays rows shredded types

@@ -47,7 +47,7 @@ WORK: dict[str, Callable[[sl.Table], Any]] = {
 @pytest.mark.parametrize("work", WORK)
 def test_damaged_statistics_and_tags_stop_no_work_with_an_error_of_python(tmp_path: Path, work: str) -> None:
     schema = pa.schema([("id", pa.int64()), ("v", sl.variant())])
-    damage = [("stats", stats) for stats in DAMAGED if stats is not None]
+    damage: list[tuple[str, Any]] = [("stats", stats) for stats in DAMAGED if stats is not None]
     damage += [
         ("tags", {LAYOUT_TAG: text}) for text in ("[]", DEEP, '{"version":' + DEEP, '{"v":{"shredding":1}}')
     ]
