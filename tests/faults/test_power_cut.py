@@ -18,7 +18,7 @@ if not Path("/proc/self/fd").is_dir():
     pytest.skip("needs /proc", allow_module_level=True)
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
-State = tuple[int, list[int]] | None
+State = tuple[int, list[str]] | None
 
 
 def rows(*ids: int) -> pa.Table:
@@ -31,7 +31,14 @@ def state(root: Path) -> State:
         table = sl.Table(root)
     except sl.NotATable:
         return None
-    return table.version, sorted(table.scan(threads=1).to_arrow().column("id").to_pylist())
+    found = table.scan(threads=1).to_arrow()
+    plain = [sl.to_json(column) if sl.is_variant(column.type) else column for column in found.columns]
+    return table.version, sorted(map(str, pa.table(plain, found.column_names).to_pylist()))
+
+
+def rejected(root: Path) -> list[State]:
+    """The rejects of the table's jobs: they are on the disk before the rows of their job are."""
+    return [state(root.with_name(f"{root.name}_{name}")) for name in ("rejects", "unparsed")]
 
 
 OPERATIONS: list[Callable[[Path], object]] = [
@@ -41,6 +48,37 @@ OPERATIONS: list[Callable[[Path], object]] = [
     lambda root: sl.Table(root).delete("id = 3"),
     lambda root: sl.Table(root).overwrite(rows(7), where="id >= 2"),
     lambda root: sl.Table(root).optimize(threads=1),
+]
+
+
+TEXTS = pa.schema([("id", pa.int64()), ("p", pa.string()), ("j", pa.string()), ("v", sl.variant())])
+
+
+def texts(*ids: int) -> pa.Table:
+    """Rows of `TEXTS`; the text of every fifth is not JSON."""
+    cut = [f'{{"n": {i}}}'[: 5 if i % 5 == 0 else None] for i in ids]
+    columns = {"id": list(ids), "p": [f"p{i % 2}" for i in ids], "j": cut}
+    return pa.table({**columns, "v": sl.from_json([f'{{"id": {i}}}' for i in ids])}, TEXTS)
+
+
+def ingest(root: Path, number: int) -> object:
+    """Ingests two files, one with a document that is not JSON, from beside the disk that is cut."""
+    sources = [root.parents[2] / f"source {number}{half}.ndjson" for half in "ab"]
+    for source in sources:
+        source.write_text(f'{{"id": {number}}}\n')
+    sources[0].write_text('{"id": 5}\n{"id": \n')
+    computed = {"p": "v:id::string", "id": "v:id::bigint"}
+    return sl.ingest(sources, root, threads=1, task_bytes=1, computed=computed, max_rejects=1)
+
+
+JOBS: list[Callable[[Path], object]] = [
+    lambda root: sl.Table.create(root, TEXTS, ["p"], {"delta.checkpointInterval": "3"}),
+    lambda root: ingest(root, 1),
+    lambda root: sl.Table(root).append(texts(1, 2, 5)),
+    lambda root: ingest(root, 2),
+    lambda root: sl.Table(root).restore(2),
+    lambda root: sl.Table(root).vacuum(retention_hours=0, enforce_retention=False, dry_run=False),
+    lambda root: sl.convert(root, ["j"], rejects=f"{root}_unparsed", file_bytes=1, threads=1),
 ]
 
 
@@ -54,13 +92,14 @@ def cut_at_every_moment(folder: Path, operations: list[Callable[[Path], object]]
     checked = 0
     seen: set[str] = set()
     for number, operate in enumerate(operations):
+        before = acknowledged[-1]
         disk.moments.clear()
         with disk.watched():
             operate(live / "deep" / "t")
         after = state(live / "deep" / "t")
         *during, done = disk.moments
         for moment in (*during, done):
-            allowed = [after] if moment is done else [acknowledged[-1], after]
+            allowed = [after] if moment is done else [before, after]
             for names in (False, True):
                 left = folder / f"{number}-{checked}"
                 moment.leave(left, names=names)
@@ -68,6 +107,8 @@ def cut_at_every_moment(folder: Path, operations: list[Callable[[Path], object]]
                 if key not in seen:
                     found = state(left / "deep" / "t")
                     assert found in allowed, f"operation {number} left {found}, not one of {allowed}"
+                    if found != before:
+                        assert rejected(left / "deep" / "t") == rejected(live / "deep" / "t"), f"{number}"
                     checked += 1
                     left = left.rename(folder / f"checked-{number}-{checked}")
                     seen.add(key)
@@ -92,6 +133,11 @@ def test_acknowledged_commits_survive_a_power_cut(tmp_path: Path) -> None:
     assert cut_at_every_moment(tmp_path, OPERATIONS) > 20
 
 
+def test_acknowledged_jobs_survive_a_power_cut(tmp_path: Path) -> None:
+    """Ingest with rejects, restore, vacuum and convert."""
+    assert cut_at_every_moment(tmp_path, JOBS) > 40
+
+
 def no_folder_sync(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(local_files, "sync_directory", lambda path: None)
 
@@ -114,6 +160,15 @@ def test_a_missing_sync_is_found(
     breaks(monkeypatch)
     with pytest.raises((AssertionError, sl.ShredlakeError)):
         cut_at_every_moment(tmp_path, OPERATIONS[:2])
+
+
+@pytest.mark.parametrize("breaks", [no_folder_sync, no_commit_sync, no_data_sync])
+def test_a_missing_sync_of_a_job_is_found(
+    breaks: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks(monkeypatch)
+    with pytest.raises((AssertionError, sl.ShredlakeError)):
+        cut_at_every_moment(tmp_path, JOBS[:2])
 
 
 def test_a_folder_that_another_process_made_is_synced(tmp_path: Path) -> None:
