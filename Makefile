@@ -71,9 +71,10 @@ lint: build ## ruff, mypy --strict, and vulture for dead code
 	$(BIN)/vulture
 
 check: build ## fast: lint, types, and every test that needs neither Spark nor a server nor more than a second
-	@$(MAKE) --no-print-directory -j2 quick-half lint quick-rest
+	@$(MAKE) --no-print-directory -j3 quick-half quick-rest lint
 
-# Two processes that share nothing: each collects its own tests, and no third one waits for their reports.
+# Two processes that share nothing: each collects its own tests, and no third one waits for their reports. The lint runs
+# beside both, because tests also wait: for processes, threads and files.
 QUICK = SHREDLAKE_NO_SPARK=1 $(BIN)/python -m pytest -q -m "not slow"
 HALF  = $(addprefix tests/unit/,delta jobs kernels parquet shredding cli)
 

@@ -106,6 +106,7 @@ def test_arrays_of_objects_with_a_uuid() -> None:
         assert sl.get(column.slice(row, 1), "$", pa.list_(pa.int64())).to_pylist() == [one]
 
 
+@pytest.mark.slow
 @given(shreddable_columns(), KINDS)
 def test_any_column_casts_as_the_reference_does(found: Any, kind: pa.DataType) -> None:
     rows, schema = found
