@@ -58,6 +58,8 @@ def parquet_file(path: str, storage: Sequence[str] = ()) -> Iterator[tuple[str, 
     A table or folder is refused, with a file to use instead.
     """
     options = storage_options(storage)
+    if not path:
+        raise InvalidFile("the path of the file is empty; name a Parquet file")
     if "://" in path:
         from shredlake.delta.storage.storage import locate
 

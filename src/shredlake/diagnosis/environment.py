@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -26,7 +27,8 @@ OPTIONAL: Final = {
 }
 """Optional libraries, and what they are for."""
 
-NEEDED: Final = ("pyarrow", "numpy", "obstore", "sqlglot")
+NEEDED: Final = ("pyarrow", "numpy", "obstore", "sqlglot", "pyroaring", "zstandard", "rich", "typer")
+"""The libraries that every installation has."""
 
 OLDEST_JAVA: Final = 17
 LITTLE_DISK: Final = 5 * 10**9
@@ -40,6 +42,8 @@ class Check:
     found: str
     good: bool
     advice: str = ""
+    needed: bool = False
+    """Whether shredlake does not work without it; the store that was asked about counts too."""
 
 
 def examine_environment(
@@ -56,7 +60,7 @@ def examine_environment(
 def _checks() -> Iterator[Check]:
     yield Check("shredlake", _version("shredlake") or "not installed as a package", True)
     yield Check(
-        "python", sys.version.split()[0], sys.version_info >= (3, 11), "Python 3.11 or newer is needed"
+        "python", sys.version.split()[0], sys.version_info >= (3, 11), "Python 3.11 or newer is needed", True
     )
     yield Check(
         "kernels",
@@ -65,11 +69,9 @@ def _checks() -> Iterator[Check]:
         "pure Python is much slower: install a C compiler and reinstall shredlake",
     )
     for name in NEEDED:
-        version = _version(name)
-        yield Check(name, version or "missing", version is not None, f"pip install {name}")
+        yield _library(name, "missing", f"pip install {name}", needed=True)
     for name, advice in OPTIONAL.items():
-        version = _version(name)
-        yield Check(name, version or "not installed", version is not None, advice)
+        yield _library(name, "not installed", advice, needed=False)
     java = java_version()
     yield Check(
         "java",
@@ -87,8 +89,44 @@ def _store(address: str, options: Mapping[str, Any]) -> Check:
     try:
         next(Storage(normalized_uri(address), dict(options)).entries(), None)
     except ShredlakeError as error:
-        return Check("store", address, False, str(error))
-    return Check("store", f"{address} can be listed", True)
+        return Check("store", address, False, str(error), True)
+    return Check("store", f"{address} can be listed", True, needed=True)
+
+
+def _library(name: str, absent: str, advice: str, *, needed: bool) -> Check:
+    version, wanted = _version(name), _wanted(name)
+    if version is None:
+        return Check(name, absent, False, advice, needed)
+    return Check(name, version, within(version, wanted), f"pip install '{name}{wanted}'", needed)
+
+
+def _wanted(name: str) -> str:
+    """The versions of a library that shredlake's package asks for, such as `<3,>=2`; empty if any will do."""
+    try:
+        lines = metadata.requires("shredlake") or []
+    except metadata.PackageNotFoundError:
+        return ""
+    found = (re.match(rf"{re.escape(name)}([<>=][^;]*)", line) for line in lines)
+    return next((match[1].strip() for match in found if match is not None), "")
+
+
+def within(version: str, wanted: str) -> bool:
+    """Whether a version is one of those wanted.
+
+    >>> within("2.0.1", "<3,>=2"), within("1.4.2", "<3,>=2"), within("3.0.0rc1", "<3,>=2"), within("2", "")
+    (True, False, False, True)
+    """
+    for operator, bound in re.findall(r"(<|>=)([\d.]+)", wanted):
+        least = _numbers(bound)
+        found = (*_numbers(version), 0, 0, 0)[: max(len(least), 1)]
+        if (found < least) is (operator == ">="):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    start = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in start[0].split(".")) if start else ()
 
 
 def _version(name: str) -> str | None:

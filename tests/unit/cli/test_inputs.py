@@ -41,3 +41,11 @@ def test_ingest_beside_other_files_is_forced(shredlake: Any, lake: Path) -> None
     assert not (lake / "_delta_log").exists()
     assert shredlake("ingest", "ok.ndjson", ".", "--engine", "local", "--force").code == 0
     assert (lake / "_delta_log").exists()
+
+
+@pytest.mark.parametrize("verb", ["inspect", "check"])
+def test_an_empty_path_is_not_the_current_folder(shredlake: Any, lake: Path, verb: str) -> None:
+    ran = shredlake(verb, "")
+    assert ran.code == 1
+    assert " is empty" in ran.err
+    assert "part-" not in ran.err, "no file of the current folder is suggested"

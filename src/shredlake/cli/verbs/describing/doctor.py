@@ -10,6 +10,7 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from shredlake.cli.failures import FAILED
 from shredlake.cli.grids import paragraph
 from shredlake.cli.messages import say
 from shredlake.cli.options import JSON, STORAGE, storage_options
@@ -41,7 +42,10 @@ def examine(
     storage: list[str] = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Show which engines can read a table or file, and why not; or check this environment."""
+    """Show which engines can read a table or file, and why not; or check this environment.
+
+    The exit code is 1 if a library that shredlake needs, or the store, is not right.
+    """
     from shredlake.diagnosis.doctor import doctor
     from shredlake.diagnosis.environment import examine_environment
 
@@ -51,6 +55,8 @@ def examine(
             say(json.dumps([asdict(check) for check in checks], ensure_ascii=False))
         else:
             _environment(checks)
+        if any(check.needed and not check.good for check in checks):
+            raise typer.Exit(FAILED)
         return
     diagnosis = doctor(
         address, run_engines=run_engines, run_spark=run_spark, storage_options=storage_options(storage)
@@ -67,7 +73,11 @@ def _environment(checks: list[Check]) -> None:
     for name in ("", "", "found", "what to do"):
         grid.add_column(name, overflow="fold")
     for check in checks:
-        mark = Text("ok", "green") if check.good else Text("--", "yellow")
+        mark = (
+            Text("ok", "green")
+            if check.good
+            else Text(*(("no", "red") if check.needed else ("--", "yellow")))
+        )
         advice = "" if check.good else check.advice
         if console.width < WIDE:
             paragraph(console, mark.append(shown(f"  {check.name}: {check.found}", "default")), advice)
