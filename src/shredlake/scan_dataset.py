@@ -7,7 +7,7 @@ DataFusion and DuckDB. A filter that our scan does not have is applied by Arrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pad
 
 from shredlake.delta.read.scan import TableScan
+from shredlake.errors import InvalidExpression, UnsupportedFeature, WrongType
 from shredlake.expr.ast import Column, Expr, Get, Projection
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.sql.pushdown import fields_of, predicate_of
@@ -22,7 +23,11 @@ from shredlake.table import Table
 
 
 class ScanDataset(pad.Dataset):  # type: ignore[misc]
-    """A dataset whose scanner is a scan of a table."""
+    """A dataset whose scanner is a scan of a table.
+
+    Methods of pyarrow's own dataset that are not overridden here would end the process, because there is no
+    dataset of Arrow behind this one.
+    """
 
     def __init__(
         self,
@@ -30,8 +35,10 @@ class ScanDataset(pad.Dataset):  # type: ignore[misc]
         columns: str | Sequence[str | Projection] | None,
         options: CastOptions,
         threads: int | None,
+        condition: pc.Expression | None = None,
     ) -> None:
-        self._table, self._options, self._threads = table, options, threads
+        self._table, self._columns, self._options, self._threads = table, columns, options, threads
+        self._condition = condition
         whole = self._scan(columns, None)
         self._outputs = {projection.name: projection for projection in whole.query.projections}
         self._schema = whole.schema
@@ -41,15 +48,66 @@ class ScanDataset(pad.Dataset):  # type: ignore[misc]
         """The columns and their types."""
         return self._schema
 
+    @property
+    def partition_expression(self) -> pc.Expression:
+        """True, because no column has the same value in all rows."""
+        return pc.scalar(True)
+
+    def filter(self, expression: pc.Expression) -> ScanDataset:
+        """The dataset of the rows that match a filter."""
+        return ScanDataset(
+            self._table, self._columns, self._options, self._threads, self._restricted(expression)
+        )
+
     def scanner(
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **_: Any
     ) -> ScanScanner:
         """The rows of some columns that match a filter."""
-        return ScanScanner(self, self._schema.names if columns is None else list(columns), filter)
+        if isinstance(columns, Mapping | str):
+            raise WrongType(f"columns={columns!r}: pass a list of the names of columns")
+        names = self._schema.names if columns is None else list(columns)
+        for name in names:
+            if name not in self._outputs:
+                raise InvalidExpression(
+                    f"there is no column {name!r} in the dataset; it has: {', '.join(self._outputs)}"
+                )
+        return ScanScanner(self, names, self._restricted(filter))
 
     def get_fragments(self, filter: Any = None) -> Iterator[ScanFragment]:
         """The parts that an engine scans: one, whose scan has threads of its own."""
         yield ScanFragment(self)
+
+    def sort_by(self, sorting: Any, **options: Any) -> pad.Dataset:
+        """The sorted rows, in memory."""
+        return pad.InMemoryDataset(self.to_table()).sort_by(sorting, **options)
+
+    def join(self, right_dataset: pad.Dataset, *arguments: Any, **options: Any) -> pad.Dataset:
+        """A join of the rows, in memory."""
+        return pad.InMemoryDataset(self.to_table()).join(_in_memory(right_dataset), *arguments, **options)
+
+    def join_asof(self, right_dataset: pad.Dataset, *arguments: Any, **options: Any) -> pad.Dataset:
+        """A join by the nearest key, in memory."""
+        mine = pad.InMemoryDataset(self.to_table())
+        return mine.join_asof(_in_memory(right_dataset), *arguments, **options)
+
+    def replace_schema(self, schema: pa.Schema) -> pad.Dataset:
+        """Raises an error, because paths have types of their own."""
+        raise UnsupportedFeature(
+            "the schema of a dataset of shredlake can't be replaced: name other types in columns="
+        )
+
+    def _restricted(self, filter_: pc.Expression | None) -> pc.Expression | None:
+        """A filter, and the condition of the dataset."""
+        if filter_ is None or self._condition is None:
+            return self._condition if filter_ is None else filter_
+        return self._condition & filter_
+
+    def count(self, filter_: pc.Expression | None) -> int:
+        """How many rows match a filter. Columns that the filter does not need are not read."""
+        where = self._where(filter_)
+        if filter_ is not None and where is None:
+            return sum(batch.num_rows for batch in self.read(self._schema.names[:1], filter_))
+        return self._scan([], where).count()
 
     def read(self, names: Sequence[str], filter_: pc.Expression | None) -> Iterator[pa.RecordBatch]:
         """The rows of some columns that match a filter."""
@@ -118,3 +176,25 @@ class ScanScanner:
     def to_table(self) -> pa.Table:
         """All rows."""
         return self.to_reader().read_all()
+
+    def head(self, num_rows: int) -> pa.Table:
+        """The first rows. Files behind them are not read."""
+        found: list[pa.RecordBatch] = []
+        for batch in self.to_batches() if num_rows > 0 else ():
+            found.append(batch.slice(0, num_rows - sum(one.num_rows for one in found)))
+            if sum(one.num_rows for one in found) >= num_rows:
+                break
+        return pa.Table.from_batches(found, self.projected_schema)
+
+    def take(self, indices: Any) -> pa.Table:
+        """The rows at some places, from all rows in memory."""
+        return self.to_table().take(indices)
+
+    def count_rows(self) -> int:
+        """How many rows there are."""
+        return self._dataset.count(self._filter)
+
+
+def _in_memory(dataset: pad.Dataset) -> pad.Dataset:
+    """The dataset, or its rows if Arrow can't read it."""
+    return pad.InMemoryDataset(dataset.to_table()) if isinstance(dataset, ScanDataset) else dataset

@@ -13,6 +13,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.delta.read import scan as scans
+from shredlake.scan_dataset import ScanDataset
 
 COLUMNS = ["id", "v:a::bigint AS a", "v:b::string AS b", "v:f::double AS f", "v:ok::boolean AS ok"]
 
@@ -124,3 +125,43 @@ def test_datafusion_pushes_columns_and_filters(table: sl.Table) -> None:
 def test_a_folder_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(sl.NotATable):
         sl.arrow_dataset(tmp_path)
+
+
+def test_methods_of_a_dataset_answer(table: sl.Table) -> None:
+    dataset, plain = sl.arrow_dataset(table, COLUMNS), pad.dataset(table.scan(COLUMNS).to_arrow())
+    assert dataset.count_rows() == 60
+    for condition in (a > 42, a + 1 > 43, (a > 42) & (b == "x3")):
+        assert dataset.count_rows(filter=condition) == plain.count_rows(filter=condition) > 0
+        twice = dataset.filter(condition).filter(pc.field("id") < 55)
+        expected = plain.filter(condition).filter(pc.field("id") < 55)
+        assert rows(twice.to_table(["id"])) == rows(expected.to_table(["id"]))
+        assert twice.count_rows(filter=ok) == expected.count_rows(filter=ok)
+    assert dataset.head(25, columns=["id"]) == plain.head(25, columns=["id"])
+    assert dataset.head(0).num_rows == 0
+    assert (
+        dataset.take([3, 59], columns=["id"]).to_pylist() == plain.take([3, 59], columns=["id"]).to_pylist()
+    )
+    assert dataset.sort_by([("id", "descending")]).head(1).column("id").to_pylist() == [59]
+    joined = dataset.join(sl.arrow_dataset(table, ["id", "v:b::string AS other"]), "id")
+    assert joined.count_rows() == 60
+    last = dataset.filter(pc.field("id") >= 40)  # of one file, whose rows are in order
+    others = sl.arrow_dataset(table, ["id", "v:a::bigint AS other"]).filter(pc.field("id") >= 40)
+    assert last.join_asof(others, "id", [], 0).count_rows() == 20
+    assert dataset.partition_expression.equals(pc.scalar(True))
+
+
+def test_what_a_dataset_lacks_is_said(table: sl.Table) -> None:
+    dataset = sl.arrow_dataset(table, COLUMNS)
+    with pytest.raises(sl.InvalidExpression, match="there is no column 'nope' in the dataset; it has: id, a"):
+        dataset.to_table(["nope"])
+    with pytest.raises(sl.WrongType, match="names of columns"):
+        dataset.to_table({"x": a + 1})
+    with pytest.raises(sl.UnsupportedFeature, match="name other types in columns="):
+        dataset.replace_schema(dataset.schema)
+
+
+def test_no_method_of_arrows_dataset_is_left_to_arrow() -> None:
+    """They would read a dataset of Arrow that is not there, and end the process."""
+    through_ours = {"scanner", "to_table", "to_batches", "head", "take", "count_rows"}
+    inherited = {name for name in dir(pad.Dataset) if not name.startswith("_")}
+    assert inherited - through_ours - set(vars(ScanDataset)) == set()
