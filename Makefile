@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-shapes bench-datasource bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
+.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-delta interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-shapes bench-datasource bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -172,6 +172,9 @@ $(VENV)-delta/.installed:
 
 interop: build $(VENV)-delta/.installed ## Spark, delta-spark, delta-rs, DuckDB and S3 against our tables: minutes
 	@SHREDLAKE_CASES=$${SHREDLAKE_CASES:-60} $(BIN)/python -m pytest -q tests/interop
+
+interop-delta: build $(VENV)-delta/.installed ## delta-spark and our pipeline on Spark 4.2; fails where they can't be installed: minutes
+	@SHREDLAKE_DELTA_SPARK=required $(BIN)/python -m pytest -q tests/interop/test_delta_spark.py tests/interop/test_delta_spark_beside_ours.py tests/interop/test_clusters.py -k "delta or spark_4_2"
 
 $(VENV)-oldest/.installed: pyproject.toml
 	@test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
