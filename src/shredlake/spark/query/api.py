@@ -24,12 +24,14 @@ from shredlake.spark.query.strategies import (
     PlainColumns,
     QueryFacts,
     Question,
+    all_variants,
     answer,
     answer_from_text,
 )
 from shredlake.spark.query.tables.given import Given, snapshot_of
 from shredlake.spark.query.tables.known import named_tables
 from shredlake.spark.query.tables.registered import register_view, views_to_inline
+from shredlake.spark.query.text.simple import conditions_in
 from shredlake.spark.query.text.sql_paths import is_query, with_views
 from shredlake.spark.query.views import Parameters, analysed
 from shredlake.spark.session import ensure_supported
@@ -186,13 +188,14 @@ def planned(
     """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered.
 
     With `in_full`, also for queries that need no analysis by Spark: `explain` shows what Spark's plan says.
+    Over Connect, where there is no plan, only the text of a query tells its filters.
     """
     ensure_supported(spark)
     if not is_query(query):
         raise InvalidExpression("sql() accepts only queries; use DataFrame.write to store the result")
     named = named_tables(spark, query, tables, storage_options)
     query, snapshots = named.sql, named.snapshots
-    if not (args or in_full or is_connect(spark)):
+    if not args and (is_connect(spark) or not in_full):
         at_once = answer_from_text(spark, query, snapshots)
         if at_once is not None:
             return replace(at_once, frame=_optimised(at_once.frame, at_once))
@@ -219,7 +222,10 @@ def _cached_answer(
     """
     spark = original.sparkSession
     if is_connect(spark):
-        return answer(Question(query, snapshots, original, QueryFacts(), args))
+        schemas = {name.casefold(): one.schema for name, one in snapshots.items()}
+        distinct = len(schemas) == len(snapshots)  # otherwise two names differ only in case
+        conditions = conditions_in(query, all_variants(snapshots), schemas) if distinct else {}
+        return answer(Question(query, snapshots, original, QueryFacts(), args, conditions))
     versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
     key = (settings(spark), query, versions, repr(args))
     answers = of_session(spark, "answers", ANSWERS, heaviest=MOST_FILES)
@@ -237,9 +243,9 @@ def _optimised(frame: DataFrame, found: Answer) -> DataFrame:
     """The frame, optimised now, without adding IS NOT NULL for every path.
 
     Evaluating a path takes a step per level for every row, so a second test adds a third to the time of the
-    first. Without a join, the other constraints are of no use either.
+    first. Without a join, the other constraints are of no use either. Connect has no optimiser to call.
     """
-    if not found.reads_variants and not found.facts.joins:
+    if not (found.reads_variants or found.facts.joins or is_connect(frame.sparkSession)):
         with temporary_settings(frame.sparkSession, {CONSTRAINTS: "false"}):
             frame._jdf.queryExecution().optimizedPlan()
     return frame

@@ -29,6 +29,7 @@ from shredlake.delta.schema.types import Struct
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.expr.types import PRESENT
 from shredlake.spark.arrow import spark_type
+from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
@@ -114,6 +115,8 @@ class Question:
     """The query over empty tables: its plan and its types."""
     facts: QueryFacts
     args: Parameters = None
+    conditions: Mapping[str, Expr] = field(default_factory=dict)
+    """By table, what its text says that every row needed satisfies: over Connect, where there is no plan."""
 
     @property
     def spark(self) -> SparkSession:
@@ -121,6 +124,8 @@ class Question:
 
     def pruning(self, table: str) -> Expr | None:
         """A condition that every row needed of a table satisfies: the filters of any of its occurrences."""
+        if self.facts.analysed is None:
+            return self.conditions.get(table.casefold())
         variants = variant_columns(self.snapshots[table].schema)
         predicates = [filters.predicate(one, variants) for one in self.facts.relations_of(table)]
         kept = [one for one in predicates if one is not None]
@@ -136,6 +141,11 @@ class Question:
 def variant_columns(schema: Struct) -> list[str]:
     """The names of the top-level Variant columns."""
     return [item.name for item in schema.fields if item.type == "variant"]
+
+
+def all_variants(snapshots: Mapping[str, Snapshot]) -> frozenset[str]:
+    """The names of the top-level Variant columns of all tables."""
+    return frozenset(name for one in snapshots.values() for name in variant_columns(one.schema))
 
 
 # ── the answer ──────────────────────────────────────────────────────────────────────────────────────────
@@ -228,7 +238,7 @@ class PlainColumns:
             return NotApplicable(question.facts.whole)
         if any(_holds_variant(item.dataType) for item in question.original.schema):
             return NotApplicable("the query gives a Variant")
-        names = frozenset(name for one in question.snapshots.values() for name in variant_columns(one.schema))
+        names = all_variants(question.snapshots)
         tested = frozenset() if question.facts.delicate == "" else names
         every, some = (rewrite(question.text, variants, tested) for variants in (None, names))
         # Paths into columns of other names may be paths of our Variants under new names, or not ours at all:
@@ -417,8 +427,7 @@ def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Sna
     """
     from pyspark.errors import AnalysisException
 
-    names = frozenset(name for one in snapshots.values() for name in variant_columns(one.schema))
-    query = simple_query(text, names)
+    query = simple_query(text, all_variants(snapshots))
     by_name = {name.casefold(): name for name in snapshots}
     if query is None or len(by_name) < len(snapshots):
         return None
@@ -430,8 +439,9 @@ def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Sna
         by_name[name]: _paths_scan(_TextPaths(spark, query, need), snapshots[by_name[name]], query.rewritten)
         for name, need in needs.items()
     }
+    for_workers = query.may_be_reduced and not is_connect(spark)
     for scan, _ in scans.values():
-        large = query.may_be_reduced and not too_small(spark, scan.files.table.column("size"))
+        large = for_workers and not too_small(spark, scan.files.table.column("size"))
         if large or any(_slower_by_workers(scan)):
             return None
     try:
@@ -439,7 +449,8 @@ def answer_from_text(spark: SparkSession, text: str, snapshots: Mapping[str, Sna
         found = analysed(spark, query.rewritten.sql, frames)
     except AnalysisException:
         return None  # the strategies raise the error for the user's own text
-    if FIELD in found._jdf.toString():  # a list of the columns' names
+    names_of_columns = str(found.columns) if is_connect(spark) else found._jdf.toString()
+    if FIELD in names_of_columns:
         return None
     facts = QueryFacts(whole="", joins=not query.reads_one_table)
     return Answer(found, facts, {name: scan for name, (scan, _) in scans.items()})

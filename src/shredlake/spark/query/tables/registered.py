@@ -32,7 +32,7 @@ class Registered:
     """A view that `register` created."""
 
     view: Any
-    """The catalog's entry, by which a view of the user's with the same name is told apart."""
+    """Tells a view of the user's with the same name apart: the catalog's entry, or over Connect a hash."""
     snapshot: Snapshot
     """The version that the view shows."""
     follows: bool
@@ -50,10 +50,8 @@ def register_view(spark: SparkSession, name: str, snapshot: Snapshot, *, follows
         raise InvalidExpression(
             f"{name!r} can't be the name of a view: use one name, in backticks unless it is a plain word"
         ) from error
-    if not is_connect(spark):
-        [plain] = name_parts(name)
-        view = catalog_of(spark).getRawTempView(plain)
-        _registered_in(spark).put(plain.casefold(), Registered(view, snapshot, follows))
+    [plain] = name_parts(name)
+    _registered_in(spark).put(plain.casefold(), Registered(_present_view(spark, plain), snapshot, follows))
 
 
 def renewed(spark: SparkSession, name: str) -> Snapshot | None:
@@ -71,14 +69,25 @@ def renewed(spark: SparkSession, name: str) -> Snapshot | None:
 
 
 def registered_view(spark: SparkSession, name: str) -> Registered | None:
-    """The view of that name, if `register` created it and it was not replaced since.
-
-    Over Connect there is no way to tell, so the view is left to Spark.
-    """
-    known: Registered | None = None if is_connect(spark) else _registered_in(spark).find(name.casefold())
-    if known is None or not known.view.equals(catalog_of(spark).getRawTempView(name)):
+    """The view of that name, if `register` created it and it was not replaced since."""
+    known: Registered | None = _registered_in(spark).find(name.casefold())
+    if known is None:
         return None
-    return known
+    present = _present_view(spark, name)
+    same = known.view == present if is_connect(spark) else known.view.equals(present)
+    return known if same else None
+
+
+def _present_view(spark: SparkSession, name: str) -> Any:
+    """Identifies the view that has a name now: its entry in the catalog, or over Connect its plan's hash."""
+    from pyspark.errors import AnalysisException
+
+    if not is_connect(spark):
+        return catalog_of(spark).getRawTempView(name)
+    try:
+        return spark.table(quote(name)).semanticHash()
+    except AnalysisException:  # there is none any more
+        return None
 
 
 def views_to_inline(

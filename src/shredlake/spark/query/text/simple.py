@@ -22,6 +22,7 @@ from sqlglot import Token, TokenType
 
 from shredlake.caches import cached
 from shredlake.delta.schema.types import Struct
+from shredlake.expr import Expr
 from shredlake.spark.query.text.clauses import NAMES, Span, has_name
 from shredlake.spark.query.text.needs import Need, needs_of
 from shredlake.spark.query.text.selects import OPENS_QUERY, NotSimple, Selects, require, selects_of
@@ -123,13 +124,39 @@ def simple_query(sql: str, variants: frozenset[str]) -> SimpleQuery | None:
         return None
 
 
-def _parsed(sql: str, variants: frozenset[str]) -> SimpleQuery:
+def conditions_in(sql: str, variants: frozenset[str], schemas: Mapping[str, Struct]) -> dict[str, Expr]:
+    """By table, in lower case, the condition that every row needed satisfies, also if columns lack names.
+
+    Over Connect, where only the text tells what prunes files. Empty in doubt.
+
+    >>> from shredlake.delta.schema.types import Field
+    >>> schemas = {"t": Struct((Field("v", "variant"),))}
+    >>> list(conditions_in("select max(v:a::int) from t where v:b::int > 1", frozenset({"v"}), schemas))
+    ['t']
+    >>> conditions_in("select max(v) from t where v:b::int > 1", frozenset({"v"}), schemas)
+    {}
+    """
+    if any(text in sql.casefold() for text in AMBIGUOUS):
+        return {}
+    try:
+        found = needs_of(*_read(sql, variants), schemas)
+    except NotSimple:
+        return {}
+    return {name: need.where for name, need in found.items() if need.where is not None}
+
+
+def _read(sql: str, variants: frozenset[str]) -> tuple[str, Rewritten, Selects]:
+    """The text, its paths and its SELECTs. Raises NotSimple if the text does not say everything."""
     sql = sql.rstrip().rstrip(";")
     rewritten = rewrite(sql, variants)
     require(bool(rewritten.fields))
     require(not ELSEWHERE.intersection(token.token_type for token in rewritten.rest))
     _check_rest(rewritten.rest, variants)
-    selects = selects_of(rewritten.tokens, rewritten.places)
+    return sql, rewritten, selects_of(rewritten.tokens, rewritten.places)
+
+
+def _parsed(sql: str, variants: frozenset[str]) -> SimpleQuery:
+    sql, rewritten, selects = _read(sql, variants)
     names: list[Edit] = []
     for select in selects.outermost:
         require(len(select.columns) <= MOST_COLUMNS)
