@@ -7,6 +7,7 @@
 - `start_messages`    leaves out what a starting JVM writes
 - `settings`          reads and overrides a session's settings
 - `engine`            runs the tasks of a job as Spark tasks
+- `shared`            sends objects to the workers, and keeps credentials out of Spark's files
 - `worker`            prepares a Python worker
 - `arrow`             converts types, batches and paths between Spark and Arrow
 - `snapshots`         the newest versions of the tables that are read

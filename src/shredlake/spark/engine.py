@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import threading
 import time
@@ -19,6 +18,8 @@ from shredlake.errors import MissingDependency, PipelineError, ShredlakeError
 from shredlake.jobs.engine import Answer, SortJob, Task, Watch, Work, unwatched
 from shredlake.spark.arrow import from_spark, spark_batch, spark_type
 from shredlake.spark.columns import at, spark_order
+from shredlake.spark.settings import is_connect
+from shredlake.spark.shared import shared
 from shredlake.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
@@ -49,14 +50,15 @@ class SparkEngine:
         if not tasks:
             return []
         count = len(tasks)
-        task = shared_tasks(self.spark, tasks)
+        found = shared(self.spark, [*tasks, work])
         counters = _Counters(self.spark)
         add = counters.add
 
         def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            work: Work[Task] = found(count)
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    answer = Answer.of(work(task(number)))
+                    answer = Answer.of(work(found(number)))
                     prepare_worker()
                     add(answer.rows, answer.rejects)
                     yield pa.RecordBatch.from_pydict({"task": [number], "result": [answer.text]})
@@ -82,7 +84,7 @@ class SparkEngine:
             rows.schema  # noqa: B018 - Connect resolves the keys only here
         except Exception as error:
             raise translated(error) from error
-        schema, write = job.schema, job.write
+        schema, found = job.schema, shared(self.spark, [job.write])
 
         def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             def converted() -> Iterator[pa.RecordBatch]:
@@ -90,7 +92,7 @@ class SparkEngine:
                     table = pa.table([from_spark(column) for column in batch.columns], names=schema.names)
                     yield from conform(table, schema).to_batches()
 
-            yield pa.RecordBatch.from_pydict({"result": [write(converted())]})
+            yield pa.RecordBatch.from_pydict({"result": [found(0)(converted())]})
 
         return [row["result"] for row in collected(rows.mapInArrow(perform, "result string"), watch)]
 
@@ -102,32 +104,18 @@ def from_tasks(
     schema: StructType,
 ) -> DataFrame:
     """A frame of the rows that the workers produce from the tasks, with one partition per task."""
-    names, task = schema.names, shared_tasks(spark, tasks)
+    names, count, found = schema.names, len(tasks), shared(spark, [*tasks, work])
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_worker()
+        work = found(count)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for rows in work(task(number)):
+                for rows in work(found(number)):
                     yield spark_batch(rows.columns, names)
 
     # A range of n rows in n partitions puts row i, and therefore task i, into partition i.
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
-
-
-def shared_tasks(spark: SparkSession, tasks: Sequence[Task]) -> Callable[[int], Task]:
-    """Sends tasks to the workers, each pickled by itself: a worker unpickles those that it runs.
-
-    A worker process loads the list once, however many tasks it runs. Connect has no broadcast variables:
-    there every task brings the list along.
-    """
-    from pyspark import cloudpickle
-
-    pickled = [cloudpickle.dumps(task) for task in tasks]
-    if is_connect(spark):
-        return lambda number: pickle.loads(pickled[number])
-    sent = spark.sparkContext.broadcast(pickled)
-    return lambda number: pickle.loads(sent.value[number])
+    return spark.range(0, count, 1, count).mapInArrow(run, schema)
 
 
 def collected(frame: DataFrame, watch: Watch = unwatched, counters: _Counters | None = None) -> list[Any]:
@@ -180,15 +168,6 @@ class _Counters:
 
 def _nothing(rows: int, rejects: int) -> None:
     return None
-
-
-def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is a Spark Connect client, which has no access to a JVM.
-
-    >>> is_connect(object())
-    False
-    """
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 class _Watcher:

@@ -71,7 +71,7 @@ class ParseText:
     """Reads and parses splits of text. The frame only holds the numbers of the tasks."""
 
     task: Callable[[int], Sequence[Split]]
-    """Finds a task by its number (`engine.shared_tasks`)."""
+    """Finds a task by its number (`shared.shared`)."""
     parsing: Parsing
     folder_columns: Mapping[str, str] = field(default_factory=dict)
     """Columns from the names of the files' folders, with their types."""

@@ -46,7 +46,7 @@ from shredlake.jobs.report import IngestReport, progress
 from shredlake.kernels.profile import merge_profiles, profile_bytes
 from shredlake.spark.arrow import from_spark, spark_type
 from shredlake.spark.columns import at, from_log, from_user, spark_order
-from shredlake.spark.engine import SparkEngine, collected, shared_tasks, translated
+from shredlake.spark.engine import SparkEngine, collected, translated
 from shredlake.spark.frame_tasks import (
     DOCUMENT,
     HELD,
@@ -58,6 +58,7 @@ from shredlake.spark.frame_tasks import (
     Write,
 )
 from shredlake.spark.given import check_frame
+from shredlake.spark.shared import shared, shared_step
 from shredlake.spark.store_assignment import stored
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def ingest_text_by_sql(
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     parsed = numbers.mapInArrow(
-        ParseText(shared_tasks(spark, tasks), options.parsing, options.folder_columns), schema
+        ParseText(shared(spark, tasks), options.parsing, options.folder_columns), schema
     )
     return _ingest(
         parsed,
@@ -207,8 +208,9 @@ def _ingest(
     job = with_layout(WriteJob(files, options.column, staging, parsing=options.parsing), layout)
     rows, demands = _completed(frame, snapshot)
     rows = _arranged(rows, snapshot, options, input_bytes)
+    write = shared_step(rows.sparkSession, Write(job, demands))
     with progress("ingest", tasks, input_bytes, options.show_progress) as watch:
-        answers = collected(rows.mapInArrow(Write(job, demands), "result string"), watch)
+        answers = collected(rows.mapInArrow(write, "result string"), watch)
     results = [TaskResult.from_json(row["result"]) for row in answers]
     return finish(
         snapshot,

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shredlake.caches import of_session
 from shredlake.kernels.cast_options import CastOptions, Dialect, spark_on
-from shredlake.spark.engine import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _changing: Final = Lock()
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a Spark Connect client, which has no access to a JVM.
+
+    >>> is_connect(object())
+    False
+    """
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def settings(spark: SparkSession) -> str:

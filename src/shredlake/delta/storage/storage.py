@@ -138,7 +138,7 @@ class Storage:
         object.__setattr__(self, "options", StorageOptions(self.options))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Storage, (self.uri, dict(self.options))
+        return Storage, (self.uri, self.options)
 
     def __hash__(self) -> int:
         return hash((self.uri, tuple(sorted(self.options))))

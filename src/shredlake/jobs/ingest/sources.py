@@ -31,7 +31,7 @@ import obstore
 import zstandard
 from obstore.exceptions import NotFoundError
 
-from shredlake.delta.storage.secrets import shown_address
+from shredlake.delta.storage.secrets import StorageOptions, shown_address
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
 from shredlake.formatting import is_text
@@ -143,12 +143,11 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
     ['a.ndjson']
     """
     sources = [source] if isinstance(source, (str, Path)) else list(source)
+    kept = StorageOptions(options or {})
     found: dict[str, SourceFile] = {}
     for one in ("/dev/stdin" if str(each) == "-" else each for each in sources):
         remote = "://" in str(one) and not str(one).startswith("file://")
-        files = (
-            _find_remote(str(one), options or {}) if remote else _find_local(str(one).removeprefix("file://"))
-        )
+        files = _find_remote(str(one), kept) if remote else _find_local(str(one).removeprefix("file://"))
         matched = {file.uri: file for file in files}
         unnamed = next((uri for uri in matched if not is_text(uri)), None)
         if unnamed is not None:
@@ -243,7 +242,7 @@ def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFil
 
 def _remote_file(uri: str, entry: Any, options: Mapping[str, str]) -> SourceFile:
     tag = entry.get("e_tag") or entry["last_modified"].isoformat()
-    return SourceFile(uri, entry["size"], tag, dict(options))
+    return SourceFile(uri, entry["size"], tag, options)
 
 
 def _head(store: Any, key: str) -> Any:

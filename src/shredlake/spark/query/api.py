@@ -12,7 +12,6 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidExpression
 from shredlake.signatures import options_of
 from shredlake.spark.arrow import spark_type
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query.data_files import MOST_FILES
 from shredlake.spark.query.explain import SparkSqlExplain
@@ -35,7 +34,7 @@ from shredlake.spark.query.text.simple import conditions_in
 from shredlake.spark.query.text.sql_paths import is_query, with_views
 from shredlake.spark.query.views import Parameters, analysed
 from shredlake.spark.session import ensure_supported
-from shredlake.spark.settings import session_options, settings, temporary_settings
+from shredlake.spark.settings import is_connect, session_options, settings, temporary_settings
 from shredlake.table import Table
 
 if TYPE_CHECKING:

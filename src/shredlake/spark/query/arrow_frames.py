@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from shredlake.spark.engine import is_connect
+from shredlake.spark.settings import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,10 +23,9 @@ import pyarrow.compute as pc
 
 from shredlake.caches import of_session
 from shredlake.spark.arrow import spark_type
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query.arrow_frames import frame_of_arrow
 from shredlake.spark.query.data_files import MOST_FILES, DataFiles, value_name
-from shredlake.spark.settings import session_constant
+from shredlake.spark.settings import is_connect, session_constant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

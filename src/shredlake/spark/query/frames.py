@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 from shredlake.caches import of_session
 from shredlake.delta.read.deletion_vectors import read_vector
 from shredlake.spark.columns import at
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query.arrow_frames import frame_of_arrow
 from shredlake.spark.query.data_files import MOST_FILES, DataFiles
 from shredlake.spark.query.file_index import has_values, partition_schema, relation
-from shredlake.spark.settings import settings
+from shredlake.spark.settings import is_connect, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

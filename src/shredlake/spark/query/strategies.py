@@ -29,7 +29,6 @@ from shredlake.delta.schema.types import Struct
 from shredlake.expr import Column, Expr, Get, Or, Projection, join_name
 from shredlake.expr.types import PRESENT
 from shredlake.spark.arrow import spark_type
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query import catalyst as plan
 from shredlake.spark.query import filters
 from shredlake.spark.query.frames import cached_frame, table_rows
@@ -49,7 +48,7 @@ from shredlake.spark.query.views import AnalysisFailure, Parameters, analysed, a
 from shredlake.spark.query.workers.aggregate import Aggregated, aggregated
 from shredlake.spark.query.workers.pushdown import NotApplicable, TableQuery, too_small
 from shredlake.spark.query.workers.top_n import TopN, top_n
-from shredlake.spark.settings import temporary_settings
+from shredlake.spark.settings import is_connect, temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from shredlake.caches import of_session
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query.text.sql_paths import with_tables
-from shredlake.spark.settings import session_constant
+from shredlake.spark.settings import is_connect, session_constant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,11 +22,11 @@ from shredlake.delta.log.listing import version_at
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import InvalidExpression
-from shredlake.spark.engine import is_connect
 from shredlake.spark.query.tables.given import Given, snapshot_of
 from shredlake.spark.query.tables.in_text import TableName, replaced, table_names
 from shredlake.spark.query.tables.registered import renewed
 from shredlake.spark.query.views import catalog_of
+from shredlake.spark.settings import is_connect
 from shredlake.spark.snapshots import latest
 from shredlake.variant.identifiers import quote
 
