@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
+from collections.abc import Callable
+from inspect import signature
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +18,7 @@ import pytest
 import shredlake as sl
 from shredlake.delta.schema.types import MAX_DEPTH as MAX_COLUMN_DEPTH
 from shredlake.delta.schema.types import parse_schema
+from shredlake.delta.write.transaction import MAX_ATTEMPTS
 from shredlake.errors import (
     CorruptLog,
     InvalidExpression,
@@ -23,6 +29,9 @@ from shredlake.errors import (
 )
 from shredlake.expr import parse_predicate
 from shredlake.expr.grammar import MOST_DIGITS, MOST_LEVELS
+from shredlake.jobs.ingest.parse_task import Parsing
+from shredlake.kernels.profile import profile
+from shredlake.parquet.format.schema import MAX_SCHEMA_DEPTH
 from shredlake.parquet.format.thrift import MAX_DEPTH as MAX_THRIFT_DEPTH
 from shredlake.parquet.format.thrift import read_struct
 from shredlake.shredding.schema import MAX_DEPTH as MAX_LAYOUT_DEPTH
@@ -99,3 +108,48 @@ def test_columns_of_a_table() -> None:
     moments.append(time.process_time())
     taken = [f"{later - earlier:.1f} s" for earlier, later in pairwise(moments)]
     print(f"{count} columns: appended in {taken[0]}, one read in {taken[1]}, all in {taken[2]}")
+
+
+DOCUMENTED = {
+    "depth of a document": "1,000",
+    "size of a Variant": "128 MiB",
+    "JSON text of one value": "2^30 characters",
+    "bytes of one line of text": "128 MiB",
+    "attempts of a commit beside other writers": "50",
+    "depth of a layout": "200",
+    "depth of a table's column": "100",
+    "depth of a file's schema": "256",
+    "nesting of a Parquet footer": "64",
+    "nesting of an expression": "100",
+    "digits of a number in an expression": "400",
+    "paths of a profile": "10,000",
+    "versions of a table": "2^63",
+}
+"""The limits of docs/reliability.md that are not "none"."""
+
+SETTABLE: dict[str, list[tuple[Callable[..., Any], int]]] = {
+    "max_depth": [(sl.from_json, 1000), (sl.Variant.from_json, 1000), (Parsing, 1000)],
+    "max_size": [(sl.from_json, 128 << 20), (sl.Variant.from_json, 128 << 20)],
+    "max_length": [(sl.Variant.to_json, 1 << 30)],
+    "max_document": [(Parsing, 128 << 20)],
+    "max_paths": [(profile, 10_000)],
+}
+
+
+def test_the_documented_limits_are_those_of_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text()
+    lines = page.partition("## Limits")[2].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
+    assert {row[0]: row[1] for row in rows if row[1] != "none"} == DOCUMENTED
+    assert {word for row in rows for word in re.findall("`(max_[a-z]+)`", row[2])} == set(SETTABLE)
+    for option, places in SETTABLE.items():
+        for place, default in places:
+            assert signature(place).parameters[option].default == default, (option, place)
+    fixed = [MAX_LAYOUT_DEPTH, MAX_COLUMN_DEPTH, MAX_SCHEMA_DEPTH, MAX_THRIFT_DEPTH, MOST_LEVELS, MOST_DIGITS]
+    assert [*fixed, MAX_ATTEMPTS] == [200, 100, 256, 64, 100, 400, 50]
+
+
+def test_the_length_of_json_text() -> None:
+    assert len(sl.Variant.of("x" * 98).to_json(max_length=100)) == 100
+    with pytest.raises(sl.ShredlakeError, match="max_length"):
+        sl.Variant.of("x" * 99).to_json(max_length=100)

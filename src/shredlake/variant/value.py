@@ -9,7 +9,7 @@ from shredlake.errors import MalformedVariant, NoSuchElement, WrongType
 from shredlake.variant.builder import VariantBuilder
 from shredlake.variant.decode import meaning, python_value
 from shredlake.variant.json.parse import parse
-from shredlake.variant.json.render import beginning, render
+from shredlake.variant.json.render import MAX_LENGTH, beginning, render
 from shredlake.variant.layout import Container, basic_type, container_at, type_at, value_end
 from shredlake.variant.metadata import Dictionary
 from shredlake.variant.path import Path
@@ -223,13 +223,13 @@ class Variant:
         """
         return python_value(self.walk(), exact=exact)
 
-    def to_json(self, *, pretty: bool = False) -> str:
-        """Renders JSON text; variant/json/render.py lists the format of each type.
+    def to_json(self, *, pretty: bool = False, max_length: int = MAX_LENGTH) -> str:
+        """Renders JSON text of at most `max_length` characters; variant/json/render.py lists the formats.
 
         >>> Variant.of({"a": b"hi"}).to_json()
         '{"a":"aGk="}'
         """
-        return render(self, pretty=pretty)
+        return render(self, pretty=pretty, max_length=max_length)
 
     def validate(self) -> Variant:
         """Checks every byte that a reader can reach; returns the Variant itself, so that calls can be
