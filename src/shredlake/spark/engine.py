@@ -251,7 +251,8 @@ def translated(error: BaseException) -> Exception:
     if "No module named 'shredlake" in text:
         return MissingDependency(
             "the Spark job failed because its workers can't import shredlake. Install the same version "
-            "on the workers, or ship an environment with the job (see docs/cluster.md)."
+            "on the workers, or ship an environment with the job: "
+            "https://github.com/shredlake/shredlake/blob/main/docs/cluster.md"
         )
     return PipelineError(f"the Spark job failed: {_cause(text) or type(error).__name__}")
 

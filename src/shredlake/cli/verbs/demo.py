@@ -17,6 +17,8 @@ from shredlake.errors import MissingDependency
 
 EVENTS = 200_000
 
+TUTORIAL = "https://github.com/shredlake/shredlake/blob/main/docs/tutorial.md"
+
 SETTINGS = {"spark.ui.enabled": "false"}
 """Starting the server of the web page takes a second, and the session ends after a few."""
 
@@ -61,8 +63,9 @@ def demo(
     if as_json:
         say(json.dumps({"events": events, "queries": times}))
     console.print(
-        f"\nFinished in {time.perf_counter() - started:.0f} s. Next: shredlake --help and docs/index.md."
+        f"\nFinished in {time.perf_counter() - started:.0f} s. Next: shredlake --help, and the tutorial at"
     )
+    console.print(TUTORIAL, soft_wrap=True)
 
 
 def _first_line(source: str) -> str:

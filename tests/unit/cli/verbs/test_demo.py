@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from command_line import run
+from shredlake.cli.verbs.demo import TUTORIAL
 
 
 @pytest.mark.parametrize("java", [True, False])
@@ -20,3 +21,6 @@ def test_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, java: bool) -> No
         assert said.splitlines()[0].startswith("no Java found: the demo runs in this process")
     assert "500 rows + 0 rejects" in said
     assert "posts in Japanese" in said
+    assert said.splitlines()[-1] == TUTORIAL, "an installed wheel has no docs folder"
+    assert (Path(__file__).parents[4] / "docs" / "tutorial.md").exists()
+    assert TUTORIAL.endswith("/docs/tutorial.md")
