@@ -45,6 +45,12 @@ class Source:
     def is_table(self) -> bool:
         return self.snapshot.version >= 0
 
+    @property
+    def address(self) -> str:
+        """The address of the table, the folder or the file."""
+        uri = self.snapshot.storage.uri
+        return f"{uri}/{self.adds[0].path}" if self.is_file else uri
+
 
 @dataclass(frozen=True)
 class Target:
@@ -137,7 +143,7 @@ def check_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, str) or not columns:
         raise InvalidSchema(f"columns={columns!r}: name the string columns that have JSON, as a list")
     found = []
-    uri, schema = source.snapshot.storage.uri, source.snapshot.schema
+    uri, schema = source.address, source.snapshot.schema
     for name in columns:
         item = schema.get(name)
         if item is None:

@@ -255,6 +255,12 @@ def test_what_is_refused(
     assert not (tmp_path / "t_rejects").exists()
 
 
+def test_a_single_file_is_named_in_errors(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"payload": pa.array([b"{}"])}), tmp_path / "one.parquet")
+    with pytest.raises(sl.InvalidSchema, match=r"'payload' of .*/one\.parquet is binary; only strings"):
+        sl.convert(tmp_path / "one.parquet", ["payload"], target=tmp_path / "t")
+
+
 def test_what_is_refused_of_files_and_partitions(tmp_path: Path) -> None:
     make(tmp_path / "t", partition_by=["day"])
     with pytest.raises(sl.InvalidSchema, match="is partitioned by 'day'"):
