@@ -36,7 +36,7 @@ cli/verbs/describing: check doctor drift inspect views
 cli/verbs/loading: convert ingest_job
 delta/check: file_check findings log_check measure repair
 delta/log: checkpoint_read files
-delta/read: bind convert layouts
+delta/read: layouts
 delta/report: page paths rejects suggest versions
 delta/stats: columns parsed text
 delta/storage: store_files
@@ -46,7 +46,7 @@ jobs: advise engine migrate unshred verified_copy
 jobs/convert: ends task
 jobs/ingest: ingest_arrow
 kernels: reshred row_errors
-kernels/arrow: flat_schema nodes raw_arrays rows shredded types
+kernels/arrow: flat_schema nodes shredded types
 kernels/casts: containers extract
 kernels/compiled: buffers lines
 kernels/fallback: lines
@@ -56,7 +56,7 @@ parquet/inspect: check_draft check_rows check_structure merge page
 parquet/legacy: columns types
 parquet/read: access bind counts draft explain open_file plan statistics stream
 parquet/write: arrange bounds
-shredding: legacy reference
+shredding: legacy
 shredding/inference: profile_reference report
 shredlake: example
 spark: columns file_stream frame_tasks ingest_frame settings store_assignment verbs
