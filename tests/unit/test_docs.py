@@ -125,6 +125,13 @@ def test_commands_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_targets_of_make_in_sentences_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"`(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*[a-z])(?=[ `])", page.read_text())
+    assert set(named) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_paths_exist(page: Path) -> None:
     for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]*)`", page.read_text()):
         assert (ROOT / path).exists(), path
