@@ -44,7 +44,7 @@ def test_names_become_those_of_the_file(text: str, wanted: str) -> None:
 def test_the_cast_of_a_whole_variant_is_a_path() -> None:
     [ref] = references(bound("v::string = 'x'"))
     assert isinstance(ref, Get)
-    assert (ref.column, str(ref.path), str(ref.type)) == ("`c-1`", "$", "string")
+    assert (ref.column, str(ref.path), str(ref.type)) == ("c-1", "$", "string")
 
 
 def test_partition_values_and_missing_columns_are_constants() -> None:
