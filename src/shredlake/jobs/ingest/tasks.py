@@ -37,7 +37,9 @@ def text_tasks(
         return splits, list(pack(splits, lambda split: split.size, task_bytes))
     size = task_size(sum(file.size + opening_cost(file) for file in files), parallelism)
     splits = cut(files, size)
-    return splits, list(pack(splits, lambda split: split.size + opening_cost(split.file), size))
+    # One small file more is allowed. Otherwise the last of many would be left over for a task of their own.
+    limit = size + max((opening_cost(file) for file in files), default=0)
+    return splits, list(pack(splits, lambda split: split.size + opening_cost(split.file), limit))
 
 
 def opening_cost(file: SourceFile) -> int:

@@ -41,6 +41,11 @@ def test_a_few_small_files_are_one_task(tmp_path: Path) -> None:
     assert sl.ingest(str(tmp_path), str(tmp_path / "t")).files == 1
 
 
+def test_no_file_is_left_over_for_a_task_of_its_own() -> None:
+    files = [SourceFile(f"/in/{number}.json", 30 if number < 150 else 10, "now") for number in range(300)]
+    assert [len(task) for task in text_tasks(files, None, 2)[1]] == [150, 150]
+
+
 def test_large_text_is_as_many_tasks_as_cores_or_a_multiple(tmp_path: Path) -> None:
     lines = tmp_path / "lines.ndjson"
     with open(lines, "wb") as file:
