@@ -75,10 +75,16 @@ def sql(
     def connect(log: RunLog) -> Any:
         from shredlake.sql.dataset import TableDataset  # imports pyarrow.dataset, which imports pandas
 
+        duckdb = _duckdb()
         connection = _connection(threads, memory_limit, timezone)
         for reference in rewritten.references:
             dataset = TableDataset(sources[reference.table], reference, options, log)
-            connection.register(reference.name, dataset)
+            try:
+                connection.register(reference.name, dataset)
+            except duckdb.Error as error:
+                raise InvalidExpression(
+                    f"DuckDB can't read {reference.table}: {error}. Cast the column to another type first"
+                ) from None
         return connection
 
     result = SqlResult(query, rewritten, sources, connect)

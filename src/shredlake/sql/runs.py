@@ -28,6 +28,9 @@ from shredlake.kernels.dispatch import dispatch
 WORTH_MERGING: Final = 0.5
 """If more than this share of the rows would be left, they are not merged."""
 
+_AS_INTEGERS: Final = (pa.types.is_integer, pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
+"""Types whose values can be compared as the integers that they are stored as."""
+
 MOST_CODES: Final = 1 << 12
 """The most combinations of values of which rows are counted wherever they are."""
 
@@ -197,7 +200,7 @@ def _changes(column: pa.Array) -> np.ndarray[Any, Any] | None:
             absent = column.is_null()
             changed = pc.coalesce(changed, pc.not_equal(absent[1:], absent[:-1]))
         return np.asarray(changed.to_numpy(zero_copy_only=False))
-    elif not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or pa.types.is_duration(kind):
+    elif not any(holds(kind) for holds in _AS_INTEGERS):
         return None
     values = _integers(column)
     found: np.ndarray[Any, Any] = values[1:] != values[:-1]

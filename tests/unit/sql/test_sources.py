@@ -75,3 +75,12 @@ def test_columns_of_any_name() -> None:
     table = pa.table({"a.b": [1, 2], "x y": ["q", "r"], "`": [3, 4]})
     found = sl.sql('select "a.b", "x y", "`" from t where "a.b" > 1', t=table).to_arrow()
     assert found.to_pylist() == [{"a.b": 2, "x y": "r", "`": 4}]
+
+
+def test_intervals_are_grouped_and_types_that_duckdb_lacks_are_an_error_of_ours() -> None:
+    months = pa.array([(1, 2, 3), (1, 2, 3), (4, 5, 6)], pa.month_day_nano_interval())
+    found = sl.sql("select count(*) as n from t group by a order by n", t=pa.table({"a": months})).to_arrow()
+    assert found.to_pylist() == [{"n": 1}, {"n": 2}]
+    halves = pa.table({"a": pa.array([1.5], pa.float32()).cast(pa.float16())})
+    with pytest.raises(sl.InvalidExpression, match=r"DuckDB can't read t: .*Cast the column"):
+        sl.sql("select * from t", t=halves).to_arrow()
