@@ -123,7 +123,7 @@ asan: $(VENV)/.dev ## the doors of the kernels on a build with AddressSanitizer 
 	@PYTHONPATH=build/asan/lib LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
 	  $(BIN)/python tests/fuzz/run.py --unguided --sanitized --executions $(ASAN_COUNT) --seconds 3600 --seed $(ASAN_SEED) \
-	  arrow-read arrow-get arrow-shred arrow-unshred arrow-from-arrow json json-split cast parquet-footer
+	  arrow-read arrow-get arrow-shred arrow-unshred arrow-from-arrow arrow-merge arrow-tally json json-split cast parquet-footer
 
 bench-infer: build ## layouts against those of Spark's and DuckDB's writers, profiles, stability: many minutes
 	@$(BIN)/python benchmarks/infer.py $(ARGS)

@@ -191,6 +191,10 @@ def kept(door: str) -> list[bytes]:
 
 
 def child(options: argparse.Namespace) -> None:
+    if options.sanitized and not importlib.import_module("shredlake.kernels.dispatch").COMPILED:
+        sys.exit(
+            "the kernels of this build are not compiled or can't be loaded, so there is nothing to sanitize"
+        )
     if not options.sanitized:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     guided = not options.unguided

@@ -264,7 +264,7 @@ def _good_rows() -> pa.StructArray:
 def enter_from_arrow(data: bytes) -> None:
     """Columns of any Arrow type, built from the bytes, become Variants and Python objects again."""
     choices = Choices(data)
-    array = _any_array(choices, 3 + choices.below(5), 0)
+    array = any_array(choices, 3 + choices.below(5), 0)
     if choices.below(3) == 0:
         array = array.slice(1)
     column = from_arrow(array, threads=1)
@@ -273,7 +273,7 @@ def enter_from_arrow(data: bytes) -> None:
     to_json(column, threads=1)
 
 
-def _any_array(choices: Choices, rows: int, depth: int) -> pa.Array:
+def any_array(choices: Choices, rows: int, depth: int) -> pa.Array:
     makers = _LEAVES + (_NESTED if depth < 4 else [])
     return makers[choices.below(len(makers))](choices, rows, depth)
 
@@ -308,7 +308,7 @@ def _bytes(type_: pa.DataType) -> Callable[[Choices, int, int], pa.Array]:
 def _lists(choices: Choices, rows: int, depth: int) -> pa.Array:
     sizes = [choices.below(4) for _ in range(rows)]
     ends = [sum(sizes[:n]) for n in range(rows + 1)]
-    values = _any_array(choices, ends[-1], depth + 1)
+    values = any_array(choices, ends[-1], depth + 1)
     kind = choices.below(3)
     if kind == 0:
         return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), values)
@@ -322,7 +322,7 @@ def _lists(choices: Choices, rows: int, depth: int) -> pa.Array:
 def _structs(choices: Choices, rows: int, depth: int) -> pa.Array:
     count = choices.below(4)
     names = [["a", "b", "a", "é", "", "metadata"][choices.below(6)] for _ in range(count)]
-    children = [_any_array(choices, rows, depth + 1) for _ in names]
+    children = [any_array(choices, rows, depth + 1) for _ in names]
     if not children:
         return pa.array([{}] * rows, pa.struct([]))
     return pa.StructArray.from_arrays(children, names)
@@ -332,11 +332,11 @@ def _maps(choices: Choices, rows: int, depth: int) -> pa.Array:
     sizes = [choices.below(3) for _ in range(rows)]
     ends = pa.array([sum(sizes[:n]) for n in range(rows + 1)], pa.int32())
     keys = pa.array([f"k{choices.below(4)}" for _ in range(sum(sizes))], pa.string())
-    return pa.MapArray.from_arrays(ends, keys, _any_array(choices, sum(sizes), depth + 1))
+    return pa.MapArray.from_arrays(ends, keys, any_array(choices, sum(sizes), depth + 1))
 
 
 def _dictionaries(choices: Choices, rows: int, depth: int) -> pa.Array:
-    values = _any_array(choices, 3, 4)
+    values = any_array(choices, 3, 4)
     indices = pa.array([choices.below(4 if choices.below(8) == 0 else 3) for _ in range(rows)], pa.int8())
     return pa.DictionaryArray.from_arrays(indices, values, safe=False)
 
