@@ -1,9 +1,9 @@
 """Random tables with every kind of file and value, and random conditions on them, for tests of answers.
 
-Plain columns of every comparable type with NaN, infinities, signed zeros, long texts and nulls; Variants that
+Plain columns of every type with NaN, infinities, signed zeros, long texts and nulls; Variants that
 fit their layout or do not; files of our own and of other writers, with statistics that are whole, partial,
-cut short, without NaN, or missing; deletion vectors, column mapping, narrower types in files, partitions,
-checkpoints.
+cut short, without NaN, or missing; deletion vectors, column mapping, narrower types in files, up to 30
+partitions in an append, checkpoints.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from random_tables import (
     random_document,
     random_value,
 )
+from shredlake.delta.read.conform import physical
+from shredlake.delta.schema.partitions import serialize
 from shredlake.parquet.write.writer import WriteOptions
 
 SCHEMA = pa.schema(
@@ -46,6 +48,10 @@ SCHEMA = pa.schema(
         ("day", pa.date32()),
         ("t", pa.timestamp("us", "UTC")),
         ("b", pa.bool_()),
+        ("ntz", pa.timestamp("us")),
+        ("bin", pa.binary()),
+        ("list", pa.list_(pa.int64())),
+        ("map", pa.map_(pa.string(), pa.int64())),
         ("o", pa.struct([("k", pa.int32()), ("odd.na me", pa.string())])),
         ("p", pa.string()),
         ("q", pa.int32()),
@@ -92,9 +98,9 @@ def random_answers(place: str | Path, dice: random.Random) -> Answers:
         story.append(f"{len(rows)} rows as {layouts}")
         parts.append(rows)
     alive = pa.concat_tables(parts)
-    if local and mapping == "none" and not partitions and dice.random() < 0.6:
-        foreign = _rows(dice, 90_000, dice.choice([3, 12]))
-        _append_foreign(table, foreign, dice)
+    if local and dice.random() < 0.6:
+        foreign = _in_one_partition(_rows(dice, 90_000, dice.choice([3, 12])), partitions)
+        _append_foreign(table, foreign, partitions, dice)
         alive = pa.concat_tables([alive, foreign])
         story.append(f"{len(foreign)} rows of another writer")
     gone = _gone(dice, alive)
@@ -137,8 +143,8 @@ def _rows(dice: random.Random, first: int, count: int) -> pa.Table:
     start = dice.randrange(-5, 40)
     day = date(2024, 1, 1)
     moment = datetime(2024, 1, 1, tzinfo=UTC)
-    partitions = [dice.choice(PARTITIONS) for _ in range(dice.choice([1, 3]))]
-    numbers = [dice.choice([*range(30), None]) for _ in range(dice.choice([1, 3]))]
+    partitions = [dice.choice(PARTITIONS) for _ in range(dice.choice([1, 3, 30]))]
+    numbers = [dice.choice([*range(30), None]) for _ in range(dice.choice([1, 3, 30]))]
     columns = {
         "id": list(range(first, first + count)),
         "x": column(lambda row: (start + row) / 4, FLOATS),
@@ -154,6 +160,13 @@ def _rows(dice: random.Random, first: int, count: int) -> pa.Table:
             [None, datetime(1960, 1, 1, tzinfo=UTC), datetime(2024, 1, 5, 0, 0, 0, 999_999, tzinfo=UTC)],
         ),
         "b": column(lambda row: row % 2 == 0, [None, True, False]),
+        "ntz": column(
+            lambda row: moment.replace(tzinfo=None) + timedelta(hours=start + row, microseconds=row * 137),
+            [None, datetime(1960, 1, 1), datetime(2024, 1, 5, 0, 0, 0, 999_999), datetime(9999, 12, 31)],
+        ),
+        "bin": column(lambda row: bytes([start + row & 0xFF, row]), [None, b"", b"\xff" * 40, b"\0"]),
+        "list": column(lambda row: list(range(start, start + row % 3)), [None, [], [None], [7, None]]),
+        "map": column(lambda row: [("k", start + row)], [None, [], [("", None)], [(LONG, 1)]]),
         "o": column(
             lambda row: {"k": start + row, "odd.na me": f"y{row}"},
             [None, {"k": None, "odd.na me": None}, {"k": 2**31 - 1, "odd.na me": LONG}],
@@ -181,24 +194,41 @@ def _deep(dice: random.Random) -> Any:
 # ── Other writers ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _append_foreign(table: sl.Table, rows: pa.Table, dice: random.Random) -> None:
+def _in_one_partition(rows: pa.Table, partitions: list[str]) -> pa.Table:
+    """The rows, all with the first row's values of the partition columns."""
+    for name in partitions:
+        first = pa.array(rows[name].to_pylist()[:1] * len(rows), SCHEMA.field(name).type)
+        rows = rows.set_column(SCHEMA.get_field_index(name), name, first)
+    return rows
+
+
+def _append_foreign(table: sl.Table, rows: pa.Table, partitions: list[str], dice: random.Random) -> None:
     """A file that pyarrow wrote: narrower types, no checksums, perhaps no page index or statistics."""
     root = table.snapshot.storage.local_root
-    narrow = rows.set_column(3, "n", pa.array([_in_32_bits(n) for n in rows["n"].to_pylist()], pa.int32()))
-    if dice.random() < 0.5 and rows["n"].to_pylist() == narrow["n"].to_pylist():
-        rows = narrow
     statistics = dice.random() < 0.6
+    snapshot = table.snapshot
+    named = {field.name: field.physical_name for field in snapshot.schema.fields}
+    stored = physical(rows, snapshot.schema).drop_columns([named[name] for name in partitions])
+    narrow = pa.array([_in_32_bits(n) for n in rows["n"].to_pylist()], pa.int32())
+    if dice.random() < 0.5 and rows["n"].to_pylist() == narrow.to_pylist():
+        place = stored.schema.get_field_index(named["n"])
+        stored = stored.set_column(place, stored.schema.field(place).with_type(pa.int32()), narrow)
+    values = {named[name]: serialize(rows[name][0].as_py()) for name in partitions}
     pq.write_table(
-        rows, root / "foreign.parquet", write_statistics=statistics,
+        stored, root / "foreign.parquet", write_statistics=statistics,
         write_page_index=statistics and dice.random() < 0.5,
         row_group_size=dice.choice([4, 100]), use_dictionary=dice.random() < 0.5,
     )  # fmt: skip
+    size = (root / "foreign.parquet").stat().st_size
     add = {
-        "path": "foreign.parquet", "partitionValues": {}, "size": (root / "foreign.parquet").stat().st_size,
-        "modificationTime": 1, "dataChange": True,
+        "path": "foreign.parquet", "partitionValues": values, "size": size, "modificationTime": 1,
+        "dataChange": True,
     }  # fmt: skip
     if dice.random() < 0.6:
-        add["stats"] = json.dumps(_foreign_statistics(rows, dice))
+        found = _foreign_statistics(rows, dice)
+        for part in found.keys() - {"numRecords"}:
+            found[part] = {named[name]: value for name, value in found[part].items()}
+        add["stats"] = json.dumps(found)
     write_commit(root, table.version + 1, [{"add": add}])
 
 
@@ -308,6 +338,8 @@ PLAIN: dict[str, list[str]] = {
     "day": DAYS,
     "t": TIMES,
     "CAST(t AS date)": DAYS,
+    "ntz": [f"timestamp_ntz'{day}'" for day in ("2024-01-05", "2024-01-05 00:00:00.999999", "1960-01-01")],
+    "CAST(ntz AS date)": DAYS,
     "o.k": NUMBERS[:4],
     "o.`odd.na me`": ["'y3'", f"'{LONG}'"],
     "p": ["'one'", "'two/%='", "''", "'é '", "NULL"],
@@ -330,6 +362,7 @@ def _plain_comparison(dice: random.Random) -> str:
     if operand in ("s", "p"):
         choices += [f"{operand} LIKE '{dice.choice([*PATTERNS, LONG + '%'])}'"] * 2
     if operand == "id":
+        choices += [f"{name} IS {dice.choice(['', 'NOT '])}NULL" for name in ("bin", "list", "map", "ntz")]
         choices += ["b", "NOT b", "b = true", "v IS NULL", "w IS NOT NULL", "o IS NULL", "true", "NULL"]
     return dice.choice(choices)
 
