@@ -81,13 +81,17 @@ def enter_tally(data: bytes) -> None:
     raw = bytes(rest)[: len(rest) // 2 * 2]
     codes = np.frombuffer(raw, np.int16)
     column = pa.array(np.where(codes % 7 == 0, codes, codes % (size + 1))).slice(size % 2)
-    results = []
+    results: list[list[object]] = []
+    refused: InvalidValue | None = None
     for kernel in (dispatch("tally"), fallback):
         try:
             results.append([found.to_pylist() for found in kernel.count_codes(column, size)])
         except InvalidValue as error:
+            refused = error
             results.append([str(error)])
     assert results[0] == results[1]
+    if refused is not None:
+        raise refused
 
 
 def seeds() -> list[bytes]:
