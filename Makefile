@@ -193,8 +193,9 @@ faults: build ## every fault at every storage call of every operation, as a tabl
 .PHONY: faults-before
 faults-before: build ## the same harness on the code before the repairs, where it must find broken promises: minutes
 	@rm -rf build/before && mkdir -p build/before && git archive 89c6aaf src | tar -x -C build/before
-	@! PYTHONWARNINGS=ignore PYTHONPATH=build/before/src $(BIN)/python tests/faults/run.py memory local \
-	  --operations vacuum convert ingest --step 6 --triples 0 --out build/faults-before.md $(ARGS)
+	@PYTHONWARNINGS=ignore PYTHONPATH=build/before/src $(BIN)/python tests/faults/run.py memory local \
+	  --operations vacuum convert ingest --step 6 --triples 0 --out build/faults-before.md $(ARGS); \
+	  code=$$?; test $$code = 3 || { echo "exit code $$code: the harness found no broken promise, or did not run"; exit 1; }
 
 races: build ## 8 processes, 25 commits each, mixed operations, on local files and on S3, checked as one history: minutes
 	@$(BIN)/python tests/races/run.py $(ARGS)
@@ -204,8 +205,8 @@ pipelines: build ## 1,000 random DataFrame pipelines over read and the data sour
 
 kill: build ## processes killed at their commit; workers, executors and drivers at random moments: minutes
 	@SHREDLAKE_KILLS=$${SHREDLAKE_COMMIT_KILLS:-20} $(BIN)/python -m pytest -q -s tests/faults/test_commit_kills.py
-	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q tests/interop/test_kills.py tests/interop/test_clusters.py
-	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q tests/interop/test_spark_datasource_kills.py tests/interop/test_spark_datasource_connect.py tests/interop/test_spark_datasource_stream.py
+	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-5} $(BIN)/python -m pytest -q -s tests/interop/test_kills.py tests/interop/test_clusters.py
+	@SHREDLAKE_KILLS=$${SHREDLAKE_KILLS:-20} $(BIN)/python -m pytest -q -s tests/interop/test_spark_datasource_kills.py tests/interop/test_spark_datasource_connect.py tests/interop/test_spark_datasource_stream.py
 
 clean: ## remove everything that can be rebuilt
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
