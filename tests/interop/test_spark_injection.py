@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from delta_tables import metadata, write_commit
 from shredlake.expr.sql import string_sql
-from shredlake.spark import optimize
+from shredlake.spark import ingest, optimize
 from shredlake.spark.query.api import read, register, sql
 from streams import finished
 
@@ -96,6 +97,74 @@ def test_optimize_keeps_them(spark: Any, values: str) -> None:
 def test_an_expression_that_spark_would_change_is_refused(spark: Any, values: str) -> None:
     with pytest.raises(sl.ShredlakeError, match="which Spark would replace"):
         optimize(spark, values, sort_by=["concat(s, '${env:HOME}')"])
+
+
+RUNS_CODE = "java_method('java.lang.System', 'setProperty', 'shredlake.test', 'ran') IS NULL"
+
+
+def what_ran(spark: Any) -> str | None:
+    """The property that `RUNS_CODE` sets, wherever it runs in this process of local Spark."""
+    found: str | None = spark._jvm.System.clearProperty("shredlake.test")
+    return found
+
+
+def test_the_code_would_run(spark: Any, values: str) -> None:
+    spark.range(1).where(RUNS_CODE).collect()
+    assert what_ran(spark) == "ran"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        RUNS_CODE, f"length(s) > 0 AND {RUNS_CODE}", RUNS_CODE.replace("java_method", "reflect"),
+        RUNS_CODE.replace("java_method", "`java_method` /* x */ "),
+        RUNS_CODE.replace("java_method(", "identifier('java_' || 'method')("),
+        "java_class('java.lang.System') = ''",
+        "exists (select transform(1) using 'touch FILE' as (x string))",
+        "s = '' OR exists (from (select 1 a) map a using 'touch FILE' as x)",
+        "id.__class__", "s; DROP TABLE t", "__import__('os').system('touch FILE')",
+    ],
+)  # fmt: skip
+def test_a_predicate_runs_no_code(spark: Any, values: str, where: str, tmp_path: Path) -> None:
+    """Neither as a condition of `read` nor as a column, nor as a sort key of `optimize`."""
+    where = where.replace("FILE", str(tmp_path / "ran"))
+    for attempt in (
+        lambda: read(spark, values, ["s"], where=where).collect(),
+        lambda: read(spark, values, [f"{where} AS ran", "upper(s) AS u"]).collect(),
+        lambda: optimize(spark, values, sort_by=[f"({where})"]),
+        lambda: spark.read.format("shredlake").option("where", where).load(values).collect(),
+    ):
+        with pytest.raises(Exception) as raised:
+            attempt()
+        assert isinstance(raised.value, sl.ShredlakeError) or "shredlake" in str(raised.value).lower()
+    assert what_ran(spark) is None
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("text", [RUNS_CODE, "exists (select * from text.`FILE`)"])
+@pytest.mark.parametrize("place", ["constraint", "generated", "default"])
+def test_a_log_runs_no_code(spark: Any, tmp_path: Path, place: str, text: str) -> None:
+    """An untrusted table with such an expression, to which Spark ingests."""
+    (tmp_path / "secret").write_text("secret\n")
+    text = text.replace("FILE", str(tmp_path / "secret"))
+    key = {"generated": "delta.generationExpression", "default": "CURRENT_DEFAULT"}.get(place, "comment")
+    fields = [
+        {"name": "v", "type": "variant", "nullable": True, "metadata": {}},
+        {"name": "b", "type": "boolean", "nullable": True, "metadata": {key: text}},
+    ]
+    features = ["variantType", "appendOnly", "checkConstraints", "generatedColumns", "allowColumnDefaults"]
+    protocol: dict[str, Any] = {"minReaderVersion": 3, "minWriterVersion": 7}
+    protocol |= {"readerFeatures": ["variantType"], "writerFeatures": features}
+    configuration = {"delta.constraints.c": text} if place == "constraint" else {}
+    schema = json.dumps({"type": "struct", "fields": fields})
+    write_commit(tmp_path / "t", 0, [{"protocol": protocol}, metadata(schema, configuration=configuration)])
+    (tmp_path / "in.ndjson").write_text('{"a": 1}\n')
+    with pytest.raises(
+        sl.ShredlakeError, match=r"can run code|can read other tables|expected a list of columns"
+    ):
+        ingest(spark, str(tmp_path / "in.ndjson"), str(tmp_path / "t"))
+    assert what_ran(spark) is None
+    assert sl.Table(tmp_path / "t").version == 0
 
 
 NAMES = tuple(text for text in TEXTS if text.strip())

@@ -59,7 +59,7 @@ parquet/write: arrange bounds
 shredding: legacy
 shredding/inference: profile_reference report
 shredlake: example
-spark: columns file_stream frame_tasks ingest_frame settings store_assignment verbs
+spark: file_stream frame_tasks ingest_frame settings store_assignment verbs
 spark/datasource: filters opened stream_log stream_read write_task
 spark/query: api arrow_frames catalyst data_files explain file_index filters frames layouts path_columns
 spark/query: scan strategies views

@@ -2,11 +2,17 @@
 
 Spark substitutes variables such as `${env:HOME}` in all SQL text, even inside quotes. Names, paths and
 strings that come from queries, data or a log are therefore passed as values, and never formatted into SQL.
+
+Its parser also takes more than expressions: `java_method` and `reflect` call any static method of the JVM,
+`transform(...) using 'command'` in a subquery starts a program, and a subquery opens any file by its path.
+Expressions that Spark is to parse are therefore searched for such calls, as text: no odd quote or comment can
+hide one. Rather too much is refused than too little, such as a string that looks like a call.
 """
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +33,14 @@ Names = tuple[str | int, ...]
 
 SUBSTITUTED: Final = "${"
 """The start of a variable that Spark substitutes anywhere in SQL text."""
+
+_CALLS: Final = re.compile(
+    # A name, quotes and blanks of any kind, and what opens arguments or a comment before them.
+    r"\b(JAVA_METHOD|TRY_REFLECT|REFLECT|IDENTIFIER)\b[^\w=<>!,)+|&]*?(?:\(|/\*|--)"
+)
+_SCRIPTS: Final = re.compile(r"\b(TRANSFORM|MAP|REDUCE)\b")
+_SCRIPT: Final = re.compile(r"\b(USING)\b")
+_SUBQUERIES: Final = re.compile(r"\b(SELECT|TABLE|USING)\b|(\|>)")
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,
@@ -139,35 +153,66 @@ def constant(literal: ast.Literal) -> SparkColumn:
 def from_user(text: str) -> SparkColumn:
     """A user's expression as a Spark column. As elsewhere, a path is null if its value does not cast.
 
-    Expressions that shredlake cannot parse go to Spark unchanged, which supports more or reports the error.
+    Expressions that shredlake cannot parse go to Spark, which supports more or reports the error, unless they
+    can run code.
     """
     from pyspark.sql import functions as F
 
     try:
         return column_of(parse_columns([text])[0].expr)
     except InvalidExpression:
-        return F.expr(without_substitution(text))
+        return F.expr(users_text(text))
 
 
 def from_log(text: str) -> SparkColumn:
-    """An expression from a table's log. Spark parses it, unless Spark would substitute a variable in it."""
+    """An expression of a table's log. Spark parses it, unless it may not; then shredlake does."""
     from pyspark.sql import functions as F
 
-    if SUBSTITUTED not in text:
-        return F.expr(text)
     try:
-        return column_of(parse_columns([text])[0].expr, CastOptions(on_error="raise"))
-    except InvalidExpression:
-        return F.expr(without_substitution(text))
+        return F.expr(logs_text(text))
+    except UnsupportedExpression as reason:
+        try:
+            return column_of(parse_columns([text])[0].expr, CastOptions(on_error="raise"))
+        except InvalidExpression:
+            raise reason from None
 
 
-def without_substitution(text: str) -> str:
-    """The text, which Spark is to parse. Raises if Spark would replace a part of it."""
+def users_text(text: str) -> str:
+    """An expression of the user, which Spark is to parse.
+
+    >>> users_text("upper(kind) = 'A'")
+    "upper(kind) = 'A'"
+    >>> users_text("java_method('java.lang.System', 'exit', 1) = 1")
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.UnsupportedExpression: "java_method('java.lang.System', 'exit', 1) = 1" contains ...
+    """
     if SUBSTITUTED in text:
         raise UnsupportedExpression(
             f"{text!r} contains ${{…}}, which Spark would replace with a setting or an environment variable. "
             "Split such a string, as in concat('$', '{a}')."
         )
+    reason = "can run code. Use it in a query of your own, with spark.sql."
+    start = _SCRIPTS.search(text.upper())
+    return _without(_CALLS, text if start is None else _without(_SCRIPT, text, reason, start.end()), reason)
+
+
+def logs_text(text: str) -> str:
+    """An expression of a table's log, which Spark is to parse. It comes from an untrusted writer.
+
+    >>> logs_text("exists (select * from text.`/etc/passwd`)")
+    Traceback (most recent call last):
+    ...
+    shredlake.errors.UnsupportedExpression: 'exists (select * from text.`/etc/passwd`)' contains SELECT, ...
+    """
+    return _without(_SUBQUERIES, users_text(text), "can read other tables; the expressions of a log may not.")
+
+
+def _without(refused: re.Pattern[str], text: str, reason: str, start: int = 0) -> str:
+    found = refused.search(text.upper(), start)  # as Spark's lexer: a dotless i counts as an i
+    if found is not None:
+        word = next(group for group in found.groups() if group)
+        raise UnsupportedExpression(f"{text!r} contains {word}, which {reason}")
     return text
 
 

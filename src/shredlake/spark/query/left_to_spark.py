@@ -24,7 +24,7 @@ from shredlake.errors import InvalidExpression, UnsupportedExpression
 from shredlake.expr import Column, Expr, Get, Projection, all_of, join_name, name_parts
 from shredlake.expr.parse import parse_columns, parse_value, split_columns, understood
 from shredlake.kernels.cast_options import CastOptions
-from shredlake.spark.columns import without_substitution
+from shredlake.spark.columns import users_text
 from shredlake.spark.query.explain import SparkExplain
 from shredlake.spark.query.scan import SparkScan
 from shredlake.spark.query.text.clauses import conjuncts_of, has_name
@@ -93,8 +93,8 @@ class ScanBelowSpark(SparkScan):
         rows = super().frame()
         try:
             for text in self._left.values():
-                rows = rows.where(F.expr(without_substitution(text)))
-            found = rows.select(*(F.expr(without_substitution(text)) for text in self._above))
+                rows = rows.where(F.expr(users_text(text)))
+            found = rows.select(*(F.expr(users_text(text)) for text in self._above))
             _ = found.schema  # raises over Connect too
             return found
         except (AnalysisException, ParseException) as error:
