@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from shredlake.delta.storage.storage import Storage
 from shredlake.spark import ingest, optimize, unshred
+from shredlake.spark.engine import SparkEngine
 from shredlake.spark.query.api import read
 from spark_tables import use_workers
 
@@ -22,6 +24,15 @@ def kept(spark: Any) -> list[bytes]:
     """The files of broadcast variables, shuffles and spills, of the driver and of the local executor."""
     folder = Path(spark.sparkContext._temp_dir).parent
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+def test_tasks_have_them_and_their_broadcast_has_not(spark: Any) -> None:
+    """As the files of a bucket are tasks: each has the options to read it."""
+    tasks = [Storage("s3://bucket/t", OPTIONS)]
+    assert SparkEngine(spark).run(tasks, lambda task: str(task.options["aws_secret_access_key"])) == [SECRET]
+    files = kept(spark)
+    assert any(b"shredlake" in file for file in files)
+    assert not any(SECRET.encode() in file for file in files)
 
 
 @pytest.mark.parametrize("given", [{}, {"sort_by": "v:a::int"}, {"computed": {"b": "v:a::int + 1"}}], ids=str)
