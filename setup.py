@@ -8,6 +8,7 @@ SHREDLAKE_SKIP_KERNELS=1 compiles nothing, for an editable install whose kernels
 """
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -28,7 +29,25 @@ if os.environ.get("SHREDLAKE_SANITIZE") == "1":
 # These kernels are measurably faster at -O2, and others, such as get, at -O3: see decision 0006.
 AT_O2 = {"unshred"}
 
+LINK = re.compile(r'(\]\(|src=")(?!https?:|#)([^)"]+)')
+"""A relative link or picture in the README: `](docs/sql.md`, `src="docs/plot.svg`."""
+
 OPTIONAL = os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1"
+
+
+def for_the_package_index(readme: str) -> str:
+    """The README with absolute links: the page of a package index has no files beside it.
+
+    Pictures need the file itself, links the page that shows it.
+    """
+    repository = "https://github.com/shredlake/shredlake"
+
+    def absolute(link: re.Match[str]) -> str:
+        opening, path = link.groups()
+        kind = "raw" if path.endswith((".svg", ".png")) else "blob"
+        return f"{opening}{repository}/{kind}/main/{path}"
+
+    return LINK.sub(absolute, readme)
 
 
 def compiles() -> bool:
@@ -100,6 +119,8 @@ for kernel in translated:
     kernel.optional = OPTIONAL  # cythonize() makes new extensions and forgets it
 
 setup(
+    long_description=for_the_package_index(Path("README.md").read_text(encoding="utf-8")),
+    long_description_content_type="text/markdown",
     ext_modules=translated,
     cmdclass={"bdist_wheel": AbiWheel},
 )

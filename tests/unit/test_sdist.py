@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/shredlake/shredlake"
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,9 +49,20 @@ def test_installs_without_a_compiler(tmp_path: Path) -> None:
     run(sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", tmp_path, cwd=source)
     (archive,) = tmp_path.glob("shredlake-*.tar.gz")
     with tarfile.open(archive) as packed:
-        kinds = {Path(name).suffix for name in packed.getnames()}
+        names = packed.getnames()
+        description = next(
+            packed.extractfile(name) for name in names if name.count("/") == 1 and name.endswith("PKG-INFO")
+        )
+        page = description.read().decode()
+    kinds = {Path(name).suffix for name in names}
     assert {".pyx", ".pxd", ".py", ".css"} <= kinds
     assert not kinds & {".c", ".so", ".o"}
+    links = re.findall(r'\]\(([^)]+)\)|src="([^"]+)"', page)
+    relative = [link or picture for link, picture in links if not (link or picture).startswith("https://")]
+    assert links
+    assert not relative
+    assert f'src="{REPOSITORY}/raw/main/docs/query-benchmark.svg"' in page
+    assert f"]({REPOSITORY}/blob/main/docs/tutorial.md)" in page
     where = tmp_path / "installed"
     options = ["--verbose", "--no-build-isolation", "--no-deps", "--no-index"]
     said = run(*installer(), *options, "--target", where, archive, cwd=tmp_path, CC="/bin/false")
