@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shredlake.kernels.arrow.nested import Names as Names
-from shredlake.kernels.arrow.nested import children, with_children
-from shredlake.kernels.arrow.nested import unwrap as unwrap
+from shredlake.kernels.arrow.nested import Names, children, unwrap, with_children
 from shredlake.parquet.format.schema import SchemaNode
 from shredlake.parquet.variant_columns import list_element
 

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from shredlake import kernels
 from shredlake.errors import InvalidSchema, MalformedVariant
 from shredlake.kernels.arrow.buffers import null_rows
+from shredlake.kernels.arrow.nested import Names, unwrap
 from shredlake.kernels.arrow.types import is_variant, shredded_type, shredding_schema
 from shredlake.kernels.profile import infer_schema
-from shredlake.parquet.nested import Names, Replacement, find_types, replace_columns, unwrap
+from shredlake.parquet.nested import Replacement, find_types, replace_columns
 from shredlake.shredding.request import Request, Shredding, requests
 from shredlake.shredding.schema import Array, Node, Object, ShreddingSchema, Untyped
 
