@@ -73,7 +73,7 @@ class IngestReport:
 
         grid = Grid(show_header=False, box=None, padding=(0, 2))
         if self.already_done:
-            grid.add_row("ingest", f"already committed as part of version {self.version}: nothing to do")
+            grid.add_row("job", f"already committed as part of version {self.version}: nothing to do")
             if self.skipped:
                 grid.add_row("files", f"{self.skipped:,} ingested before: same name, size and content")
                 grid.add_row("", "give a job id to ingest them again; optimize changes how they are stored")
@@ -84,7 +84,7 @@ class IngestReport:
         )
         if self.input_bytes:
             share = self.table_bytes / self.input_bytes
-            size += f" from {bytes_text(self.input_bytes)} of text ({share:.1%})"
+            size += f" from {bytes_text(self.input_bytes)} of input ({share:.1%})"
             rate = f"{bytes_text(self.input_bytes / max(self.seconds, 1e-9))}/s"
         grid.add_row("table", f"{self.table}  version {self.version}")
         grid.add_row(
