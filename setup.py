@@ -29,14 +29,14 @@ if os.environ.get("SHREDLAKE_SANITIZE") == "1":
 # These kernels are measurably faster at -O2, and others, such as get, at -O3: see decision 0006.
 AT_O2 = {"unshred"}
 
-LINK = re.compile(r'(\]\(|src=")(?!https?:|#)([^)"]+)')
+LINK = re.compile(r'(\]\(|src=")(?!https?:)([^)"]+)')
 """A relative link or picture in the README: `](docs/sql.md`, `src="docs/plot.svg`."""
 
 OPTIONAL = os.environ.get("SHREDLAKE_REQUIRE_KERNELS") != "1"
 
 
 def for_the_package_index(readme: str) -> str:
-    """The README with absolute links: the page of a package index has no files beside it.
+    """The README with absolute links: the page of a package index has no files beside it, and no anchors.
 
     Pictures need the file itself, links the page that shows it.
     """
@@ -44,6 +44,8 @@ def for_the_package_index(readme: str) -> str:
 
     def absolute(link: re.Match[str]) -> str:
         opening, path = link.groups()
+        if path.startswith("#"):
+            return f"{opening}{repository}{path}"
         kind = "raw" if path.endswith((".svg", ".png")) else "blob"
         return f"{opening}{repository}/{kind}/main/{path}"
 
