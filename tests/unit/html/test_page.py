@@ -54,3 +54,22 @@ def test_a_legend_names_its_colours() -> None:
 def test_each_figure_is_a_term_and_then_its_value() -> None:
     [figures] = re.findall(r'<dl class="figures">(.*?)</dl>', PAGE)
     assert re.findall(r"<(d[td])>([^<]*)", figures) == [("dt", "files"), ("dd", "5")]
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_layers_of_a_plot_can_be_told_from_both_backgrounds() -> None:
+    """WCAG asks for a contrast of 3 between graphics and what is around them."""
+    style = asset("style.css")
+    layers = re.findall(r"--l\d: (#\w{6});", style)
+    backgrounds = re.findall(r"--(?:page|card): light-dark\((#\w{6}), (#\w{6})\)", style)
+    assert len(layers) == 8
+    assert len(backgrounds) == 2
+    for layer in layers:
+        for background in (colour for pair in backgrounds for colour in pair):
+            low, high = sorted((_luminance(layer), _luminance(background)))
+            assert (high + 0.05) / (low + 0.05) >= 3, f"{layer} on {background}"
