@@ -69,7 +69,7 @@ class ScanDataset(pad.Dataset):  # type: ignore[misc]
         for name in names:
             if name not in self._outputs:
                 raise InvalidExpression(
-                    f"there is no column {name!r} in the dataset; it has: {', '.join(self._outputs)}"
+                    f"the dataset has no column {name!r}; it has: {', '.join(self._outputs)}"
                 )
         return ScanScanner(self, names, self._restricted(filter))
 

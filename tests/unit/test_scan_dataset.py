@@ -152,7 +152,7 @@ def test_methods_of_a_dataset_answer(table: sl.Table) -> None:
 
 def test_what_a_dataset_lacks_is_said(table: sl.Table) -> None:
     dataset = sl.arrow_dataset(table, COLUMNS)
-    with pytest.raises(sl.InvalidExpression, match="there is no column 'nope' in the dataset; it has: id, a"):
+    with pytest.raises(sl.InvalidExpression, match="the dataset has no column 'nope'; it has: id, a"):
         dataset.to_table(["nope"])
     with pytest.raises(sl.WrongType, match="names of columns"):
         dataset.to_table({"x": a + 1})

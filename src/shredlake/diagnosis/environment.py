@@ -60,7 +60,11 @@ def examine_environment(
 def _checks() -> Iterator[Check]:
     yield Check("shredlake", _version("shredlake") or "not installed as a package", True)
     yield Check(
-        "python", sys.version.split()[0], sys.version_info >= (3, 11), "Python 3.11 or newer is needed", True
+        "python",
+        sys.version.split()[0],
+        sys.version_info >= (3, 11),
+        "Python 3.11 or newer is needed",
+        needed=True,
     )
     yield Check(
         "kernels",
@@ -89,15 +93,15 @@ def _store(address: str, options: Mapping[str, Any]) -> Check:
     try:
         next(Storage(normalized_uri(address), dict(options)).entries(), None)
     except ShredlakeError as error:
-        return Check("store", address, False, str(error), True)
+        return Check("store", address, False, str(error), needed=True)
     return Check("store", f"{address} can be listed", True, needed=True)
 
 
 def _library(name: str, absent: str, advice: str, *, needed: bool) -> Check:
     version, wanted = _version(name), _wanted(name)
     if version is None:
-        return Check(name, absent, False, advice, needed)
-    return Check(name, version, within(version, wanted), f"pip install '{name}{wanted}'", needed)
+        return Check(name, absent, False, advice, needed=needed)
+    return Check(name, version, within(version, wanted), f"pip install '{name}{wanted}'", needed=needed)
 
 
 def _wanted(name: str) -> str:

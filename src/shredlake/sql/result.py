@@ -143,7 +143,7 @@ class SqlResult(ArrowStream):
             known = ", ".join(dict.fromkeys(name for schema in schemas.values() for name in schema.names))
             variants = [field.name for one in schemas.values() for field in one if is_variant(field.type)]
             hint = f". For a path of a Variant, write {variants[0]}:{found[1]}::string" if variants else ""
-            return f"there is no column {found[1]!r}; the tables have: {known}{hint}" if known else text
+            return f"no table has a column {found[1]!r}; they have: {known}{hint}" if known else text
         return self._readable(text)
 
 

@@ -25,7 +25,7 @@ def resolve(schema: Struct, name: str) -> list[Field]:
         if field is None:
             known = ", ".join(schema.names)
             hint = suggestion(schema, name_parts(name))
-            raise InvalidExpression(f"there is no column {name!r} in the table; it has: {known}{hint}")
+            raise InvalidExpression(f"the table has no column {name!r}; it has: {known}{hint}")
         found.append(field)
         kind = field.type
     return found

@@ -161,16 +161,12 @@ def _contents_of_task(files: Sequence[SourceFile]) -> str:
 
 def _cost(file: SourceFile) -> int:
     """The bytes that are read to hash a file, and what it costs to open it; nothing in an object store."""
-    return 0 if _is_remote(file) else min(file.size, SAMPLED) + opening_cost(file)
-
-
-def _is_remote(file: SourceFile) -> bool:
-    return "://" in file.uri
+    return 0 if file.is_remote else min(file.size, SAMPLED) + opening_cost(file)
 
 
 def _content(file: SourceFile) -> int:
     """A 32-bit hash of a file's content."""
-    if _is_remote(file):
+    if file.is_remote:
         return int(_digest(str(file.size), file.changed), 16) >> 96  # the object store's entity tag
     digest = hashlib.sha256(str(file.size).encode())
     with open_plain(file) as text:

@@ -86,6 +86,11 @@ class SourceFile:
     """Whether documents may span lines, if that is known."""
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the file is in an object store."""
+        return "://" in self.uri
+
+    @property
     def tracked(self) -> bool:
         """Whether the file has an identity; text from a pipe does not."""
         return bool(self.changed)

@@ -44,7 +44,7 @@ def text_tasks(
 
 def opening_cost(file: SourceFile) -> int:
     """The bytes that could be read in the time in which a text is opened."""
-    return OPENING_COST if "://" in file.uri else LOCAL_OPENING_COST
+    return OPENING_COST if file.is_remote else LOCAL_OPENING_COST
 
 
 def task_size(total: int, parallelism: int) -> int:

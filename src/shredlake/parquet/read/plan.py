@@ -118,7 +118,7 @@ def _type(reference: Reference, files: Sequence[OpenFile]) -> pa.DataType:
     if not found:
         name = column_of(reference)
         raise InvalidExpression(
-            f"there is no column {name!r}; the columns are: {', '.join(_top_level(files))}"
+            f"no file has a column {name!r}; the columns are: {', '.join(_top_level(files))}"
         )
     first, unified = found[0]
     for file, type_ in found[1:]:

@@ -12,8 +12,9 @@ import os
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -369,7 +370,7 @@ def _with_bloom_filters(asked: tuple[str, ...], schema: pa.Schema) -> Iterator[s
             yield leaf
 
 
-def _annotate_file(temporary: Any, groups: list[Names]) -> list[FooterCounts]:
+def _annotate_file(temporary: Path, groups: list[Names]) -> list[FooterCounts]:
     """Replaces the footer of a finished file: annotated, and without bounds that readers cannot use.
 
     Returns the counts of the file's Variants.
@@ -398,7 +399,7 @@ def _index_sums(file: IO[bytes], chunks: Chunks, end: int) -> list[int]:
     ]
 
 
-def _facts(name: str, temporary: Any, counts: list[FooterCounts], with_nan: set[int]) -> FileFacts:
+def _facts(name: str, temporary: Path, counts: list[FooterCounts], with_nan: set[int]) -> FileFacts:
     size = os.path.getsize(temporary)
     with pq.ParquetFile(temporary) as opened:
         metadata = opened.metadata

@@ -187,7 +187,7 @@ def planned(
     """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered.
 
     With `in_full`, also for queries that need no analysis by Spark: `explain` shows what Spark's plan says.
-    Over Connect, where there is no plan, only the text of a query tells its filters.
+    Connect does not show Spark's plan. There, the filters come from the text of the query.
     """
     ensure_supported(spark)
     if not is_query(query):

@@ -115,7 +115,7 @@ class Question:
     facts: QueryFacts
     args: Parameters = None
     conditions: Mapping[str, Expr] = field(default_factory=dict)
-    """By table, what its text says that every row needed satisfies: over Connect, where there is no plan."""
+    """By table, the condition that the text sets. Used over Connect, which does not show plans."""
 
     @property
     def spark(self) -> SparkSession:

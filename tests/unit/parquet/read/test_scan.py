@@ -217,9 +217,9 @@ def test_columns_that_only_some_files_have() -> None:
 
 def test_mistakes_in_a_query_are_explained() -> None:
     file = written({"id": [1], "v": column(['{"a":1}'])})
-    with pytest.raises(InvalidExpression, match="there is no column 'w'; the columns are: id, v"):
+    with pytest.raises(InvalidExpression, match="no file has a column 'w'; the columns are: id, v"):
         read_parquet(file, columns=["w"])
-    with pytest.raises(InvalidExpression, match="there is no column 'w'"):
+    with pytest.raises(InvalidExpression, match="no file has a column 'w'"):
         read_parquet(file, where="w:a::int = 1")
     with pytest.raises(InvalidExpression, match="id is not a Variant but int64"):
         read_parquet(file, columns=["id:a::int"])

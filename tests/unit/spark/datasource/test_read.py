@@ -78,7 +78,7 @@ def test_partitions_by_bytes(table: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": "nope"}, "there is no column 'nope'"),
+        ({"columns": "nope"}, "has no column 'nope'"),
         ({"columns": "v:a::uuid"}, "Spark has no column type uuid"),
         ({"columns": "id, v:a::int AS id"}, "two columns are named 'id'"),
         ({"version": "99"}, "has no version 99; the latest is 4"),

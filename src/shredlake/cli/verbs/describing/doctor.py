@@ -73,11 +73,7 @@ def _environment(checks: list[Check]) -> None:
     for name in ("", "", "found", "what to do"):
         grid.add_column(name, overflow="fold")
     for check in checks:
-        mark = (
-            Text("ok", "green")
-            if check.good
-            else Text(*(("no", "red") if check.needed else ("--", "yellow")))
-        )
+        mark = _mark(check)
         advice = "" if check.good else check.advice
         if console.width < WIDE:
             paragraph(console, mark.append(shown(f"  {check.name}: {check.found}", "default")), advice)
@@ -85,6 +81,12 @@ def _environment(checks: list[Check]) -> None:
             grid.add_row(mark, *cells((check.name, check.found, advice)))
     if grid.rows:
         console.print(grid)
+
+
+def _mark(check: Check) -> Text:
+    if check.good:
+        return Text("ok", "green")
+    return Text("no", "red") if check.needed else Text("--", "yellow")
 
 
 def _engines(diagnosis: Diagnosis) -> None:

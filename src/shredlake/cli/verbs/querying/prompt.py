@@ -27,7 +27,7 @@ LEAVING: Final = ("exit", "quit", "\\q", ".exit", ".quit")
 def converse(tables: Mapping[str, Any], *, strict: bool, memory_limit: str | None) -> None:
     """Reads queries and shows their answers until the user leaves. A query ends with a semicolon.
 
-    In a pipe there is no greeting, the end of the text ends its last query, and a mistake ends the command.
+    Text from a pipe gets no greeting. Its last query needs no semicolon, and a mistake ends the command.
     """
     typed = sys.stdin.isatty()
     if typed:

@@ -57,14 +57,7 @@ def run_sql(
     if query is None:
         from shredlake.cli.verbs.querying.prompt import converse
 
-        if (
-            form is not None
-            or output is not None
-            or limit is not None
-            or engine == "spark"
-            or explain
-            or as_json
-        ):
+        if explain or as_json or engine == "spark" or (form, output, limit) != (None, None, None):
             raise typer.BadParameter(
                 "only --table, --storage-option, --strict and --memory-limit work without a query: "
                 "give a query, or - to read one from standard input"

@@ -127,7 +127,7 @@ def simple_query(sql: str, variants: frozenset[str]) -> SimpleQuery | None:
 def conditions_in(sql: str, variants: frozenset[str], schemas: Mapping[str, Struct]) -> dict[str, Expr]:
     """By table, in lower case, the condition that every row needed satisfies, also if columns lack names.
 
-    Over Connect, where only the text tells what prunes files. Empty in doubt.
+    Used over Connect, which does not show plans. Empty in doubt.
 
     >>> from shredlake.delta.schema.types import Field
     >>> schemas = {"t": Struct((Field("v", "variant"),))}
