@@ -35,7 +35,7 @@ cli/verbs: demo_data demo_tour
 cli/verbs/describing: check doctor drift inspect views
 cli/verbs/loading: convert ingest_job
 delta/check: file_check findings log_check measure repair
-delta/log: checkpoint_read files
+delta/log: files
 delta/read: layouts
 delta/report: page paths rejects suggest versions
 delta/stats: columns parsed text

@@ -61,7 +61,7 @@ class CheckpointPart:
         try:
             source = self.storage.open_input(self.path)
             check_footer(read_footer(source, self.path), self.path)
-            return pq.ParquetFile(source, page_checksum_verification=True)
+            return pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
         except FileNotFoundError:
             raise CorruptLog(
                 f"{self.storage.uri}: the checkpoint names {self.path}, which is not there; "
@@ -112,6 +112,10 @@ class CheckpointPart:
         """Per row group, which rows are `add` actions."""
         return self._masks("add", "add.size")
 
+    def _read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """Columns of a row group. Threads of pyarrow may use local files only (see `FileView`)."""
+        return self.file.read_row_group(group, columns=columns, use_threads=self.storage.is_local)
+
     def _masks(self, kind: str, probe: str) -> list[Mask]:
         """Per row group, which rows hold an action, by the validity of its struct in the smallest leaf."""
         masks = []
@@ -120,7 +124,7 @@ class CheckpointPart:
                 if not self.has(probe):
                     masks.append(np.zeros(self.file.metadata.row_group(group).num_rows, dtype=bool))
                     continue
-                column = self.file.read_row_group(group, columns=[probe]).column(kind)
+                column = self._read(group, [probe]).column(kind)
                 masks.append(pc.is_valid(column).to_numpy())
         return masks
 
@@ -153,7 +157,7 @@ class CheckpointPart:
             start += count
             if wanted is not None and not wanted.any():
                 continue
-            table = self.file.read_row_group(group, columns=[f"add.{column}" for column in present])
+            table = self._read(group, [f"add.{column}" for column in present])
             rows = table.column("add")
             if count < len(mask):
                 rows = rows.filter(pa.array(mask))
@@ -179,7 +183,7 @@ class CheckpointPart:
         for group, mask in enumerate(masks):
             if not mask.any():
                 continue
-            table = self.file.read_row_group(group, columns=[f"remove.{name}" for name in present])
+            table = self._read(group, [f"remove.{name}" for name in present])
             rows = table.column("remove").filter(pa.array(mask)).combine_chunks()
             pieces.append(pa.Table.from_arrays([pc.struct_field(rows, [n]) for n in present], names=present))
         return pa.concat_tables(pieces, promote_options="permissive") if pieces else pa.table({})

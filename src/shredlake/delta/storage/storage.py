@@ -260,7 +260,7 @@ class Storage:
             return self.files.head(path)
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A file as pyarrow reads it."""
+        """A file as pyarrow reads it. Only this thread may read that of a store (see `FileView`)."""
         if self.head(path) is None:
             raise FileMissing(f"{self.uri}/{path} is not there")
         location, store = self.source(path)

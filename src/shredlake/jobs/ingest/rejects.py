@@ -187,8 +187,8 @@ def _transactions(
         return {file: (f"{name}-{table}", version) for file, (name, version) in named}
     files: set[str] = set()
     for path in paths:
-        with pq.ParquetFile(staging.open_input(path)) as file:
-            for batch in file.iter_batches(columns=["file"]):
+        with pq.ParquetFile(staging.open_input(path), pre_buffer=False) as file:
+            for batch in file.iter_batches(columns=["file"], use_threads=False):
                 files.update(pc.unique(batch.column("file")).to_pylist())
     found = {file: claim.by_file[file] for file in files if file in claim.by_file}
     return {file: (f"{name}-{table}", version) for file, (name, version) in found.items()}
@@ -280,8 +280,8 @@ def _numbered(
 ) -> Iterator[pa.RecordBatch]:
     """Staged rejects with line numbers of their files, without those of files already stored."""
     for path in paths:
-        with pq.ParquetFile(staging.open_input(path)) as file:
-            for staged in file.iter_batches(batch_size=256):
+        with pq.ParquetFile(staging.open_input(path), pre_buffer=False) as file:
+            for staged in file.iter_batches(batch_size=256, use_threads=False):
                 batch = staged
                 if known:
                     batch = staged.filter(

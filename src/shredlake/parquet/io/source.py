@@ -10,6 +10,8 @@ import glob as globbing
 import os
 import stat
 import threading
+import time
+import weakref
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -33,6 +35,10 @@ REMOTE_GAP: Final = 64 * 1024
 
 REMOTE_TAIL: Final = 64 * 1024
 """Bytes that the first request to an object store fetches from the end of a file; most footers fit."""
+
+SHORT_WAIT: Final = 1e-5
+LONGEST_WAIT: Final = 1.0
+"""Seconds between two looks at whether threads of pyarrow are done, and the most that they are waited for."""
 
 
 class Source(ABC):
@@ -210,7 +216,10 @@ class FileSource(Source):
 class FileView:
     """The file interface that pyarrow expects, over a source. `read_buffer` avoids a copy.
 
-    Ranges that were prefetched with `hold` are served from memory until they are released.
+    Ranges that were prefetched with `hold` are served from memory until they are released. Python owns what
+    is read meanwhile, so a thread of pyarrow needs the interpreter to let go of it. It may do so a moment
+    after pyarrow has returned. If the program ended in that moment, the thread would abort it. So `release`
+    waits for such threads.
     """
 
     closed = False
@@ -219,14 +228,21 @@ class FileView:
         self._source = source
         self._position = 0
         self._held: list[tuple[Extent, memoryview]] = []
+        self._given: list[weakref.ref[pa.Buffer]] | None = None
 
     def hold(self, extents: Sequence[Extent]) -> None:
         """Prefetches ranges that will be read next, so that neighbouring ranges share one request."""
         fetched = zip(extents, self._source.read(extents), strict=True)
         self._held = sorted(fetched, key=lambda held: held[0])
+        self._given = []
 
     def release(self) -> None:
+        """Forgets the ranges, once pyarrow's threads have let go of all that was read since `hold`."""
         self._held = []
+        given, self._given = self._given or [], None
+        patience = time.monotonic() + LONGEST_WAIT
+        while any(buffer() is not None for buffer in given) and time.monotonic() < patience:
+            time.sleep(SHORT_WAIT)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._source.size}[whence]
@@ -237,6 +253,12 @@ class FileView:
         return self._position
 
     def read_buffer(self, length: int = -1) -> pa.Buffer:
+        buffer = pa.py_buffer(self._next(length))
+        if self._given is not None:
+            self._given.append(weakref.ref(buffer))
+        return buffer
+
+    def _next(self, length: int) -> memoryview:
         left = max(self._source.size - self._position, 0)
         length = left if length < 0 else min(length, left)
         start = self._position
@@ -245,9 +267,9 @@ class FileView:
         if place >= 0:
             (offset, size), data = self._held[place]
             if start + length <= offset + size:
-                return pa.py_buffer(data[start - offset : start - offset + length])
+                return data[start - offset : start - offset + length]
         [data] = self._source.read([(start, length)])
-        return pa.py_buffer(data)
+        return data
 
     def read(self, length: int = -1) -> bytes:
         return bytes(self.read_buffer(length))

@@ -263,11 +263,20 @@ def open_pages(
     row_count = max(choice.pages.row_count for choice in columns.values())
     parts.append(footer_bytes(thrift.write_struct(_footer(schema, chunks, row_count))))
     try:
-        return open_reader(pa.py_buffer(b"".join(parts)), checksums=checksums)
+        return open_reader(_joined(parts), checksums=checksums)
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(
             f"{source.name}: the page index refers to pages that can't be read: {error}"
         ) from error
+
+
+def _joined(parts: Sequence[bytes | memoryview]) -> pa.Buffer:
+    """The parts in Arrow's memory, which its threads can let go of at any time (see `FileView`)."""
+    whole = pa.allocate_buffer(sum(map(len, parts)))
+    with pa.FixedSizeBufferWriter(whole) as writer:
+        for part in parts:
+            writer.write(part)
+    return whole
 
 
 def open_reader(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import threading
+import weakref
+from collections import defaultdict
 from pathlib import Path
 
 import obstore.store
@@ -15,7 +18,8 @@ import pytest
 
 import shredlake as sl
 from shredlake.errors import InvalidFile
-from shredlake.parquet.io.source import REMOTE_GAP, coalesce, find_files, open_input
+from shredlake.parquet.io import source as module
+from shredlake.parquet.io.source import REMOTE_GAP, FileView, coalesce, find_files, open_input
 
 
 def test_coalesce_keeps_each_range_findable() -> None:
@@ -142,3 +146,47 @@ def test_a_failing_disk_is_not_the_fault_of_the_file() -> None:
     for read in (sl.read_parquet, sl.scan_parquet):
         with pytest.raises(sl.ReadFailed, match="Input/output error"):
             list(read(FailingDisk(sink.getvalue())).to_batches())
+
+
+def test_a_view_waits_for_threads_that_hold_what_they_read(stored: Path) -> None:
+    """Such a thread needs the interpreter, and would abort the process if that had ended."""
+    view = FileView(open_input(stored))
+    view.hold([(0, 100)])
+    held = [view.read_buffer(100)]
+    threading.Timer(0.05, held.clear).start()
+    view.release()
+    assert not held
+
+
+def test_a_view_does_not_wait_forever(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_WAIT", 0.01)
+    view = FileView(open_input(stored))
+    view.hold([(0, 100)])
+    held = view.read_buffer(100)
+    view.release()
+    assert len(held) == 100
+
+
+def test_nothing_that_was_read_outlives_its_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pa.array([f'{{"a": {n}, "b": "{n % 7}", "c": {{"d": {n}}}}}' for n in range(20_000)])
+    groups = sl.WriteOptions(row_group_rows=2_000)
+    sl.write_parquet(pa.table({"v": sl.from_json(texts)}), tmp_path / "a.parquet", options=groups)
+    given: defaultdict[FileView, list[weakref.ref[pa.Buffer]]] = defaultdict(list)
+    left: list[int] = []
+    read, release = FileView.read_buffer, FileView.release
+
+    def watched(self: FileView, length: int = -1) -> pa.Buffer:
+        buffer = read(self, length)
+        given[self].append(weakref.ref(buffer))
+        return buffer
+
+    def released(self: FileView) -> None:
+        release(self)
+        left.append(sum(buffer() is not None for buffer in given.pop(self)))
+
+    monkeypatch.setattr(FileView, "read_buffer", watched)
+    monkeypatch.setattr(FileView, "release", released)
+    for _ in range(50):
+        sl.scan_parquet(tmp_path / "a.parquet").to_arrow()
+    assert len(left) >= 50
+    assert not any(left)
