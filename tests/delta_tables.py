@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import shredlake as sl
 from shredlake.delta.protocol.actions import dumps
+from waiting import wait_until
 
 ID_AND_VARIANT = pa.schema([("id", pa.int64()), ("v", sl.variant())])
 SHREDDED = {"delta.enableVariantShredding": "true", "shredlake.shredding.v": "struct<a bigint, s string>"}
@@ -117,8 +118,10 @@ def ids(table: sl.Table) -> list[int]:
 
 def age(root: Path, days: float) -> None:
     """Sets the modification time of every data file to the past."""
-    moment = time.time() - days * 86_400
+    started = time.time()
+    moment = started - days * 86_400
     for file in root.rglob("*"):
         if file.is_file() and "_delta_log" not in file.parts:
             os.utime(file, (moment, moment))
-    time.sleep(0.002)  # what was removed in this millisecond counts as removed within any period
+    # What was removed in this millisecond counts as removed within any period.
+    assert wait_until(lambda: time.time() > started + 0.002, seconds=10)
