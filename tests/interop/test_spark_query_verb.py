@@ -184,6 +184,15 @@ def test_spark_has_no_memory_limit_of_a_query(table: str) -> None:
     assert "--memory-limit" in shown.output
 
 
+def test_sql_on_spark_takes_values_of_markers(table: str) -> None:
+    query = f"select count(*) as n from '{table}' where v:ts::bigint > :least"
+    arguments = ["sql", query, "--engine", "spark", "--arg", "least=40", "--json"]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    expected = query.replace(":least", "40")
+    assert json.loads(shown.stdout) == sl.sql(expected).to_arrow().to_pylist()[0]
+
+
 def test_sql_on_spark_explains(table: str) -> None:
     query = "select count(*) as n from events where v:ts::bigint > 40"
     shown = CliRunner().invoke(app, ["sql", query, "-t", f"events={table}", "--engine", "spark", "--explain"])

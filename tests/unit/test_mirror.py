@@ -66,7 +66,7 @@ spark/query: scan strategies views
 spark/query/tables: given known registered
 spark/query/text: needs selects sql_paths
 spark/query/workers: aggregate pushdown top_n
-sql: explain known_paths pushdown references result rewrite text variant_names weights
+sql: explain pushdown references result rewrite text variant_names weights
 """
 """Modules without a file of tests: their examples test them, or tests of the modules that use them.
 

@@ -8,5 +8,5 @@ rows ◀─ result ◀─ DuckDB ◀─ typed Arrow columns ◀─ dataset ◀�
 ```
 
 Modules in reading order: `path_tokens`, `variant_names`, `text`, `references`, `weights`, `rewrite`,
-`sources`, `pushdown`, `runs`, `explain`, `dataset`, `functions`, `result`, `api`, `known_paths`.
+`parameters`, `sources`, `pushdown`, `runs`, `explain`, `dataset`, `functions`, `result`, `api`.
 """

@@ -19,6 +19,7 @@ from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.cast_options import CastOptions
 from shredlake.sql.explain import RunLog
 from shredlake.sql.functions import register_getter
+from shredlake.sql.parameters import Parameters, as_given
 from shredlake.sql.references import TableColumns, literal
 from shredlake.sql.result import SqlResult, close_running
 from shredlake.sql.rewrite import RewrittenQuery, rewrite, tables_of, words_of
@@ -37,6 +38,7 @@ _rewrites: Final[LruCache[object, RewrittenQuery]] = LruCache(64, "queries rewri
 def sql(
     query: str,
     /,
+    args: Parameters = None,
     *,
     strict: bool = False,
     timezone: str = "UTC",
@@ -49,7 +51,8 @@ def sql(
     DuckDB runs the query, in its dialect. Paths into Variants (`v:user.id::bigint`) may be used anywhere, and
     are read as in `Table.scan`: only the columns, files and pages that the query needs. `tables` gives tables
     their names: each is a `Table`, a path or URI of a Delta table or Parquet files, or an object with an
-    Arrow stream. A table can also be read by its path: `from 'lake/events'`.
+    Arrow stream. A table can also be read by its path: `from 'lake/events'`. `args` are the values of markers
+    in the query: a dict for `$name`, a list for `?`.
 
     A value that does not cast is null; with `strict`, it is an error. `memory_limit` ("2GB") bounds what
     DuckDB keeps in memory before it spills to disk.
@@ -59,9 +62,13 @@ def sql(
     >>> found = sql("select v:a::int as a, count(*) as n from events group by a order by a", events=events)
     >>> found.to_arrow().to_pylist()
     [{'a': 10, 'n': 1}, {'a': 20, 'n': 1}]
+    >>> found = sql("select count(*) as n from events where v:a::int > ?", [15], events=events)
+    >>> found.to_arrow().to_pylist()
+    [{'n': 1}]
     """
     if not isinstance(query, str):
         raise WrongType(f"a query is SQL text, not {kind_of(query)}")
+    parameters = as_given(args)
     sources = _sources(query, tables)
     rewritten = _rewritten(query, {name: source.schema for name, source in sources.items()})
     _require_query(_connection(threads, memory_limit, timezone), rewritten.sql)
@@ -87,7 +94,7 @@ def sql(
                 ) from None
         return connection
 
-    result = SqlResult(query, rewritten, sources, connect)
+    result = SqlResult(query, rewritten, parameters, sources, connect)
     shared = _connection(threads, memory_limit, timezone)
     for get, name in rewritten.functions.items():  # all connections of a database see them
         register_getter(shared, name, get, options)

@@ -48,11 +48,13 @@ class SqlResult(ArrowStream):
         self,
         query: str,
         rewritten: RewrittenQuery,
+        parameters: dict[str, Any] | list[Any] | None,
         sources: Mapping[str, Source],
         connect: Callable[[RunLog], Any],
     ) -> None:
         """`connect` makes a DuckDB connection in which the scans of the query have their names."""
-        self._query, self._rewritten, self._sources, self._connect = query, rewritten, sources, connect
+        self._query, self._rewritten, self._parameters = query, rewritten, parameters
+        self._sources, self._connect = sources, connect
 
     def _paths(self) -> Iterator[tuple[Source, set[Get]]]:
         """The tables of the query, each with the paths that it is asked for."""
@@ -67,7 +69,7 @@ class SqlResult(ArrowStream):
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):
-            return connection.sql(self._rewritten.sql).limit(0).to_arrow_reader().schema
+            return self._relation(connection).limit(0).to_arrow_reader().schema
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         stream = self._run(RunLog())
@@ -77,7 +79,7 @@ class SqlResult(ArrowStream):
     def _run(self, log: RunLog) -> Generator[pa.RecordBatch]:
         connection = self._connect(log)
         with self._clear_errors(log):
-            yield from connection.sql(self._rewritten.sql).to_arrow_reader(BATCH_ROWS)
+            yield from self._relation(connection).to_arrow_reader(BATCH_ROWS)
 
     def to_arrow(self) -> pa.Table:
         """All rows, as one table."""
@@ -86,7 +88,7 @@ class SqlResult(ArrowStream):
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):
-            return connection.sql(self._rewritten.sql).to_arrow_table()
+            return self._relation(connection).to_arrow_table()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches that can be read once."""
@@ -97,9 +99,9 @@ class SqlResult(ArrowStream):
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):
-            for _ in connection.sql(self._rewritten.sql).to_arrow_reader(BATCH_ROWS):
+            for _ in self._relation(connection).to_arrow_reader(BATCH_ROWS):
                 pass
-            plan = connection.execute(f"EXPLAIN {self._rewritten.sql}").fetchall()[0][1]
+            plan = connection.execute(f"EXPLAIN {self._rewritten.sql}", self._parameters).fetchall()[0][1]
         reports = [run.scan.report() for run in log.runs if not run.counted]
         return SqlExplain(
             scans=tuple(map(str, log.runs)),
@@ -119,6 +121,10 @@ class SqlResult(ArrowStream):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
+
+    def _relation(self, connection: Any) -> Any:
+        """The query in DuckDB, which runs it when rows are asked for."""
+        return connection.sql(self._rewritten.sql, params=self._parameters)
 
     def _clear_errors(self, log: RunLog) -> _ClearErrors:
         return _ClearErrors(self, log)

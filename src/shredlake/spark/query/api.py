@@ -32,9 +32,10 @@ from shredlake.spark.query.tables.known import named_tables
 from shredlake.spark.query.tables.registered import register_view, views_to_inline
 from shredlake.spark.query.text.simple import conditions_in
 from shredlake.spark.query.text.sql_paths import is_query, with_views
-from shredlake.spark.query.views import Parameters, analysed
+from shredlake.spark.query.views import analysed
 from shredlake.spark.session import ensure_supported
 from shredlake.spark.settings import is_connect, session_options, settings, temporary_settings
+from shredlake.sql.parameters import Parameters
 from shredlake.table import Table
 
 if TYPE_CHECKING:

@@ -44,11 +44,12 @@ from shredlake.spark.query.text.sql_paths import (
     may_take_whole,
     rewrite,
 )
-from shredlake.spark.query.views import AnalysisFailure, Parameters, analysed, analysed_or_failure
+from shredlake.spark.query.views import AnalysisFailure, analysed, analysed_or_failure
 from shredlake.spark.query.workers.aggregate import Aggregated, aggregated
 from shredlake.spark.query.workers.pushdown import NotApplicable, TableQuery, too_small
 from shredlake.spark.query.workers.top_n import TopN, top_n
 from shredlake.spark.settings import is_connect, temporary_settings
+from shredlake.sql.parameters import Parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -12,7 +12,7 @@ The user's own views are not touched, even those with the same names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -20,16 +20,13 @@ from uuid import uuid4
 from shredlake.caches import of_session
 from shredlake.spark.query.text.sql_paths import with_tables
 from shredlake.spark.settings import is_connect, session_constant
+from shredlake.sql.parameters import Parameters, as_given
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VIEWS: Final = 128
 """The size of each session's caches of views."""
-
-
-Parameters = Mapping[str, Any] | Sequence[Any] | None
-"""The values of the markers in a query, as `spark.sql` takes them: by name (`:name`) or by position (`?`)."""
 
 
 def analysed(
@@ -49,8 +46,8 @@ def analysed(
     try:
         for name, frame in frames.items():
             _create_view(spark, unique[name], frame)
-        if args:
-            return spark.sql(text, args=_as_spark_takes(args))
+        if parameters := as_given(args):
+            return spark.sql(text, args=parameters)
         # Not through PySpark's `sql`, which spends time on parameters.
         return DataFrame(spark._jsparkSession.sql(text), spark)
     except ParseException:
@@ -84,11 +81,6 @@ def analysed_or_failure(
         return AnalysisFailure(str(error))
 
 
-def _as_spark_takes(args: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any] | list[Any]:
-    """Parameters in the types that PySpark accepts."""
-    return dict(args) if isinstance(args, Mapping) else list(args)
-
-
 def _over_connect(
     spark: SparkSession, text: str, frames: Mapping[str, DataFrame], args: Parameters
 ) -> DataFrame:
@@ -98,7 +90,7 @@ def _over_connect(
     for number, (name, frame) in enumerate(frames.items()):
         arguments[f"frame{number}"] = frame
         text = text.replace(name, f"{{frame{number}}}")
-    return spark.sql(text, _as_spark_takes(args) if args else None, **arguments)
+    return spark.sql(text, as_given(args), **arguments)
 
 
 def catalog_of(spark: SparkSession) -> Any:

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from shredlake.cli.messages import say
 from shredlake.cli.rows import write_rows
+from shredlake.cli.verbs.querying.known_paths import known_paths
 from shredlake.cli.verbs.querying.query import DRAWN_ROWS
 from shredlake.errors import MissingDependency, ShredlakeError
 from shredlake.sql.api import sql
-from shredlake.sql.known_paths import known_paths
 from shredlake.sql.sources import source_of
 
 WORDS: Final = (

@@ -28,6 +28,12 @@ def run_sql(
     tables: list[str] = typer.Option(
         [], "--table", "-t", help="A table and its name in the query: events=lake/events. Repeatable."
     ),
+    args: list[str] = typer.Option(
+        [],
+        "--arg",
+        metavar="NAME=VALUE",
+        help="The value of a marker in the query, as text: $name, or :name on Spark. Repeatable.",
+    ),
     limit: int | None = LIMIT,
     form: Format | None = FORMAT,
     output: str | None = OUTPUT,
@@ -53,11 +59,11 @@ def run_sql(
     from shredlake.sql.api import sql
     from shredlake.sql.result import SqlResult
 
-    named = named_tables(tables, storage)
+    named, values = named_tables(tables, storage), given_values(args)
     if query is None:
         from shredlake.cli.verbs.querying.prompt import converse
 
-        if explain or as_json or engine == "spark" or (form, output, limit) != (None, None, None):
+        if args or explain or as_json or engine == "spark" or (form, output, limit) != (None, None, None):
             raise typer.BadParameter(
                 "only --table, --storage-option, --strict and --memory-limit work without a query: "
                 "give a query, or - to read one from standard input"
@@ -73,9 +79,10 @@ def run_sql(
             raise typer.BadParameter(
                 "--memory-limit works only with --engine local; Spark has its own settings"
             )
-        found = _on_spark(text, named, rows, explain=explain)
+        found = _on_spark(text, values, named, rows, explain=explain)
     else:
-        result = sql(text, strict=strict, memory_limit=memory_limit, **cast("dict[str, Any]", named))
+        given = cast("dict[str, Any]", named)
+        result = sql(text, values, strict=strict, memory_limit=memory_limit, **given)
         if explain:
             say(str(result.explain()))
             return
@@ -114,7 +121,29 @@ def named_tables(given: list[str], storage: Sequence[str] = ()) -> dict[str, str
     return found
 
 
-def _on_spark(query: str, tables: Mapping[str, str | Table], rows: int | None, *, explain: bool) -> Any:
+def given_values(given: Sequence[str]) -> dict[str, str]:
+    """Reads the values of markers.
+
+    >>> given_values(["kind=like", "text=a=b", "nothing="])
+    {'kind': 'like', 'text': 'a=b', 'nothing': ''}
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidExpression(f"--arg {one}: expected name=value, e.g. kind=like for $kind")
+        found[name] = value
+    return found
+
+
+def _on_spark(
+    query: str,
+    values: Mapping[str, str],
+    tables: Mapping[str, str | Table],
+    rows: int | None,
+    *,
+    explain: bool,
+) -> Any:
     """The answer of Spark, or None after an explanation was printed. Paths of tables get names."""
     from shredlake.spark.arrow import collected
     from shredlake.spark.query import api
@@ -130,7 +159,7 @@ def _on_spark(query: str, tables: Mapping[str, str | Table], rows: int | None, *
     spark = session()
     spark.conf.set("spark.sql.session.timeZone", "UTC")  # the same as without Spark
     if explain:
-        say(str(api.explain(spark, query, **given)))
+        say(str(api.explain(spark, query, values, **given)))
         return None
-    frame = api.sql(spark, query, **given)
+    frame = api.sql(spark, query, values, **given)
     return collected(frame if rows is None else frame.limit(rows))

@@ -55,6 +55,20 @@ def test_groups_a_table_by_its_name_or_path(table: str) -> None:
         assert [json.loads(line) for line in out.splitlines()] == rows
 
 
+def test_values_of_markers_are_options(table: str) -> None:
+    query = f"select count(*) n from '{table}' where v:kind::string = $kind and v:user.id::int < $most"
+    code, out, _ = run(query, "--arg", "kind=post", "--arg", "most=6", "--json")
+    assert (code, json.loads(out)) == (0, {"n": 2})
+
+
+@pytest.mark.parametrize("given", ["kind", "=x", "a b=x", "1=x"])
+def test_a_marker_needs_a_name(
+    given: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = complaint(monkeypatch, capsys, "select 1", "--arg", given)
+    assert f"--arg {given}: expected name=value, e.g. kind=like for $kind" in text
+
+
 def test_formats_and_output(table: str, tmp_path: Path) -> None:
     code, out, _ = run(QUERY.format(f"'{table}'"))
     assert code == 0
