@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from html import escape
+from json import dumps
+from math import isfinite
 from typing import Any, Final
 
 _UNITS: Final = ("kB", "MB", "GB", "TB")
@@ -146,9 +148,18 @@ def _plain(value: Any) -> Any:
             return {str(name): _plain(item) for name, item in value.items()}
         case tuple() | list():
             return [_plain(item) for item in value]
+        case float() if not isfinite(value):
+            return dumps(value)  # NaN and Infinity: JSON has no such numbers
         case None | bool() | int() | float() | str():
             return value
         case datetime() | date():
             return value.isoformat()
         case _:
-            return str(value)
+            return _plain(value.as_py()) if _is_arrow_number(value) else str(value)
+
+
+def _is_arrow_number(value: Any) -> bool:
+    import pyarrow as pa  # not at the top: verbs that need no Arrow start in milliseconds
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return isinstance(value, pa.Scalar) and value.is_valid and any(holds(value.type) for holds in kinds)

@@ -101,7 +101,7 @@ def test_verbs_that_read_one_file_take_the_settings_of_its_store(reach: dict[str
         return [json.loads(line) for line in result.stdout.splitlines()]
 
     [facts] = run("inspect", f"s3://lake/t/{path}")
-    assert facts["num_rows"] == 1
+    assert facts["rows"] == 1
     assert run("check", f"s3://lake/t/{path}") == []
     assert run("advise", "s3://lake/t")[0]["column"] == "v"
     assert run("sql", "select v:a::int as a from t", "-t", "t=s3://lake/t") == [{"a": 1}]

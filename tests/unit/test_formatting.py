@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from shredlake.formatting import (
@@ -54,6 +56,17 @@ def test_shares(part: float, whole: float, text: str) -> None:
 def test_nouns() -> None:
     assert [counted(n, "entry", "entries") for n in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
     assert [with_article(noun) for noun in ("Array", "url", "file")] == ["an Array", "an url", "a file"]
+
+
+def test_facts_for_json_have_numbers_as_numbers_and_no_words_that_json_lacks() -> None:
+    @dataclass
+    class Facts:
+        bounds: tuple[object, ...]
+
+    bounds = (pa.scalar(3), pa.scalar(1.5), pa.scalar(True), pa.scalar("x"), pa.scalar(None, pa.int64()))
+    found = plain_fields(Facts((*bounds, pa.scalar(float("inf")), float("nan"), Decimal("1.50"))))
+    assert found["bounds"] == [3, 1.5, True, "x", "None", "Infinity", "NaN", "1.50"]
+    json.dumps(found, allow_nan=False)
 
 
 def test_control_characters_are_escaped_except_those_to_keep() -> None:

@@ -52,7 +52,7 @@ def test_objects_nested_fifty_five_deep() -> None:
     assert sl.to_json(sl.read_parquet(file).column("v")).to_pylist() == [document]
     path = ".".join(["a"] * 55)
     assert sl.read_parquet(file, columns=[f"v:{path}::bigint AS x"]).to_pylist() == [{"x": 7}]
-    assert sl.inspect(file).num_rows == 1
+    assert sl.inspect(file).rows == 1
 
 
 def test_rows_without_columns() -> None:

@@ -109,7 +109,7 @@ def _layout(console: Console, opened: Table) -> None:
     for column in file.variants:
         for path in column.root.walk():
             share = path.typed / path.places if path.places else 0.0
-            grid.add_row(path.path, path.type, f"{share:.1%}", f"{path.compressed_size:,}")
+            grid.add_row(path.path, path.type, f"{share:.1%}", f"{path.bytes:,}")
     console.print(grid)
 
 

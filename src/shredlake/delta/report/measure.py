@@ -25,7 +25,7 @@ class Measured:
     """The summed contents of some files of a table."""
 
     files: int
-    size: int
+    bytes: int
     columns: tuple[ColumnReport, ...]
     others: Mapping[str, int]
     """Bytes of the columns that are not Variants."""
@@ -37,7 +37,7 @@ def measure(snapshot: Snapshot, files: int) -> Measured:
     chosen = [paths[place].as_py() for place in spread(len(paths), files)]
     reports = list(in_order((partial(_inspected, snapshot, path) for path in chosen), pa.cpu_count()))
     return Measured(
-        len(reports), sum(report.size for report in reports), merged_columns(reports), merged_others(reports)
+        len(reports), sum(report.bytes for report in reports), merged_columns(reports), merged_others(reports)
     )
 
 

@@ -31,7 +31,7 @@ def table_page(report: TableReport) -> str:
     name = report.uri.rstrip("/").rsplit("/", 1)[-1] or report.uri
     figures = [
         ("unknown" if report.rows is None else f"{report.rows:,}", "row" if report.rows == 1 else "rows"),
-        (bytes_text(report.size), "size"),
+        (bytes_text(report.bytes), "size"),
         (f"{report.files:,}", "file" if report.files == 1 else "files"),
         (f"{sum(map(len, report.paths.values())):,}", "typed paths"),
         (f"{report.layouts:,}", "layout" if report.layouts == 1 else "layouts"),
@@ -139,7 +139,7 @@ def _growth(history: Versions) -> Section:
     labels = [f"{one.version}" for one in versions]
     plots = [
         steps(Series("Rows", [one.rows for one in versions], lambda n: f"{n:,.0f}"), labels),
-        steps(Series("Size", [one.size for one in versions], bytes_text), labels),
+        steps(Series("Size", [one.bytes for one in versions], bytes_text), labels),
         steps(Series("Files", [one.files for one in versions], lambda n: f"{n:,.0f}"), labels),
     ]
     totals = {

@@ -70,7 +70,7 @@ class TableReport:
     """None if the row count of a file is unknown."""
     deleted: int
     """Number of rows that deletion vectors remove."""
-    size: int
+    bytes: int
     layouts: int
     untouched: Mapping[str, int]
     """Number of files that do not shred a Variant column, per column."""
@@ -125,7 +125,7 @@ def table_report(snapshot: Snapshot, *, files: int = MEASURED_FILES) -> TableRep
         files=len(adds),
         rows=None if counts.null_count else int((pc.sum(counts).as_py() or 0) - deleted),
         deleted=deleted,
-        size=sum(add.size for add in adds),
+        bytes=sum(add.size for add in adds),
         layouts=len({tuple(sorted(layout.items(), key=str)) for layout in layouts}),
         untouched={place.name: sum(place.physical not in layout for layout in layouts) for place in places},
         paths={

@@ -105,7 +105,7 @@ def _new_paths(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
         have = {steps for steps, _ in previous.leaves()}
         new = [one for one in schema.decisions if one.outcome is Outcome.TYPED and one.steps not in have]
         if new:
-            new.sort(key=lambda one: -one.bytes)
+            new.sort(key=lambda one: -one.bytes_share)
             named = "; ".join(
                 f"{_name(place, short_path(one.steps))} as {one.type} ({one.reason}, {one.share:.0%} of rows)"
                 for one in new[:NAMED]
@@ -153,11 +153,11 @@ def _sort(report: TableReport, found: Sequence[Ranges]) -> Iterator[Suggestion]:
 
 
 def _compact(report: TableReport) -> Iterator[Suggestion]:
-    if report.files >= FEW_FILES and report.size / report.files < SMALL_FILE:
+    if report.files >= FEW_FILES and report.bytes / report.files < SMALL_FILE:
         yield Suggestion(
             "Compact small files",
-            f"{counted(report.files, 'file')} have {bytes_text(report.size / report.files)} each. Every file "
-            "costs a request and a footer; files of 128 MB are read faster.",
+            f"{counted(report.files, 'file')} have {bytes_text(report.bytes / report.files)} each. "
+            "Every file costs a request and a footer; files of 128 MB are read faster.",
             _command(report, "optimize"),
         )
 

@@ -35,7 +35,7 @@ class VersionFacts:
     files: int
     rows: int | None
     """None if the row count of a file is unknown."""
-    size: int
+    bytes: int
     layouts: Mapping[int, int]
     """Number of files by the number of their layout (see `Versions.layouts`)."""
 
@@ -106,7 +106,7 @@ class _Replay:
             operation=operation,
             files=len(self.files),
             rows=None if self.without_rows else self.rows,
-            size=self.size,
+            bytes=self.size,
             layouts={layout: count for layout, count in sorted(self.by_layout.items()) if count},
         )
 

@@ -48,7 +48,7 @@ class PathReport:
     missing: int
     partial: int
     """The number of typed objects with further fields in `value`."""
-    compressed_size: int
+    bytes: int
     """The size in the file of the level's own columns, `value` and a scalar `typed_value`."""
     file_share: float
     minimum: pa.Scalar | None
@@ -75,8 +75,8 @@ class ColumnReport:
     """The DDL of its shredding; None if it is not shredded."""
     variants: int
     nulls: int
-    metadata_size: int
-    compressed_size: int
+    metadata_bytes: int
+    bytes: int
     """The size of all its columns together."""
     file_share: float
     root: PathReport
@@ -87,9 +87,9 @@ class FileReport:
     """A file: its size, its Variant columns path by path, and the bytes of its other columns."""
 
     path: str
-    size: int
-    num_rows: int
-    num_row_groups: int
+    bytes: int
+    rows: int
+    row_groups: int
     created_by: str
     variants: tuple[ColumnReport, ...]
     others: Mapping[str, int]
@@ -97,15 +97,14 @@ class FileReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.path}: {counted(self.num_rows, 'row')}, {counted(self.num_row_groups, 'row group')}, "
-            f"{bytes_text(self.size)}"
+            f"{self.path}: {counted(self.rows, 'row')}, {counted(self.row_groups, 'row group')}, "
+            f"{bytes_text(self.bytes)}"
         ]
         for column in self.variants:
             paths = [(f"{column.name} {path.path}", path) for path in column.root.walk()]
             width = max(len(name) for name, _ in paths)
             lines += [
-                f"{name:<{width}}  {path.type:<12} {bytes_text(path.compressed_size):>10} "
-                f"{path.file_share:>6.1%}"
+                f"{name:<{width}}  {path.type:<12} {bytes_text(path.bytes):>10} {path.file_share:>6.1%}"
                 for name, path in paths
             ]
         return "\n".join(lines)
@@ -151,9 +150,9 @@ def inspect(path: Location, *, store: Store | None = None, progress: Progress | 
         inside = {leaf.column for column in columns for leaf in column.group.leaves()}
         return FileReport(
             path=source.name,
-            size=source.size,
-            num_rows=metadata.num_rows,
-            num_row_groups=metadata.num_row_groups,
+            bytes=source.size,
+            rows=metadata.num_rows,
+            row_groups=metadata.num_row_groups,
             created_by=footer.tree.text(FILE_CREATED_BY) or "",
             variants=tuple(_Column(column, leaves, counts, source.size).report() for column in columns),
             others={
@@ -189,8 +188,8 @@ class _Column:
             shredding=None if column.schema is None else str(column.schema),
             variants=metadata.value_count,
             nulls=metadata.null_count,
-            metadata_size=metadata.compressed_size,
-            compressed_size=size,
+            metadata_bytes=metadata.compressed_size,
+            bytes=size,
             file_share=size / self.file_size,
             root=self.level(column.root),
         )
@@ -209,7 +208,7 @@ class _Column:
             null=counts.null,
             missing=counts.places - counts.typed - counts.residual + counts.partial,
             partial=counts.partial,
-            compressed_size=size,
+            bytes=size,
             file_share=size / self.file_size,
             minimum=None if scalar is None else scalar.minimum,
             maximum=None if scalar is None else scalar.maximum,

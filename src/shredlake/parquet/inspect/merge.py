@@ -21,7 +21,7 @@ def merged_columns(reports: Sequence[FileReport]) -> tuple[ColumnReport, ...]:
     for report in reports:
         for column in report.variants:
             found.setdefault(column.name, []).append(column)
-    size = sum(report.size for report in reports) or 1
+    size = sum(report.bytes for report in reports) or 1
     return tuple(_column(columns, size) for columns in found.values())
 
 
@@ -34,7 +34,7 @@ def merged_others(reports: Iterable[FileReport]) -> dict[str, int]:
 
 
 def _column(columns: list[ColumnReport], size: int) -> ColumnReport:
-    bytes_ = sum(column.compressed_size for column in columns)
+    bytes_ = sum(column.bytes for column in columns)
     first = columns[0]
     return ColumnReport(
         name=first.name,
@@ -42,8 +42,8 @@ def _column(columns: list[ColumnReport], size: int) -> ColumnReport:
         shredding=next((column.shredding for column in columns if column.shredding), None),
         variants=sum(column.variants for column in columns),
         nulls=sum(column.nulls for column in columns),
-        metadata_size=sum(column.metadata_size for column in columns),
-        compressed_size=bytes_,
+        metadata_bytes=sum(column.metadata_bytes for column in columns),
+        bytes=bytes_,
         file_share=bytes_ / size,
         root=_path([column.root for column in columns], size),
     )
@@ -60,7 +60,7 @@ def _path(paths: list[PathReport], size: int) -> PathReport:
     typed, residual, null = (
         sum(getattr(path, name) for path in paths) for name in ("typed", "residual", "null")
     )
-    bytes_ = sum(path.compressed_size for path in paths)
+    bytes_ = sum(path.bytes for path in paths)
     types = Counter(path.type for path in paths)
     return PathReport(
         path=paths[0].path,
@@ -71,7 +71,7 @@ def _path(paths: list[PathReport], size: int) -> PathReport:
         null=null,
         missing=sum(path.missing for path in paths),
         partial=sum(path.partial for path in paths),
-        compressed_size=bytes_,
+        bytes=bytes_,
         file_share=bytes_ / size,
         minimum=_bound([path.minimum for path in paths if path.typed], min),
         maximum=_bound([path.maximum for path in paths if path.typed], max),
@@ -81,7 +81,7 @@ def _path(paths: list[PathReport], size: int) -> PathReport:
 
 
 def _resized(path: PathReport, size: int) -> PathReport:
-    return replace(path, file_share=path.compressed_size / size)
+    return replace(path, file_share=path.bytes / size)
 
 
 def _bound(bounds: list[pa.Scalar | None], choose: Any) -> pa.Scalar | None:

@@ -61,9 +61,9 @@ def kind_of(type_: str) -> str:
 def file_page(report: FileReport) -> str:
     """The page of one file."""
     figures = [
-        (f"{report.num_rows:,}", "row" if report.num_rows == 1 else "rows"),
-        (bytes_text(report.size), "size"),
-        (f"{report.num_row_groups:,}", "row group" if report.num_row_groups == 1 else "row groups"),
+        (f"{report.rows:,}", "row" if report.rows == 1 else "rows"),
+        (bytes_text(report.bytes), "size"),
+        (f"{report.row_groups:,}", "row group" if report.row_groups == 1 else "row groups"),
         (f"{sum(1 for _ in _paths(report.variants)):,}", "paths"),
     ]
     sections = [*path_sections(report.variants, report.others), _columns(report)]
@@ -83,7 +83,7 @@ def _columns(report: FileReport) -> Section:
             "shredded" if column.shredding else "not shredded",
             counted(column.variants, "Variant"),
             f"{column.nulls:,} NULL",
-            bytes_text(column.compressed_size),
+            bytes_text(column.bytes),
         )
         for column in report.variants
     ]
@@ -158,7 +158,7 @@ def _row(path: PathReport, label: str, name: str, parent: int | None) -> Row:
     scalar = path.type not in ("object", "array", "variant")
     cells: tuple[Cell, ...] = (
         (path.type, path.type),
-        (path.compressed_size, bytes_text(path.compressed_size)),
+        (path.bytes, bytes_text(path.bytes)),
         (path.file_share, share_text(path.file_share, 1)),
         (values, f"{values:,}"),
         (mixed, "" if mixed is None else share_text(path.residual, known)),
@@ -183,13 +183,13 @@ def _column_area(column: ColumnReport, place: Mapping[str, int]) -> Area:
     def area(path: PathReport, label: str, name: str) -> Area:
         row = place.get(name)
         if not path.children:
-            return Area(label, path.compressed_size, kind_of(path.type), row)
+            return Area(label, path.bytes, kind_of(path.type), row)
         parts = tuple(area(child, *_names(path, child, name)) for child in path.children)
-        rest = Area("not typed", path.compressed_size, "mixed", row)
+        rest = Area("not typed", path.bytes, "mixed", row)
         whole = rest.size + sum(part.size for part in parts)
         return Area(label, whole, "other", row, (*parts, rest))
 
     root = area(column.root, column.name, column.name)
-    metadata = Area("metadata", column.metadata_size, "other")
+    metadata = Area("metadata", column.metadata_bytes, "other")
     parts = (*(root.parts or (root,)), metadata)
     return Area(column.name, root.size + metadata.size, "other", root.row, parts)

@@ -368,7 +368,7 @@ def _decision(profile: Profile, steps: Steps, path: PathProfile, node: Node | No
     weight = path.size / max(profile.root.size, 1)
     note = _note(path) if outcome in (Outcome.TYPED, Outcome.LEFT) else ""
     return Decision(
-        steps, outcome, kind, reason, share=share, fits=fits, bytes=weight, saved=saved, note=note
+        steps, outcome, kind, reason, share=share, fits=fits, bytes_share=weight, saved=saved, note=note
     )
 
 

@@ -37,7 +37,7 @@ class Decision:
     """The share of rows that have the path, nulls excluded."""
     fits: float
     """The share of the path's values that go to the typed column."""
-    bytes: float
+    bytes_share: float
     """The path's share of the column's bytes."""
     saved: float
     """Estimated bytes per row that the decision saves; negative if it costs some."""
@@ -58,7 +58,7 @@ class Decision:
             "reason": self.reason,
             "share": round(self.share, 4),
             "fits": round(self.fits, 4),
-            "bytes": round(self.bytes, 4),
+            "bytes_share": round(self.bytes_share, 4),
             "saved": round(self.saved, 2),
             "note": self.note,
         }
@@ -143,10 +143,11 @@ def render(schema: InferredSchema) -> str:
 
 
 def _figures(decision: Decision) -> str:
+    share = f"{decision.bytes_share:5.1%} of bytes"
     if decision.outcome is Outcome.TYPED:
-        return f"{decision.fits:6.1%} fit, {decision.bytes:5.1%} of bytes, saves {decision.saved:.1f} a row"
+        return f"{decision.fits:6.1%} fit, {share}, saves {decision.saved:.1f} a row"
     if decision.outcome in (Outcome.VARIANT, Outcome.LEFT):
-        return f"{decision.bytes:5.1%} of bytes"
+        return share
     return ""
 
 

@@ -41,7 +41,7 @@ def test_facts(table: sl.Table) -> None:
     assert [one.as_py() for one in (a.minimum, a.maximum, b.minimum, b.maximum)] == [0, 29, 0, 58]
     assert b.residual == 29
     others = sum(report.measured.others.values())
-    assert 0 < v.compressed_size + others <= report.measured.size
+    assert 0 < v.bytes + others <= report.measured.bytes
     assert json.loads(json.dumps(report.to_dict()))["rows"] == 61
 
 
@@ -51,7 +51,7 @@ def test_versions_agree_with_the_versions_themselves(table: sl.Table) -> None:
     for one in found:
         then = sl.Table(table.uri, one.version)
         assert (one.files, one.rows) == (then.files().num_rows, then.scan().count())
-        assert one.size == sum(then.files().column("size").to_pylist())
+        assert one.bytes == sum(then.files().column("size").to_pylist())
         assert sum(one.layouts.values()) == one.files
 
 

@@ -138,7 +138,7 @@ def test_inspect_refuses_a_footer_that_contradicts_itself(message: str) -> None:
 
 
 def test_a_whole_footer_passes() -> None:
-    assert sl.inspect(changed(lambda tree: None)).num_rows == 20
+    assert sl.inspect(changed(lambda tree: None)).rows == 20
 
 
 def test_encrypted_columns_are_named_as_such_by_every_reader() -> None:

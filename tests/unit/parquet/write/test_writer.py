@@ -137,7 +137,7 @@ def test_no_rows_of_every_type(ddl: str, tmp_path: Path) -> None:
     write_parquet(lists, path, shredding={"v": f"struct<a {ddl}>", "l.list.element": f"array<{ddl}>"})
     assert read_rows(path) == []
     assert check(path) == []
-    assert inspect(path).num_rows == 0
+    assert inspect(path).rows == 0
 
 
 @pytest.mark.parametrize("rows_written", [0, 1])

@@ -269,14 +269,14 @@ def test_every_decision_has_figures_for_machines() -> None:
     assert found["shredding"] == "struct<id bigint>"
     assert found["expected_bytes_after"] < found["expected_bytes_before"]
     paths = {entry["path"]: entry for entry in found["decisions"]}
-    assert paths["$['id']"] | {"saved": 0, "bytes": 0} == {
+    assert paths["$['id']"] | {"saved": 0, "bytes_share": 0} == {
         "path": "$['id']",
         "outcome": "typed",
         "type": "bigint",
         "reason": "",
         "share": 1.0,
         "fits": 1.0,
-        "bytes": 0,
+        "bytes_share": 0,
         "saved": 0,
         "note": "",
     }

@@ -98,8 +98,8 @@ COLUMNS: Final[Sequence[Column[Decision]]] = (
     Column("", lambda one: Text(_bar(one.share), STYLES[one.outcome.value]), 100),
     Column("rows", lambda one: f"{one.share:.1%}", justify="right"),
     Column("typed", lambda one: f"{one.fits:.1%}" if one.outcome.value == "typed" else "", 72, "right"),
-    Column("", lambda one: Text(_bar(one.bytes), "magenta"), 120),
-    Column("bytes", lambda one: f"{one.bytes:.1%}", justify="right"),
+    Column("", lambda one: Text(_bar(one.bytes_share), "magenta"), 120),
+    Column("bytes", lambda one: f"{one.bytes_share:.1%}", justify="right"),
     Column("because", _reason),
 )
 

@@ -62,8 +62,8 @@ def render(report: FileReport, console: Console) -> None:
     """Prints a report as tables, one per Variant column."""
     console.print(
         shown(report.path, "bold").append(
-            f"  {counted(report.num_rows, 'row')}, {bytes_text(report.size)}, "
-            f"{counted(report.num_row_groups, 'row group')}, written by {escaped(str(report.created_by))}",
+            f"  {counted(report.rows, 'row')}, {bytes_text(report.bytes)}, "
+            f"{counted(report.row_groups, 'row group')}, written by {escaped(str(report.created_by))}",
             "not bold",
         )
     )
@@ -72,7 +72,7 @@ def render(report: FileReport, console: Console) -> None:
         console.print(_table(column, console.width))
     if report.others:
         total = sum(report.others.values())
-        console.print(f"other columns: {bytes_text(total)}, {total / report.size:.1%} of the file")
+        console.print(f"other columns: {bytes_text(total)}, {total / report.bytes:.1%} of the file")
     if report.variants:
         legend = Text("fill: ")
         for name, block, style in PARTS:
@@ -86,8 +86,8 @@ def _heading(column: ColumnReport) -> Text:
     return Text("\n").append(
         shown(column.name, "bold cyan").append(
             f"  {layout}{annotation}, {counted(column.variants, 'Variant')}, "
-            f"{column.nulls:,} NULL, {bytes_text(column.compressed_size)} ({column.file_share:.1%}), "
-            f"metadata {bytes_text(column.metadata_size)}",
+            f"{column.nulls:,} NULL, {bytes_text(column.bytes)} ({column.file_share:.1%}), "
+            f"metadata {bytes_text(column.metadata_bytes)}",
             "default not bold",
         )
     )
@@ -115,7 +115,7 @@ COLUMNS: Final[Sequence[Column[Row]]] = (
     Column("residual", _part("residual"), 72, "right"),
     Column("null", _part("null"), 100, "right"),
     Column("missing", _part("missing"), 72, "right"),
-    Column("bytes", lambda row: bytes_text(row.path.compressed_size), justify="right"),
+    Column("bytes", lambda row: bytes_text(row.path.bytes), justify="right"),
     Column("of file", lambda row: f"{row.path.file_share:.1%}", justify="right"),
     Column("", lambda row: Text("▇" * round(8 * row.path.file_share / row.largest), "magenta"), 110),
     Column("min", lambda row: _one_line(row.path.minimum), WIDE, max_width=24),

@@ -63,7 +63,7 @@ def render(facts: TableReport, console: Console) -> None:
     console.print(
         shown(facts.uri, "bold").append(
             f"  version {facts.version}   {counted(facts.files, 'file')}   {rows}   "
-            f"{bytes_text(facts.size)}   in {counted(facts.layouts, 'layout')}",
+            f"{bytes_text(facts.bytes)}   in {counted(facts.layouts, 'layout')}",
             style="not bold",
         )
     )
@@ -111,7 +111,7 @@ COLUMNS: Final[Sequence[Column[Row]]] = (
 
 def _grid(paths: Sequence[PathFacts], files: int, measured: ColumnReport | None, width: int) -> Grid:
     """The paths of a column. Narrow terminals get the columns that matter most."""
-    sizes = {} if measured is None else {one.path: one.compressed_size for one in measured.root.walk()}
+    sizes = {} if measured is None else {one.path: one.bytes for one in measured.root.walk()}
     return fitted(COLUMNS, (Row(one, files, sizes.get(one.name)) for one in paths), width)
 
 

@@ -108,7 +108,7 @@ def _convert(files: Sequence[tuple[Path, Path]], infer: bool, strict: bool, as_j
                 "file": str(new),
                 "rows": facts.num_rows,
                 "size_before": old.stat().st_size,
-                "size": facts.size,
+                "bytes": facts.size,
             }
             say(json.dumps(found, ensure_ascii=False))
             continue
