@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app
+from shredlake.errors import InvalidSchema, NotATable
 from shredlake.jobs.engine import LocalEngine
 from shredlake.jobs.ingest.ingest import IngestOptions, ingest_text
 from shredlake.jobs.migrate import migrate_files
@@ -36,8 +37,10 @@ def reach() -> Iterator[dict[str, Any]]:
         host, port = server.get_host_and_port()
         import urllib.request
 
-        request = urllib.request.Request(f"http://{host}:{port}/lake", method="PUT")
-        urllib.request.urlopen(request, timeout=10).close()
+        # All servers of a process share their buckets, so those of the tests before are removed.
+        for method, path in (("POST", "moto-api/reset"), ("PUT", "lake")):
+            request = urllib.request.Request(f"http://{host}:{port}/{path}", method=method)
+            urllib.request.urlopen(request, timeout=10).close()
         yield {
             "endpoint": f"http://{host}:{port}",
             "access_key_id": "test",
@@ -48,6 +51,13 @@ def reach() -> Iterator[dict[str, Any]]:
         }
     finally:
         server.stop()
+
+
+def parquet_bytes() -> bytes:
+    """A file with a column of JSON text, one of which is not JSON."""
+    with io.BytesIO() as written:
+        pq.write_table(pa.table({"id": [1, 2, 3], "payload": ['{"n": 1}', "bad", '{"n": 3}']}), written)
+        return written.getvalue()
 
 
 def test_s3(reach: dict[str, Any]) -> None:
@@ -84,6 +94,28 @@ def test_draft_files_in_s3(reach: dict[str, Any], tmp_path: Path) -> None:
     assert {json.loads(dict(tag)["shredlake.layout"])["v"]["shredding"] for tag in tags} == layouts
     again = migrate_files(LocalEngine(2), "s3://lake/drafts", str(tmp_path / "table"), storage_options=reach)
     assert again.already_done
+
+
+@pytest.mark.parametrize("key", ["raw day/100%/my events.parquet", "events.parquet"])
+def test_json_strings_of_one_file_are_converted(reach: dict[str, Any], tmp_path: Path, key: str) -> None:
+    obstore.put(from_url("s3://lake", **reach), key, parquet_bytes())
+    rejects = str(tmp_path / "rejects")
+    report = sl.convert(
+        f"s3://lake/{key}", columns=["payload"], target="s3://lake/converted", max_rejects=1, rejects=rejects,
+        storage_options=reach,
+    )  # fmt: skip
+    assert (report.rows, report.rejects) == (2, 1)
+    found = sl.Table("s3://lake/converted", storage_options=reach).scan(["id", "payload:n::int as n"])
+    assert sorted(list(row.values()) for row in found.to_arrow().to_pylist()) == [[1, 1], [3, 3]]
+
+
+def test_an_address_without_a_file_is_not_converted(reach: dict[str, Any]) -> None:
+    for address in ("s3://lake/none.parquet", "s3://lake/none", "s3://lake/"):
+        with pytest.raises(NotATable, match="neither a Delta table, a Parquet file nor"):
+            sl.convert(address, columns=["payload"], target="s3://lake/converted", storage_options=reach)
+    obstore.put(from_url("s3://lake", **reach), "one.parquet", parquet_bytes())
+    with pytest.raises(InvalidSchema, match="can't be converted in place"):
+        sl.convert("s3://lake/one.parquet", columns=["payload"], storage_options=reach)
 
 
 def test_verbs_that_read_one_file_take_the_settings_of_its_store(reach: dict[str, Any]) -> None:

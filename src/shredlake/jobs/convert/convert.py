@@ -111,15 +111,15 @@ class _Conversion:
         parsing = options.parsing or Parsing()
         # What decides the rows: a run with other options does not continue the work of this one.
         asked = (repr(options.shredding), *([] if parsing == Parsing() else [repr(parsing)]))
-        journal = Journal(place, digest(source.snapshot.storage.uri, *self.columns, *asked))
+        journal = Journal(place, digest(source.address, *self.columns, *asked))
         transaction = f"shredlake-convert-{journal.job}", 1
         if (done := self._already_done(place, transaction)) is not None:
             journal.close()
             return done
-        rejects_table, _ = rejects_place(place, options.rejects, journal.job, self.storage_options)
-        check_rejects(rejects_table, rejects_schema(source.snapshot))
         shred = options.shredding is not None
         target = plan_target(source, self.columns, self.address, shred, self.storage_options)
+        rejects_table, _ = rejects_place(place, options.rejects, journal.job, self.storage_options)
+        check_rejects(rejects_table, rejects_schema(source.snapshot))
         names = [name for name in FACTS.names if source.snapshot.schema.get(name) is not None]
         if names:
             raise InvalidSchema(

@@ -20,7 +20,7 @@ from shredlake.delta.protocol.actions import Action, Add, Metadata, Protocol
 from shredlake.delta.protocol.features import require_writable
 from shredlake.delta.protocol.properties import carried, shredding_property
 from shredlake.delta.schema.types import VARIANT, Struct, arrow_schema, from_arrow
-from shredlake.delta.storage.storage import Storage, encode_path, normalized_uri
+from shredlake.delta.storage.storage import Entry, Storage, decode_path, encode_path, normalized_uri
 from shredlake.delta.write.alter import redefined
 from shredlake.delta.write.create import planned
 from shredlake.delta.write.transaction import require_removable
@@ -49,7 +49,7 @@ class Source:
     def address(self) -> str:
         """The address of the table, the folder or the file."""
         uri = self.snapshot.storage.uri
-        return f"{uri}/{self.adds[0].path}" if self.is_file else uri
+        return f"{uri}/{decode_path(self.adds[0].path)}" if self.is_file else uri
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ def open_source(uri: str, columns: Sequence[str], options: Mapping[str, Any]) ->
 
 
 def _parquet_source(storage: Storage, columns: Sequence[str]) -> Source:
-    is_file = storage.is_local and os.path.isfile(storage.local_root)
-    keys = [] if is_file else [entry for entry in storage.list() if _is_data(entry.path)]
-    if is_file:
-        parent, _, name = storage.uri.rpartition("/")
-        storage = Storage(parent, storage.options)
-        keys = [entry for entry in [storage.head(name)] if entry is not None]
+    file = _file_at(storage)
+    is_file = file is not None
+    keys = [entry for entry in storage.list() if _is_data(entry.path)] if file is None else [file[1]]
     if not keys:
-        raise NotATable(f"{storage.uri} is neither a Delta table nor a folder with Parquet files")
+        raise NotATable(
+            f"{storage.uri} is neither a Delta table, a Parquet file nor a folder with Parquet files"
+        )
+    storage = storage if file is None else file[0]
     schemas = {entry.path: _schema(storage, entry.path) for entry in keys}
     # An interrupted conversion in place may have left new files, which have Variants, among the old ones.
     old = [entry for entry in keys if not _has_variants(schemas[entry.path], columns)] or keys
@@ -95,6 +95,19 @@ def _parquet_source(storage: Storage, columns: Sequence[str]) -> Source:
     inside = [field for field in common if field.name not in partitions]
     schema = pa.schema([*inside, *folder_fields(partitions)])
     return Source(planned(storage, schema, tuple(partitions), force=True), adds, is_file)
+
+
+def _file_at(storage: Storage) -> tuple[Storage, Entry] | None:
+    """The file that an address names instead of a folder, and the folder around it."""
+    folder, _, name = storage.uri.rpartition("/")
+    if storage.is_local:
+        name = os.path.basename(storage.local_root)  # the URI has it percent-encoded
+    is_bucket = folder.endswith(":/")
+    if not (os.path.isfile(storage.local_root) if storage.is_local else _is_data(name) and not is_bucket):
+        return None
+    around = Storage(folder, storage.options)
+    entry = around.head(name)
+    return None if entry is None else (around, entry)
 
 
 def _folder_columns(uri: str, folders: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:

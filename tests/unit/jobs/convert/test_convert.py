@@ -261,6 +261,25 @@ def test_a_single_file_is_named_in_errors(tmp_path: Path) -> None:
         sl.convert(tmp_path / "one.parquet", ["payload"], target=tmp_path / "t")
 
 
+def test_files_of_one_folder_are_different_sources(tmp_path: Path) -> None:
+    """The second file was once taken for the first, and its rows were left out."""
+    for name in ("a b", "b"):
+        pq.write_table(pa.table({"payload": ["1"]}), tmp_path / f"{name}.parquet")
+    assert sl.convert(tmp_path / "a b.parquet", ["payload"], target=tmp_path / "t").rows == 1
+    assert sl.convert(tmp_path / "a b.parquet", ["payload"], target=tmp_path / "t").already_done
+    with pytest.raises(sl.TableExists, match="already a table; name another address"):
+        sl.convert(tmp_path / "b.parquet", ["payload"], target=tmp_path / "t")
+
+
+def test_a_folder_may_be_called_like_a_file(tmp_path: Path) -> None:
+    folder = tmp_path / "all.parquet"
+    folder.mkdir()
+    with pytest.raises(sl.NotATable, match=r"all\.parquet is neither a Delta table"):
+        sl.convert(folder, ["payload"], target=tmp_path / "t")
+    pq.write_table(pa.table({"payload": ["1"]}), folder / "one.parquet")
+    assert sl.convert(folder, ["payload"], target=tmp_path / "t").rows == 1
+
+
 def test_what_is_refused_of_files_and_partitions(tmp_path: Path) -> None:
     make(tmp_path / "t", partition_by=["day"])
     with pytest.raises(sl.InvalidSchema, match="is partitioned by 'day'"):
@@ -274,7 +293,7 @@ def test_what_is_refused_of_files_and_partitions(tmp_path: Path) -> None:
     with pytest.raises(sl.InvalidSchema, match="a single file can't be converted in place"):
         sl.convert(folder / "a.parquet", ["payload"])
     assert sl.convert(folder / "a.parquet", ["payload"], target=tmp_path / "one").rows == 1
-    with pytest.raises(sl.NotATable, match="neither a Delta table nor"):
+    with pytest.raises(sl.NotATable, match="neither a Delta table, a Parquet file nor"):
         sl.convert(tmp_path / "none", ["payload"])
 
 
