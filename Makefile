@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(wildcard src/shredlake/kernels/compiled/*.pyx src/shredlake/kernels/compiled/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: answers asan docs reference help setup demo check coverage test lint interop interop-delta interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-shapes bench-datasource bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
+.PHONY: answers asan docs reference screenshots help setup demo check coverage test lint interop interop-delta interop-oldest fuzz bench-kernels bench-infer bench-parquet bench-memory bench-delta bench-ingest bench-partitions bench-driver bench-query bench-shapes bench-datasource bench-jsonbench bench-sql-memory faults pipelines races kill kill-convert clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -100,6 +100,9 @@ docs: build $(VENV)/.docs ## the documentation as a site in build/site; a broken
 
 reference: build ## renew docs/reference from the code
 	$(BIN)/python tools/reference.py
+
+screenshots: build ## renew the pictures of docs/report.md, with Chromium
+	$(BIN)/python tools/screenshots.py
 
 demo: runtime ## load generated events and query them
 	@$(BIN)/shredlake demo
