@@ -6,6 +6,7 @@ and shredded Variants. Its next commit writes a checkpoint. Some write another t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 import shredlake as sl
+from shredlake.delta.storage.storage import Storage
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.unshred import unshred_table
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("p", pa.string()), ("j", pa.string()), ("v", sl.variant())],
@@ -87,6 +91,35 @@ def _convert(place: Place, target: str | None) -> object:
     )
 
 
+TEXTS = ['{"id": 7}', '{"id": 8}', '{"id": ']
+COMPUTED = {"p": "v:id::string"}
+
+
+def _ingest_documents(place: Place) -> object:
+    return sl.ingest(
+        TEXTS, place.at("t"), job_id="documents", max_rejects=1, computed=COMPUTED,
+        storage_options=place.options or {},
+    )  # fmt: skip
+
+
+def _ingest_arrow(place: Place) -> object:
+    return sl.ingest(
+        pa.table({"text": TEXTS}), place.at("t"), document="text", job_id="arrow", max_rejects=1,
+        computed=COMPUTED, storage_options=place.options or {},
+    )  # fmt: skip
+
+
+def _unshred(place: Place) -> object:
+    return unshred_table(LocalEngine(1), place.at("t"), place.at("new"), storage_options=place.options)
+
+
+def _repair(place: Place) -> object:
+    found = place.open("t3").check(repair=True)
+    if not found.ok and not found.repaired:  # a report of both says which part was done
+        raise sl.VerificationFailed(str(found))
+    return found
+
+
 def _migrate(place: Place) -> object:
     source = place.sources / "draft"
     return sl.migrate_draft(source, place.at("new"), threads=1, storage_options=place.options)
@@ -95,6 +128,9 @@ def _migrate(place: Place) -> object:
 OPERATIONS: dict[str, Operation] = {
     "create": Operation(lambda place: place.make("new", partition_by=["p"]), "new"),
     "append": Operation(lambda place: place.open().append(rows(10, 11))),
+    "append more columns": Operation(
+        lambda place: place.open().append([{"id": 12, "p": "p0", "more": "x"}], schema_mode="merge")
+    ),
     "append once": Operation(
         lambda place: place.open().append(rows(10), transaction=("job", 1)), repeatable=True
     ),
@@ -121,11 +157,15 @@ OPERATIONS: dict[str, Operation] = {
     "ingest new": Operation(
         lambda place: _ingest(place, "new"), "new", repeatable=True, beside="new_rejects"
     ),
+    "ingest documents": Operation(_ingest_documents, repeatable=True, beside="t_rejects"),
+    "ingest Arrow": Operation(_ingest_arrow, repeatable=True, beside="t_rejects"),
     "convert": Operation(lambda place: _convert(place, None), repeatable=True, beside="t_rejects"),
     "convert to": Operation(
         lambda place: _convert(place, "new"), "new", repeatable=True, beside="new_rejects"
     ),
     "migrate": Operation(_migrate, "new", repeatable=True),
+    "unshred": Operation(_unshred, "new", repeatable=True),
+    "repair": Operation(_repair, "t3", repeatable=True),
 }
 
 
@@ -143,6 +183,20 @@ def fill(place: Place) -> None:
     table.delete("id = 2")
     table.append(rows(3, 4, 5))
     place.make("t2", properties=PROPERTIES | {"delta.checkpointPolicy": "v2"}).append(rows(1, 2))
+    place.make("t3").append(rows(1, 2))
+    _falsify_statistics(Storage(place.at("t3"), place.options or {}))
+
+
+def _falsify_statistics(storage: Storage) -> None:
+    """Changes the greatest id that the log gives for the file of version 1."""
+    path = "_delta_log/00000000000000000001.json"
+    actions = [json.loads(line) for line in storage.get(path).splitlines()]
+    for action in actions:
+        if "add" in action:
+            statistics = json.loads(action["add"]["stats"])
+            statistics["maxValues"]["id"] = 1
+            action["add"]["stats"] = json.dumps(statistics)
+    storage.put(path, "\n".join(map(json.dumps, actions)).encode())
 
 
 def write_sources(folder: Path) -> None:

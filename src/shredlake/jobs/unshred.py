@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shredlake.delta.log.files import as_adds
 from shredlake.delta.log.listing import list_log
-from shredlake.delta.log.snapshot import Snapshot, load_snapshot
+from shredlake.delta.log.snapshot import Snapshot, latest_snapshot, load_snapshot
 from shredlake.delta.protocol.properties import carried
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.create import planned
@@ -46,7 +46,8 @@ def unshred_table(
     """
     started = time.monotonic()
     options = dict(storage_options or {})
-    source = load_snapshot(Storage(os.fspath(table), options), version)
+    place = Storage(os.fspath(table), options)
+    source = latest_snapshot(place) if version is None else load_snapshot(place, version)
     storage = Storage(os.fspath(target), options)
     schema = _with_texts(source) if as_text else source.arrow_schema
     snapshot = (

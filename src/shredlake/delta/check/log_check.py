@@ -22,6 +22,7 @@ from shredlake.delta.log.listing import (
     LogSegment,
     classify,
     segment_of,
+    unlisted_commits,
 )
 from shredlake.delta.log.snapshot import Replay, Snapshot, replay
 from shredlake.delta.protocol.actions import (
@@ -107,11 +108,13 @@ class LogCheck:
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         entries = storage.list(LOG)
-        self.listing: Listing = classify(entries)
-        if self.listing.latest is None:
-            segment_of(storage, self.listing, None)  # raises, and says what the folder has instead
+        listing = classify(entries)
+        if listing.latest is None:
+            segment_of(storage, listing, None)  # raises, and says what the folder has instead
             raise NotATable(f"{storage.uri} is not a Delta table")
-        self.latest: int = self.listing.latest
+        commits = listing.commits | dict(unlisted_commits(storage, listing.latest))
+        self.listing: Listing = replace(listing, commits=commits)
+        self.latest: int = max(listing.latest, *commits)
         self.checksums: dict[int, Entry] = {
             int(found[1]): entry for entry in entries if (found := _CHECKSUM.fullmatch(entry.path))
         }

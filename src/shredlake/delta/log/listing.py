@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -161,15 +161,19 @@ def find_segment(storage: Storage, version: int | None = None) -> LogSegment:
 
 
 def with_unlisted_commits(storage: Storage, segment: LogSegment) -> LogSegment:
-    """A segment of the latest version with the commits after it, which are looked up by their names.
+    """A segment of the latest version with the commits after it that a listing does not show yet."""
+    found = [Commit(version, version, entry) for version, entry in unlisted_commits(storage, segment.version)]
+    return LogSegment(segment.version + len(found), segment.checkpoint, (*segment.commits, *found))
+
+
+def unlisted_commits(storage: Storage, latest: int) -> Iterator[tuple[int, Entry]]:
+    """The commits after a version, looked up by their names.
 
     The listings of some stores and network file systems lag behind the files.
     """
-    version, found = segment.version, list(segment.commits)
-    while (entry := storage.head(commit_path(version + 1))) is not None:
-        version += 1
-        found.append(Commit(version, version, entry))
-    return LogSegment(version, segment.checkpoint, tuple(found))
+    while (entry := storage.head(commit_path(latest + 1))) is not None:
+        latest += 1
+        yield latest, entry
 
 
 def is_unchanged(storage: Storage, segment: LogSegment) -> bool:

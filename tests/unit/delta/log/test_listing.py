@@ -17,6 +17,8 @@ import shredlake as sl
 from delta_tables import PROTOCOL, add, metadata, paths, remove, write_commit
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.storage.storage import Entry, Storage
+from shredlake.jobs.engine import LocalEngine
+from shredlake.jobs.unshred import unshred_table
 
 
 def simple_log(root: Path, versions: int = 4) -> None:
@@ -438,3 +440,14 @@ def test_a_conflict_behind_a_listing_that_lags_is_seen(lagging: Path) -> None:
     second.overwrite(pa.table({"id": [8]}))
     assert second.version == 4
     assert second.scan().to_arrow()["id"].to_pylist() == [8]
+
+
+def test_checks_and_copies_find_commits_that_a_listing_lacks(lagging: Path, tmp_path: Path) -> None:
+    """A repair of an older version would report success without doing anything, and a copy lacked rows."""
+    sl.Table(lagging).append([{"id": 4}])
+    more = pa.table({"id": [5], "v": sl.from_json(["1"])})
+    sl.Table(lagging).append(more, schema_mode="merge")
+    found = sl.check_table(lagging)
+    assert (found.version, found.rows, found.ok) == (4, 5, True)
+    report = unshred_table(LocalEngine(1), lagging, tmp_path / "copy")
+    assert report.rows == 5
