@@ -185,6 +185,10 @@ cdef struct Job:
 
 # ---------------------------------------------------------------- following the path
 
+cdef extern from *:
+    bint unlikely(bint) noexcept nogil  # of the compiler, through Cython
+
+
 cdef int slice_of(const Input* input, int64_t row, Slice* out) noexcept nogil:
     cdef int64_t first = input.offsets[input.first + row], last = input.offsets[input.first + row + 1]
     if first < 0 or first > last or last > input.size:
@@ -226,9 +230,9 @@ cdef int into_object(const Dictionary* dictionary, Step* step, const uint8_t** p
     cdef int64_t index = step.place
     if parse_object(p[0], end[0], &view) != 0:
         return MALFORMED
-    if index >= view.count or name_at(dictionary, id_at(&view, index), &name) != 0 or not same_bytes(
+    if unlikely(index >= view.count or name_at(dictionary, id_at(&view, index), &name) != 0 or not same_bytes(
         &name, step.name, step.size
-    ):
+    )):
         index = find_field(dictionary, &view, step)
         if index < 0:
             return <int> index

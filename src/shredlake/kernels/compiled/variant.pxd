@@ -441,6 +441,8 @@ cdef inline bint is_out_of_order(const Dictionary* dictionary, const ObjectView*
         return False
     if name_at(dictionary, id_at(view, index), &after) != 0:
         return False
+    if before.size and after.size and before.data[0] != after.data[0]:
+        return before.data[0] > after.data[0]   # mostly decides, and costs less than memcmp
     return compare_names(before.data, before.size, after.data, after.size) == AFTER
 
 

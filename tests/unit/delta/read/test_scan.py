@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 import shredlake as sl
+from shredlake import runner
 from shredlake.delta.read.scan import TableRun
 
 ROWS = 3_000
@@ -49,3 +53,20 @@ def test_the_cost_is_reported_per_file_in_order(table: sl.Table) -> None:
     assert found.columns == ("id",)
     assert table.scan(["id"]).limit(5).explain().rows == 5
     assert table.scan(["id"]).limit(5).explain().files_read == 1
+
+
+def test_small_local_scans_start_no_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = sl.Table.create(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for number in range(3):
+        table.append(pa.table({"id": [number]}))
+    started: list[int] = []
+
+    def pool(threads: int, thread_name_prefix: str) -> ThreadPoolExecutor:
+        started.append(threads)
+        return ThreadPoolExecutor(threads, thread_name_prefix)
+
+    monkeypatch.setattr(runner, "ThreadPoolExecutor", pool)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    assert started == []
+    assert sorted(table.scan(threads=3).to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    assert started == [3]
