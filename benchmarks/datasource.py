@@ -27,7 +27,7 @@ from rich.table import Table as Grid
 import shredlake as sl
 from datasets import write_ndjson
 from shredlake import spark as sls
-from shredlake.spark.query.strategies import variants_frame, variants_scan
+from shredlake.spark.query.strategies.whole_variants import variants_frame, variants_scan
 from timing import best_of
 
 QUERIES = {

@@ -52,7 +52,7 @@ from shredlake.spark import ingest, session
 from shredlake.spark import sql as ours_sql
 from shredlake.spark.query.api import planned
 from shredlake.spark.query.layouts import FileLayouts
-from shredlake.spark.query.strategies import variants_frame, variants_scan
+from shredlake.spark.query.strategies.whole_variants import variants_frame, variants_scan
 
 RUNS = 12
 FEWEST = 2

@@ -13,9 +13,12 @@ import pytest
 
 import shredlake as sl
 from delta_tables import ID_AND_VARIANT, rows_of
+from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.write.commit import commit
 from shredlake.delta.write.transaction import Operation
+from shredlake.spark.query.strategies.question import Answer, Question
+from shredlake.spark.query.strategies.text_alone import TextAlone
 from shredlake.spark.query.workers import aggregate
 from shredlake.spark.query.workers import pushdown as by_workers
 
@@ -61,3 +64,9 @@ def with_settings(spark: Any, settings: Mapping[str, str]) -> Iterator[Any]:
     yield spark
     for name, value in before.items():
         spark.conf.set(name, value)
+
+
+def answer_from_text(spark: Any, text: str, snapshots: Mapping[str, Snapshot]) -> Answer | None:
+    """The answer to a query by its text alone; None if the text does not say everything."""
+    found = TextAlone().plan(Question(spark, text, snapshots))
+    return found if isinstance(found, Answer) else None

@@ -23,6 +23,7 @@ from shredlake.spark.query import file_groups, frames
 from shredlake.spark.query.api import explain, planned, read, register, scan, sql
 from shredlake.spark.query.data_files import MOST_FILES, DataFiles
 from shredlake.spark.query.file_index import partitions_by_folder
+from shredlake.spark.query.strategies.answer import BY_ANALYSIS
 
 pytestmark = pytest.mark.spark
 
@@ -262,7 +263,7 @@ def test_caches_are_bounded_by_the_number_of_files(spark: Any, tmp_path: Path, c
 
     def files_of_seven(number: int) -> None:
         query = f"select p, max(v:a::bigint) AS a from t where p <> {number} group by p"
-        assert len(planned(spark, query, {"t": table.uri}, in_full=True).frame.collect()) == 7
+        assert len(planned(spark, query, {"t": table.uri}, strategies=BY_ANALYSIS).frame.collect()) == 7
 
     files_of_seven(0)
     kept = of_session(spark, cache, 64)

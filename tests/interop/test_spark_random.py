@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,11 @@ from random_tables import (
 from shredlake.errors import ShredlakeError
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import read, sql
-from shredlake.spark.query.strategies import Answer, Question, answer_from_text
-from shredlake.spark.query.strategies import answer as answered
+from shredlake.spark.query.strategies.answer import Strategy
+from shredlake.spark.query.strategies.answer import answer as answered
+from shredlake.spark.query.strategies.question import Answer, Question
 from shredlake.spark.settings import temporary_settings
-from spark_tables import use_workers, with_settings
+from spark_tables import answer_from_text, use_workers, with_settings
 
 pytestmark = pytest.mark.spark
 
@@ -112,8 +113,8 @@ def test_random_groups(session: Any, tmp_path: Path, seed: int, monkeypatch: pyt
 
     plan = answered
 
-    def watched(question: Question) -> Answer:
-        found = plan(question)
+    def watched(question: Question, strategies: Sequence[Strategy]) -> Answer:
+        found = plan(question, strategies)
         by_workers.append(found.by_workers)
         return found
 

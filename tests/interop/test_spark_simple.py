@@ -14,7 +14,8 @@ import pytest
 import shredlake as sl
 from shredlake.expr import Get
 from shredlake.spark.query.api import planned, register, sql
-from shredlake.spark.query.strategies import answer_from_text
+from shredlake.spark.query.strategies.answer import BY_ANALYSIS
+from spark_tables import answer_from_text
 
 pytestmark = pytest.mark.spark
 
@@ -93,7 +94,7 @@ def test_the_answer_is_sparks_and_the_files_those_of_the_full_plan(
     snapshot = sl.Table(events).snapshot
     at_once = answer_from_text(spark, query, {"t": snapshot})
     assert at_once is not None
-    full = planned(spark, query, {"t": events}, in_full=True)
+    full = planned(spark, query, {"t": events}, strategies=BY_ANALYSIS)
     assert len(at_once.scans["t"].files) == len(full.scans["t"].files)
     mine, theirs = sql(spark, query, t=events), spark.sql(text.format(t="simple_native"))
     assert mine.columns == theirs.columns
@@ -201,7 +202,7 @@ def test_other_queries_of_a_large_table_are_planned_from_their_text(
     spark: Any, events: str, text: str
 ) -> None:
     assert answer_from_text(spark, text, {"t": sl.Table(events).snapshot}) is not None
-    assert not planned(spark, text, {"t": events}, in_full=True).by_workers
+    assert not planned(spark, text, {"t": events}, strategies=BY_ANALYSIS).by_workers
     assert sorted(map(tuple, sql(spark, text, t=events).collect())) == NOT_REDUCED[text]
 
 

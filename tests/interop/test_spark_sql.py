@@ -14,7 +14,7 @@ from shredlake import caches
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, sql
 from shredlake.spark.query.scan import SparkScan
-from shredlake.spark.query.strategies import STRATEGIES
+from shredlake.spark.query.strategies.answer import BY_ANALYSIS
 
 pytestmark = pytest.mark.spark
 
@@ -260,7 +260,7 @@ def test_explain_says_why_other_strategies_do_not_apply(spark: Any, events: str)
         "top-n by workers not used: the query is not ORDER BY … LIMIT over columns of the table"
     )
     whole = explain(spark, "select v from events", events=events)
-    assert list(whole.declined) == [strategy.name for strategy in STRATEGIES[:-1]]
+    assert list(whole.declined) == [strategy.name for strategy in BY_ANALYSIS[:-1]]
     assert whole.declined["plain columns"] == whole.reason
 
 

@@ -1,7 +1,7 @@
 """Queries on Spark: planned here, executed by Spark. In reading order:
 
 - `api`            `read`, `scan`, `sql`, `explain`, `register`
-- `strategies`     the ways to answer a query in SQL, tried in order
+- `strategies/`    the ways to answer a query in SQL, tried in order
 - `catalyst`       Spark's plans and expressions, as Python objects
 - `filters`        Spark's filters as expressions that prune and read files
 - `text/`          what the text of a query says: its paths, columns and conditions

@@ -7,34 +7,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
-from shredlake.caches import of_session
-from shredlake.delta.log.snapshot import Snapshot
 from shredlake.errors import InvalidExpression
 from shredlake.signatures import options_of
-from shredlake.spark.arrow import spark_type
-from shredlake.spark.query import catalyst as plan
-from shredlake.spark.query.data_files import MOST_FILES
 from shredlake.spark.query.explain import SparkSqlExplain
-from shredlake.spark.query.frames import cached_frame
 from shredlake.spark.query.left_to_spark import scan_of
 from shredlake.spark.query.scan import SparkScan
-from shredlake.spark.query.strategies import (
-    Answer,
-    PlainColumns,
-    QueryFacts,
-    Question,
-    all_variants,
-    answer,
-    answer_from_text,
-)
+from shredlake.spark.query.strategies.answer import BY_ANALYSIS, STRATEGIES, Strategy, answer
+from shredlake.spark.query.strategies.plain_columns import PlainColumns
+from shredlake.spark.query.strategies.question import Answer, Question
 from shredlake.spark.query.tables.given import Given, snapshot_of
 from shredlake.spark.query.tables.known import named_tables
-from shredlake.spark.query.tables.registered import register_view, views_to_inline
-from shredlake.spark.query.text.simple import conditions_in
-from shredlake.spark.query.text.sql_paths import is_query, with_views
-from shredlake.spark.query.views import analysed
+from shredlake.spark.query.tables.registered import register_view
+from shredlake.spark.query.text.sql_paths import is_query
 from shredlake.spark.session import ensure_supported
-from shredlake.spark.settings import is_connect, session_options, settings, temporary_settings
+from shredlake.spark.settings import is_connect, session_options, temporary_settings
 from shredlake.sql.parameters import Parameters
 from shredlake.table import Table
 
@@ -43,9 +29,6 @@ if TYPE_CHECKING:
 
 CONSTRAINTS: Final = "spark.sql.constraintPropagation.enabled"
 """Whether the optimiser adds `x IS NOT NULL` to `x = 1`, among other constraints that only help joins."""
-
-ANSWERS: Final = 64
-"""The most answers that a session keeps: to find one again saves half of the planning."""
 
 
 class ReadArguments(TypedDict, total=False):
@@ -137,7 +120,7 @@ def explain(
     >>> found.declined["groups by workers"]
     '... of files are too few to be worth starting workers'
     """
-    found = planned(spark, query, tables, storage_options, args, in_full=True)
+    found = planned(spark, query, tables, storage_options, args, BY_ANALYSIS)
     return SparkSqlExplain(
         {name: one.explain() for name, one in found.scans.items()},
         {name: tuple(found.facts.not_understood(name)) for name in found.scans},
@@ -182,61 +165,17 @@ def planned(
     tables: Mapping[str, Given],
     storage_options: Mapping[str, Any] | None = None,
     args: Parameters = None,
-    *,
-    in_full: bool = False,
+    strategies: Sequence[Strategy] = STRATEGIES,
 ) -> Answer:
-    """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered.
-
-    With `in_full`, also for queries that need no analysis by Spark: `explain` shows what Spark's plan says.
-    Connect does not show Spark's plan. There, the filters come from the text of the query.
-    """
+    """The plan behind `sql`: the DataFrame, the scan of each table, and how the query is answered."""
     ensure_supported(spark)
     if not is_query(query):
         raise InvalidExpression("sql() accepts only queries; use DataFrame.write to store the result")
     named = named_tables(spark, query, tables, storage_options)
-    query, snapshots = named.sql, named.snapshots
-    if not args and (is_connect(spark) or not in_full):
-        at_once = answer_from_text(spark, query, snapshots)
-        if at_once is not None:
-            return replace(at_once, frame=_optimised(at_once.frame, at_once))
-    stubs = {name: _stub(spark, one, name) for name, one in snapshots.items()}
-    original = analysed(spark, query, stubs, args)
-    if named.names_views:
-        tables_of_views, views = views_to_inline(original, snapshots)
-        if views:
-            query, snapshots = with_views(query, views), {**snapshots, **tables_of_views}
-            stubs |= {name: _stub(spark, one, name) for name, one in tables_of_views.items()}
-            original = analysed(spark, query, stubs, args)
-    found = _cached_answer(query, snapshots, original, args)
-    # New columns under the names that Spark gives: frames over files are shared by all queries.
-    frame = found.frame.toDF(*original.columns)
-    return replace(found, frame=_optimised(frame, found))
-
-
-def _cached_answer(
-    query: str, snapshots: Mapping[str, Snapshot], original: DataFrame, args: Parameters
-) -> Answer:
-    """The cached answer to this query if it still means the same, or a new one.
-
-    The same text may mean something else once the session's views or functions change. A plan does not.
-    """
-    spark = original.sparkSession
-    if is_connect(spark):
-        schemas = {name.casefold(): one.schema for name, one in snapshots.items()}
-        distinct = len(schemas) == len(snapshots)  # otherwise two names differ only in case
-        conditions = conditions_in(query, all_variants(snapshots), schemas) if distinct else {}
-        return answer(Question(query, snapshots, original, QueryFacts(), args, conditions))
-    versions = tuple((name, one.storage, one.segment) for name, one in snapshots.items())
-    key = (settings(spark), query, versions, repr(args))
-    answers = of_session(spark, "answers", ANSWERS, heaviest=MOST_FILES)
-    found = plan.inline_ctes(spark, original._jdf.queryExecution().analyzed())
-    known: tuple[Any, Answer] | None = answers.find(key)
-    if known is None or not known[0].sameResult(found):
-        question = Question(query, snapshots, original, QueryFacts.of(original, found), args)
-        made = answer(question)
-        files = sum(len(scan.files) for scan in made.scans.values())
-        known = answers.put(key, (found, made), files)
-    return known[1]
+    question = Question(spark, named.sql, named.snapshots, args, named.names_views)
+    # Connect shows no plan, so there is nothing that an analysis would add to the text.
+    found = answer(question, STRATEGIES if is_connect(spark) else strategies)
+    return replace(found, frame=_optimised(found.frame, found))
 
 
 def _optimised(frame: DataFrame, found: Answer) -> DataFrame:
@@ -249,30 +188,3 @@ def _optimised(frame: DataFrame, found: Answer) -> DataFrame:
         with temporary_settings(frame.sparkSession, {CONSTRAINTS: "false"}):
             frame._jdf.queryExecution().optimizedPlan()
     return frame
-
-
-# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _stub(spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
-    """An empty table that the optimiser knows nothing about.
-
-    The metadata of each column holds the table's name, which plans show and queries do not. All columns are
-    nullable, because a view has NULL in columns that the query does not need.
-    """
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField, StructType
-
-    def make() -> DataFrame:
-        fields = [
-            StructField(item.name, spark_type(item.type), True, {plan.MARK: name})
-            for item in snapshot.schema.fields
-        ]
-        if is_connect(spark):
-            return spark.createDataFrame([], StructType(fields))
-        # An empty RDD of the JVM: one of Python takes ten times as long to create.
-        java = spark._jsparkSession
-        empty = spark.sparkContext._jsc.emptyRDD()
-        return DataFrame(java.createDataFrame(empty, java.parseDataType(StructType(fields).json())), spark)
-
-    return cached_frame(spark, ("stub", name, snapshot.metadata.schema_string), make)

@@ -16,7 +16,7 @@ from shredlake.delta.log.snapshot import Snapshot, newest
 from shredlake.errors import InvalidExpression
 from shredlake.expr import name_parts
 from shredlake.spark.query.catalyst import Plan, TemporaryView, settings_of_view
-from shredlake.spark.query.strategies import variants_frame, variants_scan
+from shredlake.spark.query.strategies.whole_variants import variants_frame, variants_scan
 from shredlake.spark.query.tables.in_text import table_names
 from shredlake.spark.query.views import VIEWS, catalog_of
 from shredlake.spark.settings import is_connect, settings

@@ -101,9 +101,12 @@ class SimpleQuery:
             for token, behind in pairwise(tokens)
         )
 
-    def needs(self, schemas: Mapping[str, Struct]) -> dict[str, Need]:
-        """Returns what each table must give, by its name in lower case. Raises NotSimple in doubt."""
-        return needs_of(self.text, self.rewritten, self.selects, schemas)
+    def needs(self, schemas: Mapping[str, Struct]) -> dict[str, Need] | None:
+        """The needs of each table, by its name in lower case; None in doubt."""
+        try:
+            return needs_of(self.text, self.rewritten, self.selects, schemas)
+        except NotSimple:
+            return None
 
 
 @cached(64, "simple queries")

@@ -20,10 +20,11 @@ def parsed(sql: str) -> SimpleQuery | None:
 
 
 def needs(sql: str) -> dict[str, Need]:
-    found = parsed(sql)
+    query = parsed(sql)
+    found = None if query is None else query.needs({"t": SCHEMA, "s": OTHER})
     if found is None:
         raise NotSimple
-    return found.needs({"t": SCHEMA, "s": OTHER})
+    return found
 
 
 def condition(where: str) -> Expr | None:
