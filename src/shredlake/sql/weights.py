@@ -55,7 +55,7 @@ def merging_reference(
         if isinstance(node, exp.Anonymous) and node.name.startswith(MARK):
             aggregates |= query.marks[mark_number(node)].kind in AGGREGATES
         elif isinstance(node, exp.Func) and not isinstance(node, UNCHANGED):
-            names = {node.key, node.name.lower(), node.sql_name().lower()}
+            names = {node.key, node.name.lower(), *map(str.lower, node.sql_names())}
             if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct):
                 aggregates = True
             elif isinstance(node, exp.AggFunc) or names & (functions.aggregates | functions.volatile):
