@@ -105,8 +105,12 @@ class References:
         return self._tables[reference.table]
 
     def new_name(self) -> str:
-        self._hidden += 1
-        return f"{HIDDEN}{self._hidden}"
+        """A name for a column of the rewritten query that no column of the tables has."""
+        while True:
+            self._hidden += 1
+            name = f"{HIDDEN}{self._hidden}"
+            if not any(name in columns.by_key for columns in self._tables.values()):
+                return name
 
     def provide(self, scope: Scope, column: exp.Column, get: Get) -> str | None:
         """The SQL of a path's value in a scope, read by a scan; None if that is in doubt."""
