@@ -179,15 +179,20 @@ def _made(name: str, arguments: list[Expr], options: pa.Scalar | None) -> Expr:
         return Compare(COMPARISONS[name], left, right)
     if name == "is_in":
         [value], held = arguments, options["value_set"] if options is not None else pa.scalar([])
-        return In(value, tuple(_constant(one) for one in held))
+        if not all(one.is_valid for one in held):
+            raise ValueError("is_in is true for null if the values have one")
+        # is_in is false for null, where IN is null.
+        return And((Not(IsNull(value)), In(value, tuple(_constant(one) for one in held))))
+    if name == "is_null" and options is not None and options["nan_is_null"].as_py():
+        raise ValueError("is_null is true for NaN")
     return _CALLS[name](*arguments)
 
 
 def _chosen(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
     """`if_else(is_valid(x), is_in(x, ...), null)`, which DuckDB's IN becomes, is IN itself."""
-    match condition, then, otherwise:
-        case Not(IsNull(tested)), In(value), Literal(None) if tested == value:
-            return then
+    match then, otherwise:
+        case And((valid, In() as found)), Literal(None) if valid == condition:
+            return found
         case _:
             raise ValueError("if_else")
 
