@@ -19,7 +19,7 @@ from shredlake.expr.sql import spelled_ref
 from shredlake.kernels.arrow.types import is_variant
 from shredlake.parquet.arrow_stream import ArrowStream, library
 from shredlake.sql.explain import RunLog, SqlExplain
-from shredlake.sql.references import HIDDEN
+from shredlake.sql.references import HIDDEN, Reference
 from shredlake.sql.rewrite import RewrittenQuery
 from shredlake.sql.sources import Source
 
@@ -104,7 +104,7 @@ class SqlResult(ArrowStream):
             plan = connection.execute(f"EXPLAIN {self._rewritten.sql}", self._parameters).fetchall()[0][1]
         reports = [run.scan.report() for run in log.runs if not run.counted]
         return SqlExplain(
-            scans=tuple(map(str, log.runs)),
+            scans=tuple(self._readable(str(run)) for run in log.runs),
             above=tuple(spelled_ref(get) for get in self._rewritten.functions),
             bytes_read=sum(getattr(report, "bytes_read", 0) for report in reports),
             plan=self._readable(plan),
@@ -133,8 +133,7 @@ class SqlResult(ArrowStream):
         """A message of DuckDB with paths in place of the names of hidden columns."""
         names = {name: spelled_ref(get) for get, name in self._rewritten.functions.items()}
         for reference in self._rewritten.references:
-            names |= {name: spelled_ref(get) for get, name in reference.paths.items()}
-            names[reference.name] = reference.table
+            names |= _spelled_columns(reference)
         return re.sub(rf'"?({HIDDEN}\w+)"?', lambda found: names.get(found[1], found[0]), text)
 
     def _explained(self, text: str) -> str:
@@ -151,6 +150,17 @@ class SqlResult(ArrowStream):
             hint = f". For a path of a Variant, write {variants[0]}:{found[1]}::string" if variants else ""
             return f"no table has a column {found[1]!r}; they have: {known}{hint}" if known else text
         return self._readable(text)
+
+
+def _spelled_columns(reference: Reference) -> dict[str, str]:
+    """What the hidden columns of a scan stand for, and the scan itself, by their names."""
+    found = {reference.name: reference.table}
+    found |= {name: spelled_ref(get) for get, name in reference.paths.items()}
+    for (_, what), name in reference.extremes.items():
+        found[name] = spelled_ref(what) if isinstance(what, Get) else what
+    for (part, get), name in reference.time_parts.items():
+        found[name] = f"{part}(make_timestamp({spelled_ref(get)}))"
+    return found
 
 
 class _ClearErrors:

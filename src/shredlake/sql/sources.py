@@ -15,7 +15,7 @@ from shredlake.delta.read.scan import TableRun, TableScan
 from shredlake.errors import InvalidExpression, NotATable, WrongType
 from shredlake.expr.ast import Column, Expr, Get, Projection, join_name, references
 from shredlake.expr.evaluate import evaluate, matching, resolve
-from shredlake.formatting import kind_of
+from shredlake.formatting import counted, kind_of
 from shredlake.kernels.arrow.normalize import normal_schema, normal_table
 from shredlake.kernels.arrow.types import is_variant, variant
 from shredlake.kernels.cast_options import CastOptions
@@ -306,7 +306,7 @@ class ArrowScan:
         return self._rows
 
     def report(self) -> object:
-        return f"{self._rows:,} rows of Arrow data"
+        return f"{counted(self._rows, 'row')} of Arrow data"
 
 
 def _holds_variant(field: pa.Field) -> bool:
