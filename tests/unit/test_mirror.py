@@ -67,7 +67,6 @@ spark/query/strategies: by_workers path_scans plain_columns spark_reading text_a
 spark/query/tables: given known registered
 spark/query/text: needs selects sql_paths
 spark/query/workers: aggregate pushdown top_n
-sql: explain pushdown references result rewrite text variant_names weights
 """
 """Modules without a file of tests: their examples test them, or tests of the modules that use them.
 
