@@ -48,7 +48,7 @@ from shredlake.errors import (
     VerificationFailed,
 )
 from shredlake.expr import join_name
-from shredlake.formatting import counted
+from shredlake.formatting import counted, is_text
 from shredlake.jobs.data_files import FILE_BYTES, FileJob, ordered
 from shredlake.jobs.engine import Answer, Engine, LocalEngine, Watch
 from shredlake.jobs.ingest.computed import check_computed, computed_fields, kept, not_kept
@@ -150,6 +150,8 @@ class IngestOptions:
             raise PipelineError(
                 "a column needs a name: column, computed, folder_columns and partition_by may not hold ''"
             )
+        if self.job_id == "" or not is_text(str(self.job_id)):
+            raise PipelineError(f"job_id={self.job_id!a} names no job: give it a text that is not empty")
         names = [name.casefold() for name in (self.column, *self.computed, *self.folder_columns)]
         if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
             raise PipelineError(f"the column {twice!r} is given twice, by column, computed or folder_columns")

@@ -74,7 +74,7 @@ def claim_job(transaction: TransactionId, files: Sequence[SourceFile] = ()) -> C
 
 def job_transaction(job_id: str | None) -> TransactionId:
     """The transaction id of a job; a random one if it has no `job_id`."""
-    return f"shredlake-ingest-{job_id or uuid.uuid4().hex}", 1
+    return f"shredlake-ingest-{uuid.uuid4().hex if job_id is None else job_id}", 1
 
 
 def claim_files(

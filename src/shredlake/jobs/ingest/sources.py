@@ -200,7 +200,7 @@ def _find_local(pattern: str) -> Iterator[SourceFile]:
     paths = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
     for path in paths:
         if os.path.isdir(path):
-            for folder, folders, names in os.walk(path):
+            for folder, folders, names in os.walk(path, onerror=_refuse_folder):
                 folders[:] = sorted(name for name in folders if name[0] not in "._")
                 yield from (
                     _local(os.path.join(folder, name)) for name in sorted(names) if name[0] not in "._"
@@ -209,8 +209,17 @@ def _find_local(pattern: str) -> Iterator[SourceFile]:
             yield _local(path)
 
 
+def _refuse_folder(error: OSError) -> None:
+    """Raises for a folder that can't be listed, whose files would be left out without a word."""
+    raise PipelineError(f"{error.filename} can't be listed: {error.strerror}. Nothing was ingested")
+
+
 def _local(path: str) -> SourceFile:
-    facts = os.stat(path)
+    try:
+        facts = os.stat(path)
+    except OSError as error:
+        what = "is a link that leads to no file" if os.path.islink(path) else f"can't be read: {error.strerror}"
+        raise PipelineError(f"{path} {what}. Remove or repair it. Nothing was ingested") from None
     pseudo = path.startswith(("/dev/", "/proc/")) and not path.startswith("/dev/shm/")
     if pseudo or not stat.S_ISREG(facts.st_mode):
         return SourceFile(path, 0, "")
@@ -371,31 +380,59 @@ def _codec(file: SourceFile, plain: BinaryIO) -> str | None:
 
 def open_plain(file: SourceFile, start: int = 0, *, piece: int = READ_SIZE) -> BinaryIO:
     """Opens the file's raw bytes, from byte `start` on."""
-    if "://" not in file.uri:
-        local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+    if not file.is_remote:
+        try:
+            local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        except OSError as error:
+            raise PipelineError(f"{file.uri} can't be read: {error.strerror}. Nothing was committed") from None
         local.seek(start)
         return cast(BinaryIO, local)
-    key, store = location(file)
-    return cast(BinaryIO, io.BufferedReader(_Remote(store, key, start, file.size), piece))
+    return cast(BinaryIO, io.BufferedReader(_Remote(file, start), piece))
+
+
+def require_unchanged(file: SourceFile) -> None:
+    """Raises if a local file was written after the job was planned.
+
+    The commit records the text that the file had then, which may not be the text that was read.
+    """
+    if file.is_remote or not file.tracked:
+        return
+    now = _local(file.uri)
+    if (now.size, now.changed) != (file.size, file.changed):
+        raise _changed(file)
+
+
+def _changed(file: SourceFile) -> PipelineError:
+    return PipelineError(
+        f"{file.uri} was changed while it was read. Nothing was committed. Ingest files that are complete: "
+        "write them under another name and rename them"
+    )
 
 
 class _Remote(io.RawIOBase):
-    """A range of an object, requested piece by piece."""
+    """An object from some byte on, requested piece by piece. All pieces are of one version of the object."""
 
-    def __init__(self, store: Any, path: str, position: int, size: int) -> None:
-        self._store, self._path, self._position, self._size = store, path, position, size
+    def __init__(self, file: SourceFile, position: int) -> None:
+        self._file, self._position = file, position
+        self._path, self._store = location(file)
+        self._tag: str | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, target: Any) -> int:
-        wanted = min(len(target), self._size - self._position)
-        if wanted <= 0:
+        end = min(self._position + len(target), self._file.size)
+        if end <= self._position:
             return 0
-        piece = obstore.get_range(self._store, self._path, start=self._position, length=wanted)
-        target[:wanted] = memoryview(piece)
-        self._position += wanted
-        return wanted
+        answer = obstore.get(self._store, self._path, options={"range": (self._position, end)})
+        tag = answer.meta["e_tag"]
+        if answer.meta["size"] != self._file.size or self._tag not in (None, tag):
+            raise _changed(self._file)
+        self._tag = tag
+        piece = memoryview(answer.bytes())
+        target[: len(piece)] = piece
+        self._position += len(piece)
+        return len(piece)
 
 
 class _Inflater:
@@ -406,6 +443,8 @@ class _Inflater:
         self._member = fresh()
         self._pending = b""
         self._started = False
+        self._members = 0
+        self._read = False
 
     def read(self, size: int) -> bytes:
         """Reads about `size` bytes; fewer only at the end."""
@@ -422,7 +461,10 @@ class _Inflater:
                 self._pending = self._member.unused_data or self._pending
                 self._member = self._fresh()
                 self._started = False
+                self._members += 1
             packed, self._pending = self._pending or self._plain.read(PACKED_SIZE), b""
+            if self._members and not self._started and packed and not (packed := packed.lstrip(b"\0")):
+                continue  # tapes and disks fill their last block with zeros
             if not packed:
                 if self._started:
                     raise PipelineError(
@@ -434,10 +476,13 @@ class _Inflater:
             try:
                 text: bytes = self._member.decompress(packed)
             except (zlib.error, zstandard.ZstdError, OSError, ValueError) as error:
+                known = self._members or self._read
+                what = "the compressed data is damaged" if known else "not compressed as its name suggests"
+                do = "Copy the file again" if known else "Rename the file, or copy it again"
                 raise PipelineError(
-                    f"{self._uri}: not compressed as its name suggests ({error}). "
-                    "Rename the file, or copy it again. Nothing of it was committed."
+                    f"{self._uri}: {what} ({error}). {do}. Nothing of it was committed."
                 ) from error
+            self._read = True
             if text:
                 return text
 

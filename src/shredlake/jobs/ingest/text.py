@@ -28,6 +28,7 @@ from shredlake.jobs.ingest.sources import (
     Split,
     framing_of,
     open_at,
+    require_unchanged,
 )
 
 MAX_DOCUMENT: Final = 128 << 20
@@ -82,6 +83,7 @@ def pieces(
             yield from _lines(text, split, max_document, step, patience)
         else:
             yield from (_elements if kind == "array" else _documents)(text, split, max_document, step)
+        require_unchanged(split.file)
     finally:
         text.close()
 

@@ -238,6 +238,12 @@ def test_a_crash_between_rejects_and_commit(
     assert not list((tmp_path / "table_rejects" / "_staging").rglob("*.parquet"))
 
 
+@pytest.mark.parametrize("name", ["", "\ud800"])
+def test_a_job_id_that_names_no_job(name: str) -> None:
+    with pytest.raises(PipelineError, match="names no job: give it a text that is not empty"):
+        IngestOptions(job_id=name)
+
+
 @pytest.mark.parametrize("name", ["2026/11/18", "../../../elsewhere"])
 def test_a_job_id_names_no_folder(tmp_path: Path, ingest: Ingest, name: str) -> None:
     """It may be any text. Rejects are staged inside of their table, and the folder is gone afterwards."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import obstore
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
 from shredlake.jobs.ingest.sampling import sample_windows
-from shredlake.jobs.ingest.sources import SourceFile, Split, find_files
+from shredlake.jobs.ingest.sources import SourceFile, Split, find_files, open_at
 
 
 def test_finding_files(tmp_path: Path) -> None:
@@ -70,3 +72,41 @@ def test_a_sample_of_many_small_files_is_spread_over_them(count: int) -> None:
     files = [int(split.file.uri) for window in windows for split in window]
     assert len(set(files)) == len(files) >= min(count, 1000)
     assert max(files) >= count * 0.95 - 32
+
+
+def test_a_link_that_leads_to_no_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("1\n")
+    (tmp_path / "b.ndjson").symlink_to("gone.ndjson")
+    with pytest.raises(PipelineError, match=r"b\.ndjson is a link that leads to no file"):
+        find_files(str(tmp_path))
+
+
+def test_a_folder_that_can_not_be_listed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("1\n")
+    inner = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):  # a path longer than the system accepts
+        os.mkdir("x" * 250, dir_fd=inner)
+        outer, inner = inner, os.open("x" * 250, os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+    with pytest.raises(PipelineError, match=r"can't be listed: File name too long. Nothing was ingested"):
+        find_files(str(tmp_path))
+
+
+def test_a_file_that_was_removed_after_it_was_found(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("1\n")
+    [file] = find_files(str(tmp_path))
+    (tmp_path / "a.ndjson").unlink()
+    with pytest.raises(PipelineError, match=r"a\.ndjson can't be read: No such file"):
+        open_at(file)
+
+
+def test_an_object_that_is_replaced_while_it_is_read() -> None:
+    store = Storage("memory://replaced", {}).store
+    obstore.put(store, "a.ndjson", b"1\n" * 100)
+    [file] = find_files("memory://replaced/a.ndjson")
+    text = open_at(file, piece=10)
+    assert text.read(10) == b"1\n" * 5
+    obstore.put(store, "a.ndjson", b"2\n" * 100)
+    with pytest.raises(PipelineError, match=r"a\.ndjson was changed while it was read"):
+        text.read(100)

@@ -115,6 +115,31 @@ def test_a_compressed_file_that_breaks_off(tmp_path: Path, ending: str, pack: ob
         read_back(path, 10)
 
 
+def test_zeros_behind_compressed_text_are_padding(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson.gz"
+    path.write_bytes(gzip.compress(b"1\n") + bytes(100_000) + gzip.compress(b"2\n") + bytes(512))
+    assert [row for _, _, row in read_back(path, 3)] == [b"1\n", b"2\n"]
+
+
+@pytest.mark.parametrize("damage", [b"more", b"\x1f\x8b\x08 no gzip at all"])
+def test_a_compressed_file_with_other_bytes_at_its_end(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "a.ndjson.gz"
+    path.write_bytes(gzip.compress(b"1\n") + damage)
+    with pytest.raises(PipelineError, match=r"a\.ndjson\.gz: the compressed data is (damaged|truncated)"):
+        read_back(path, 10)
+
+
+def test_a_file_that_is_changed_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(b"1\n" * 100)
+    [split] = cut(find_files(str(path)), 1000)
+    reading = pieces(split, read_size=10)
+    assert next(reading).rows.to_pylist()[0] == b"1\n"
+    path.write_bytes(b"1\n" * 20)
+    with pytest.raises(PipelineError, match=r"a\.ndjson was changed while it was read. Nothing was committed"):
+        list(reading)
+
+
 def test_a_file_that_is_not_what_its_name_promises(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson.gz").write_bytes(b"\0\1\2\3")
     with pytest.raises(PipelineError, match="not compressed as its name suggests"):
