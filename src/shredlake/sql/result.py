@@ -69,7 +69,7 @@ class SqlResult(ArrowStream):
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):
-            return self._relation(connection).limit(0).to_arrow_reader().schema
+            return self._relation(connection).to_arrow_reader().schema
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         stream = self._run(RunLog())

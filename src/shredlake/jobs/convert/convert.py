@@ -44,7 +44,14 @@ from shredlake.jobs.convert.ends import (
     plan_target,
 )
 from shredlake.jobs.convert.journal import Entry, Journal, Task, digest, file_name
-from shredlake.jobs.convert.task import FACTS, ConvertJob, convert_files, profile_texts, rejects_schema
+from shredlake.jobs.convert.task import (
+    FACTS,
+    ConvertJob,
+    confirmed,
+    convert_files,
+    profile_texts,
+    rejects_schema,
+)
 from shredlake.jobs.data_files import FILE_BYTES, FileJob
 from shredlake.jobs.engine import Engine
 from shredlake.jobs.ingest.ingest import physical_name
@@ -134,7 +141,7 @@ class _Conversion:
             parsing,
         )
         job, tasks = self._planned(job, target, file_bytes)
-        finished = journal.finished(tasks)
+        finished = self._confirmed(job, tasks)
         left = [task for task in tasks if task.name not in finished]
         size = sum(add.size for task in left for add in task.adds)
         with progress("convert", len(left), size, options.show_progress) as watch:
@@ -187,6 +194,13 @@ class _Conversion:
         job.journal.write_plan(layout, tasks)
         files = FileJob(file_spec(target.snapshot, dict(layout)), file_bytes=file_bytes)
         return ConvertJob(job.source, job.target, job.columns, files, job.journal, job.parsing), tasks
+
+    def _confirmed(self, job: ConvertJob, tasks: Sequence[Task]) -> dict[str, Entry]:
+        """The entries of tasks that an earlier run finished, whose files hold what the tasks would write."""
+        recorded = job.journal.finished(tasks)
+        claims = [(task, recorded[task.name]) for task in tasks if task.name in recorded]
+        names = set(self.engine.run(claims, partial(confirmed, job)))
+        return {name: entry for name, entry in recorded.items() if name in names}
 
     def _layout(self, job: ConvertJob, target: Target) -> Mapping[str, str]:
         adds = self.source.adds

@@ -10,8 +10,9 @@ Readers ignore folders that start with an underscore. Each entry is written atom
 that it names, so an entry is either there with its files or not there. The commit ends the journal; `vacuum`
 removes one that was left behind, like the data files that it names.
 
-Others may have written to the table's folder. What a task can't have recorded is not believed: the task runs
-again. So a damaged journal costs work, and a hostile one can't name files that aren't new ones of the table.
+Others may have written to the table's folder. What a task can't have recorded is not believed, and the files
+that an entry names are compared with the source before they are committed (`task.holds`): where they differ,
+the task runs again. So a damaged or hostile journal costs work, and adds or hides no row.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ _log = logging.getLogger(__name__)
 FOLDER: Final = "_shredlake_convert"
 
 PLAN: Final = "plan.json"
+
+FIELDS: Final = frozenset(
+    ("path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags")
+)
+"""What a conversion records of a file."""
 
 
 def digest(*parts: str) -> str:
@@ -109,7 +115,7 @@ class Entry:
 
 def _is_new_file(add: Any) -> bool:
     """Whether an action can be that of a file that a conversion wrote: one of rows, in the table's folder."""
-    if problem_of("add", add) is not None or add.get("deletionVector") is not None:
+    if problem_of("add", add) is not None or not set(add) <= FIELDS or not add["dataChange"]:
         return False
     try:
         folder = "" if is_absolute(add["path"]) else decode_path(add["path"]).split("/")[0]

@@ -218,7 +218,9 @@ def _local(path: str) -> SourceFile:
     try:
         facts = os.stat(path)
     except OSError as error:
-        what = "is a link that leads to no file" if os.path.islink(path) else f"can't be read: {error.strerror}"
+        what = (
+            "is a link that leads to no file" if os.path.islink(path) else f"can't be read: {error.strerror}"
+        )
         raise PipelineError(f"{path} {what}. Remove or repair it. Nothing was ingested") from None
     pseudo = path.startswith(("/dev/", "/proc/")) and not path.startswith("/dev/shm/")
     if pseudo or not stat.S_ISREG(facts.st_mode):
@@ -384,7 +386,9 @@ def open_plain(file: SourceFile, start: int = 0, *, piece: int = READ_SIZE) -> B
         try:
             local = open(file.path or file.uri, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         except OSError as error:
-            raise PipelineError(f"{file.uri} can't be read: {error.strerror}. Nothing was committed") from None
+            raise PipelineError(
+                f"{file.uri} can't be read: {error.strerror}. Nothing was committed"
+            ) from None
         local.seek(start)
         return cast(BinaryIO, local)
     return cast(BinaryIO, io.BufferedReader(_Remote(file, start), piece))

@@ -97,6 +97,14 @@ CHANGES: dict[str, Callable[[Json], None]] = {
             "cardinality": 1,
         }
     ),
+    "a change that is none": in_add(dataChange=False),
+    "a field that convert does not write": in_add(clusteringProvider="other"),
+    "bounds that hide rows": in_add(
+        stats='{"numRecords":1,"minValues":{"id":7},"maxValues":{"id":7},"nullCount":{"id":0,"j":0}}'
+    ),
+    "a count of rows that is not so": in_add(stats='{"numRecords":2}'),
+    "a layout that hides values": in_add(tags={"shredlake.layout": '{"j":{"shredding":"int"}}'}),
+    "one row more, which was rejected": in_entry(read=3, rejected=2),
     "an add that is a list": in_entry(adds=[[]]),
     "adds that are a number": in_entry(adds=1),
     "an unknown field": in_entry(more=1),
@@ -128,6 +136,27 @@ def test_an_entry_that_names_a_file_of_the_table_or_of_another_entry(folder: Pat
     other = json.loads(third.read_text())
     second.write_text(json.dumps(json.loads(second.read_text()) | {"adds": other["adds"]}))
     assert convert(folder).resumed == 0
+
+
+def test_files_with_rows_of_somebody_else(folder: Path) -> None:
+    """The entry, the file and its statistics agree with each other, but not with the source."""
+    table = sl.Table.create(folder.parent / "other", pa.schema([("id", pa.int64()), ("j", sl.variant())]))
+    table.append(pa.table({"id": [666], "j": sl.from_json(['{"n": 666}'])}))
+    [other] = table.files().to_pylist()
+    path = entries(folder)[0]
+    raw = json.loads(path.read_text())
+    (folder / raw["adds"][0]["path"]).write_bytes((folder.parent / "other" / other["path"]).read_bytes())
+    raw["adds"][0] |= {"size": other["size"], "stats": None, "tags": None}
+    path.write_text(json.dumps(raw))
+    assert convert(folder).resumed == 2
+
+
+def test_rejects_of_somebody_else(folder: Path) -> None:
+    first, second, _ = (path.with_suffix(".parquet") for path in entries(folder))
+    first.write_bytes(second.read_bytes())
+    assert convert(folder).resumed == 2
+    rejects = sl.Table(f"{folder}_rejects").scan().to_arrow()
+    assert sorted(rejects["id"].to_pylist()) == [1, 3, 5]
 
 
 def test_an_entry_that_names_a_link_out_of_the_table(folder: Path) -> None:
