@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import typer
 
@@ -38,4 +39,5 @@ def delete(
     elif version == before:
         say(f"No row meets the condition: {opened.uri} stays at version {version}")
     else:
-        say(f"{counted(rows, 'row')} deleted: version {version}. `shredlake restore` brings them back")
+        say(f"{counted(rows, 'row')} deleted: the table is at version {version}")
+        say(f"To undo this: shredlake restore {shlex.quote(table)} --version {before}", err=True)

@@ -10,7 +10,9 @@ from command_line import invoke as run
 
 def test_delete(thirty: sl.Table) -> None:
     assert "30 rows would be deleted" in run("delete", thirty.uri, "--all", "--dry-run").stdout
-    assert "10 rows deleted: version 4" in run("delete", thirty.uri, "-w", "v:a::bigint >= 20").stdout
+    ran = run("delete", thirty.uri, "-w", "v:a::bigint >= 20")
+    assert ran.stdout == "10 rows deleted: the table is at version 4\n"
+    assert ran.stderr == f"To undo this: shredlake restore {thirty.uri} --version 3\n"
     assert "No row meets the condition" in run("delete", thirty.uri, "-w", "id = 99").stdout
     assert run("count", thirty.uri).stdout == "20\n"
 
