@@ -32,7 +32,7 @@ TOPICS = {
 UNTESTED = """
 cli: engines progress
 cli/verbs: demo_data demo_tour
-cli/verbs/describing: check doctor drift inspect views
+cli/verbs/describing: doctor drift inspect views
 cli/verbs/loading: convert ingest_job
 delta/check: file_check findings log_check measure repair
 delta/log: files

@@ -86,6 +86,16 @@ VERBS: Final = {
 """Each verb: the module in `cli/verbs` and the function that runs it, and the first line of its docstring."""
 
 
+GROUPS: Final = {
+    "loading": "Load data",
+    "querying": "Read rows",
+    "describing": "Describe tables and files",
+    "maintaining": "Change tables",
+    "demo": "Try it",
+}
+"""The groups of verbs in the help: the folders of their modules, and their headings."""
+
+
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 
@@ -108,9 +118,17 @@ class Verbs(failures.Interruptible):
         self.commands = {name: LazyVerb(name, help=summary) for name, (_, summary) in VERBS.items()}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists the verbs with their whole summaries, where Typer would cut them at the width."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in VERBS.items()])
+        """Lists the verbs by group, with their whole summaries, where Typer would cut them at the width."""
+        longest = max(map(len, VERBS))
+        for folder, title in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name.ljust(longest), summary)
+                        for name, (module, summary) in VERBS.items()
+                        if re.split(r"[.:]", module)[0] == folder
+                    ]
+                )
 
 
 def function_of(verb: str) -> Any:
@@ -127,29 +145,35 @@ def load(verb: str) -> Any:
     single.command(verb, context_settings=HELP)(function)
     command = get_command(single)
     for parameter in command.params:
-        parameter.display_type = partial(_plain_type, parameter.display_type)  # type: ignore[attr-defined]
+        if parameter.param_type_name == "argument":
+            _name_in_capitals(parameter)
+        else:
+            parameter.display_type = partial(_plain_type, parameter.display_type)  # type: ignore[attr-defined]
     return command
 
 
-_TYPES: Final = {
-    "str": "text",
-    "int": "number",
-    "float": "number",
-    "int range": "number",
-    "float range": "number",
-}
+def _name_in_capitals(argument: Any) -> None:
+    """Help shows `TABLE` or `[COLUMNS]`, where Typer writes `{table}` and `columns <text>`."""
+    argument.metavar = argument.metavar or argument.name.upper()
+    usage = argument.metavar if argument.required else f"[{argument.metavar}]"
+    argument.get_usage_pieces = lambda ctx: [usage]
+    argument.display_type = lambda ctx: ""
+
+
+_TYPES: Final = {"str": "TEXT", "int": "N", "float": "N", "int range": "N", "float range": "N"}
 
 
 def _plain_type(named: Callable[[Any], str], ctx: Any) -> str:
-    """The type of an option in its help: `<text>`, where Typer writes `<list[str]>`."""
+    """The value of an option in its help: `TEXT`, where Typer writes `<list[str]>`."""
     name = re.sub(r"^list\[(.*)\]$", r"\1", named(ctx)[1:-1])
-    return f"<{_TYPES.get(name, name)}>"
+    return _TYPES.get(name, name)
 
 
 app = typer.Typer(
     name="shredlake",
     cls=Verbs,
-    help="Semi-structured data at the speed of relational tables.",
+    help="Store JSON in Delta tables, and query it at the speed of relational tables.",
+    epilog="'shredlake COMMAND -h' shows the options of a command.",
     no_args_is_help=True,
     context_settings=HELP,
     pretty_exceptions_enable=False,

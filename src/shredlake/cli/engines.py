@@ -24,8 +24,10 @@ LARGE_INPUT = 20 << 30
 ENGINE = typer.Option(
     "auto", "--engine", help="auto chooses Spark for more than 20 GB, or if --master or --remote is given."
 )
-MASTER = typer.Option(None, "--master", help="The Spark master: local[4], spark://host:7077, yarn, k8s://...")
-REMOTE = typer.Option(None, "--remote", help="A Spark Connect server, e.g. sc://host:15002.")
+MASTER = typer.Option(
+    None, "--master", metavar="URL", help="The Spark master: local[4], spark://host:7077, yarn, k8s://..."
+)
+REMOTE = typer.Option(None, "--remote", metavar="URL", help="A Spark Connect server, e.g. sc://host:15002.")
 
 
 @contextmanager

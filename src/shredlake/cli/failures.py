@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, Final
 
 from typer import BadParameter
@@ -72,6 +73,10 @@ def plain_usage_errors() -> Iterator[None]:
     try:
         yield
     except USAGE_ERROR as error:
+        if possible := getattr(error, "possibilities", None):
+            similar = get_close_matches(error.option_name, possible, 1)
+            error.message += f". Did you mean {similar[0]}?" if similar else ""
+            error.possibilities = None
         for found, wording in _WORDS.items():
             error.message = re.sub(found, wording, error.message)
         raise

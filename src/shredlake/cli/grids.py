@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from rich.console import Console
 from rich.padding import Padding
@@ -46,8 +46,13 @@ def fitted(columns: Sequence[Column[Item]], items: Iterable[Item], width: int) -
     return grid
 
 
+INDENT: Final = 9
+"""Where the second and later lines of a paragraph start."""
+
+
 def paragraph(console: Console, heading: Text, *details: str) -> None:
     """Prints a row as indented lines, where a table would cut its cells; empty details are left out."""
-    console.print(heading)
-    for text in filter(None, details):
-        console.print(Padding(shown(text), (0, 0, 0, 9)))
+    lines = [heading] if heading.cell_len <= console.width else heading.wrap(console, console.width - INDENT)
+    console.print(lines[0])
+    for line in (*lines[1:], *(shown(text) for text in filter(None, details))):
+        console.print(Padding(line, (0, 0, 0, INDENT)))

@@ -20,9 +20,12 @@ STORAGE = typer.Option(
 )
 VERSION = typer.Option(None, "--version", min=0, help="Use this version of the table.")
 TIMESTAMP = typer.Option(
-    None, "--timestamp", help="Use the table as it was at this time, e.g. 2026-01-31T12:00:00Z."
+    None,
+    "--timestamp",
+    metavar="TIME",
+    help="Use the table as it was at this time, e.g. 2026-01-31T12:00:00Z.",
 )
-WHERE = typer.Option(None, "--where", "-w", help="A condition, as after WHERE.")
+WHERE = typer.Option(None, "--where", "-w", metavar="CONDITION", help="A condition, as after WHERE.")
 
 LIMIT = typer.Option(
     None,
@@ -35,15 +38,21 @@ LIMIT = typer.Option(
 FORMAT = typer.Option(
     None, "--format", "-f", help="Output format (default: by the suffix of --output, else table)."
 )
-OUTPUT = typer.Option(None, "--output", "-o", help="Write to this file; - is standard output, the default.")
+OUTPUT = typer.Option(
+    None, "--output", "-o", metavar="FILE", help="Write to this file; - is standard output, the default."
+)
 STRICT = typer.Option(False, "--strict", help="Fail on values that can't be cast, instead of returning null.")
 FORMAT_JSON = typer.Option(False, "--json", help="The same as --format json.")
-SHREDDING = typer.Option("infer", help='"infer", "none", or a schema such as "struct<id bigint>".')
+SHREDDING = typer.Option(
+    "infer", metavar="SCHEMA", help='"infer", "none", or a schema such as "struct<id bigint>".'
+)
 BLOOM_FILTER = typer.Option(
-    [], help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.'
+    [],
+    metavar="PATH",
+    help='Add a Bloom filter for equality lookups on an unsorted path, e.g. "v:id". Repeatable.',
 )
 DUPLICATE_KEYS = typer.Option("error", help="How to treat objects with a repeated key.")
-FILE_SIZE = typer.Option(128, min=1, help="Target size of the files, in MB.")
+FILE_SIZE = typer.Option(128, min=1, metavar="MB", help="Target size of the files, in MB.")
 
 
 def rejects_share(text: str | None) -> int | float | None:

@@ -21,7 +21,7 @@ MOST_FILES = 1000
 
 
 def unknown_paths(scan: TableScan) -> Iterator[str]:
-    """One hint for each path of a scan that no file types, if a similar path is typed."""
+    """One hint for each path of a scan that no file shreds, if a similar path is shredded."""
     asked = {
         ref
         for expression in (*(one.expr for one in scan.query.projections), scan.query.predicate)
@@ -42,9 +42,9 @@ def unknown_paths_of_query(result: SqlResult) -> Iterator[str]:
 
 
 def hints(snapshot: Snapshot, asked: Collection[Get]) -> Iterator[str]:
-    """One hint for each path that no file types, if a similar path is typed.
+    """One hint for each path that no file shreds, if a similar path is shredded.
 
-    Values of the path may still be in untyped parts of files, so the hint only says what is known.
+    Values of the path may still be in the residuals of files, so the hint only says what is known.
     """
     if not asked:
         return
@@ -59,8 +59,9 @@ def hints(snapshot: Snapshot, asked: Collection[Get]) -> Iterator[str]:
             continue
         if similar := get_close_matches(path, sorted(known - {""}), 1):
             certain = not any(layout.residual for layout in found) and len(found) == len(layouts)
-            start = "no file has" if certain else "no file types"
-            yield f"hint: {start} {ref.column}:{path}; did you mean {ref.column}:{similar[0]}?"
+            asked_for, meant = f"{ref.column}:{path}", f"{ref.column}:{similar[0]}"
+            problem = f"no file has {asked_for}" if certain else f"{asked_for} is not shredded in any file"
+            yield f"hint: {problem}; did you mean {meant}?"
 
 
 def _layouts(snapshot: Snapshot) -> list[dict[str, ColumnLayout]]:

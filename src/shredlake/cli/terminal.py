@@ -6,7 +6,7 @@ Styles are given by `Text` objects, never by markup in strings. Plain lines are 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from rich.console import (
@@ -69,8 +69,20 @@ class _Guarded:
         self.inner = inner
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for segment in console.render(self.inner, options):
-            if segment.control:
-                yield segment
-            else:
-                yield Segment(escaped(segment.text, keep="\n"), segment.style)
+        segments = _escaped(console.render(self.inner, options))
+        yield from segments if console.is_terminal else _without_trailing_blanks(segments)
+
+
+def _escaped(segments: Iterable[Segment]) -> Iterator[Segment]:
+    for segment in segments:
+        yield segment if segment.control else Segment(escaped(segment.text, keep="\n"), segment.style)
+
+
+def _without_trailing_blanks(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """Files and pipes do not get the blanks with which rich pads a line to the width of its table."""
+    held = ""
+    for segment in segments:
+        *ended, rest = (held + segment.text).split("\n")
+        text = "".join(f"{line.rstrip(' ')}\n" for line in ended) + rest.rstrip(" ")
+        held = rest[len(rest.rstrip(" ")) :]
+        yield Segment(text, segment.style, segment.control)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -24,6 +25,30 @@ def test_summaries_of_verbs_are_never_cut() -> None:
     for width in ("60", "80", "200"):
         text = CliRunner().invoke(app, ["-h"], env={"COLUMNS": width, "TERMINAL_WIDTH": width}).stdout
         assert all(summary in " ".join(text.split()) for _, summary in VERBS.values())
+
+
+def test_help_lists_each_verb_in_its_group() -> None:
+    text = CliRunner().invoke(app, ["-h"]).stdout
+    for verb, (module, _) in VERBS.items():
+        heading = command_line.GROUPS[re.split(r"[.:]", module)[0]]
+        section = text.partition(f"{heading}:\n")[2].partition("\n\n")[0]
+        assert re.search(rf"^  {verb} ", section, re.MULTILINE), verb
+
+
+def test_help_names_arguments_and_values() -> None:
+    assert run("query", "-h").stdout.startswith("Usage: shredlake query [OPTIONS] TABLE [COLUMNS]\n")
+    assert "[OPTIONS] SRC... TABLE\n" in run("ingest", "-h").stdout
+    assert re.search(r"^  TABLE +The table: a path or a URL", run("count", "-h").stdout, re.MULTILINE)
+    assert "--version N " in run("count", "-h").stdout
+    assert "Missing argument 'TABLE'" in run("count", code=2).output
+
+
+def test_a_wrong_option_gets_the_similar_one() -> None:
+    assert (
+        "No such option: --vresion. Did you mean --version?\n"
+        in run("count", "t", "--vresion", "1", code=2).output
+    )
+    assert "No such option: --xyz\n" in run("count", "t", "--xyz", code=2).output
 
 
 def test_every_verb_has_json_and_help() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import shredlake as sl
 from command_line import EVIL, documents
+from command_line import invoke as run
 from shredlake.cli import app
 
 
@@ -157,3 +158,14 @@ def test_no_control_character_of_the_data_reaches_a_terminal(hostile: Path) -> N
         assert character not in text, repr(character)
     assert "\\x1b]0;evil\\x07" in text, "shown escaped"
     assert "\\u001b]0;evil\\u0007" in text, "in JSON as JSON escapes it"
+
+
+def test_lines_in_a_pipe_end_without_blanks(tmp_path: Path) -> None:
+    documents(tmp_path / "in.ndjson", '{"id": 1, "city": "Rome"}', '{"id": 2, "city": "Ravenna"}', '{"id":')
+    ran = [
+        run("ingest", str(tmp_path / "in.ndjson"), str(tmp_path / "t")),
+        *(run(verb, str(tmp_path / "t")) for verb in ("schema", "history", "stats", "report", "advise")),
+    ]
+    for lines in (one.stdout.splitlines() for one in ran):
+        assert lines
+        assert [line for line in lines if line != line.rstrip()] == []

@@ -37,9 +37,16 @@ def advise(
         help="A Delta table, a Parquet file, JSON documents (a file, glob or folder), or - for stdin."
     ),
     column: str | None = typer.Option(
-        None, "--column", "-c", callback=not_empty, help="The column to profile, if there are several."
+        None,
+        "--column",
+        "-c",
+        metavar="NAME",
+        callback=not_empty,
+        help="The column to profile, if there are several.",
     ),
-    queries: list[str] = typer.Option([], "--query", "-q", help="A path that queries use. Repeatable."),
+    queries: list[str] = typer.Option(
+        [], "--query", "-q", metavar="PATH", help="A path that queries use. Repeatable."
+    ),
     max_leaves: int = typer.Option(
         MAX_LEAVES, "--max-leaves", min=1, help="Maximum number of typed columns."
     ),

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.table import Table as Grid
 from rich.text import Text
 
 from shredlake.cli.inputs import is_table, parquet_file
@@ -119,5 +120,9 @@ def _summary(counts: Counter[str], limit: int, what: str, rules: Mapping[str, An
         console.print(f"... and {counts.total() - limit:,} more")
     total = Text(counted(counts.total(), what), "red")
     console.print(Text("\n").append(total).append(f" of {counted(len(counts), 'rule')}:"))
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=10)
+    grid.add_column(overflow="fold")
     for rule, count in counts.most_common():
-        console.print(Text(f"{count:>10,}  {rule}: {rules[rule].text}"), soft_wrap=True)
+        grid.add_row(Text(f"{count:,}"), Text(f"{rule}: {rules[rule].text}"))
+    console.print(grid)

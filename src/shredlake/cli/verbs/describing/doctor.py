@@ -34,7 +34,7 @@ def examine(
         True, "--run-engines/--rules-only", help="Let installed engines read a row."
     ),
     store: str | None = typer.Option(
-        None, "--store", help="Also check that this folder or bucket can be listed."
+        None, "--store", metavar="URL", help="Also check that this folder or bucket can be listed."
     ),
     run_spark: bool = typer.Option(
         False, "--spark", help="Let Spark read a row too; it takes seconds to start."
@@ -44,7 +44,7 @@ def examine(
 ) -> None:
     """Show which engines can read a table or file, and why not; or check this environment.
 
-    The exit code is 1 if a library that shredlake needs, or the store, is not right.
+    The exit code is 1 if a needed library is missing or too old, or if the store can't be listed.
     """
     from shredlake.diagnosis.doctor import doctor
     from shredlake.diagnosis.environment import examine_environment

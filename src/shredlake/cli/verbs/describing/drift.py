@@ -26,7 +26,10 @@ WIDE: Final = 140
 def show_drift(
     table: str = TABLE,
     since: int | None = typer.Option(
-        None, "--since", help="Compare with this version (default: the oldest one in the log with rows)."
+        None,
+        "--since",
+        metavar="VERSION",
+        help="Compare with this version (default: the oldest one in the log with rows).",
     ),
     read: bool = typer.Option(
         False, "--read", help="Read the data, so that paths that are not shredded count too."

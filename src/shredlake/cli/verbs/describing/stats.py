@@ -32,7 +32,9 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 def stats(
     table: str = TABLE,
-    path: str = typer.Option("", "--path", help="Show only this column or path, e.g. v:user.id."),
+    path: str = typer.Option(
+        "", "--path", metavar="PATH", help="Show only this column or path, e.g. v:user.id."
+    ),
     bars: int = typer.Option(
         MAX_BARS,
         "--bars",

@@ -17,13 +17,20 @@ from shredlake.errors import InvalidFile
 def show_views(
     table: str = TABLE,
     dialect: Literal["spark", "duckdb", "dbt"] = typer.Option(
-        "spark", "--dialect", "-d", help="spark, duckdb or dbt."
+        "spark", "--dialect", "-d", help="Write SQL for this engine, or a dbt model."
     ),
-    name: str | None = typer.Option(None, "--name", help="The name of the view (default FOLDER_typed)."),
+    name: str | None = typer.Option(
+        None, "--name", metavar="NAME", help="The name of the view (default FOLDER_typed)."
+    ),
     source: str | None = typer.Option(
-        None, "--from", help="What the view selects from, as written in SQL (default: the table)."
+        None,
+        "--from",
+        metavar="SQL",
+        help="What the view selects from, as written in SQL (default: the table).",
     ),
-    output: str | None = typer.Option(None, "--output", "-o", help="Write the files to this folder."),
+    output: str | None = typer.Option(
+        None, "--output", "-o", metavar="FOLDER", help="Write the files to this folder."
+    ),
     storage: list[str] = STORAGE,
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object with the text of each file."),
 ) -> None:

@@ -23,17 +23,22 @@ from shredlake.cli.options import (
 def convert_columns(
     table: str = typer.Argument(help="A Delta table, or a folder of Parquet files: a path or a URL."),
     columns: list[str] = typer.Option(
-        ..., "--column", "-c", help="A string column that holds JSON. Repeatable."
+        ..., "--column", "-c", metavar="NAME", help="A string column that holds JSON. Repeatable."
     ),
     to: str | None = typer.Option(
-        None, "--to", help="Write a new table here, and leave the old one unchanged (default: in place)."
+        None,
+        "--to",
+        metavar="TABLE",
+        help="Write a new table here, and leave the old one unchanged (default: in place).",
     ),
     shredding: str = SHREDDING,
     rejects: str | None = typer.Option(
-        None, help="The table for rows that are not JSON (default TABLE_rejects)."
+        None, metavar="TABLE", help="The table for rows that are not JSON (default TABLE_rejects)."
     ),
     max_rejects: str | None = typer.Option(
-        None, help="Maximum number or share of such rows, e.g. 100 or 2%; beyond it the job fails."
+        None,
+        metavar="LIMIT",
+        help="Maximum number or share of such rows, e.g. 100 or 2%; beyond it the job fails.",
     ),
     duplicate_keys: Literal["error", "last_wins"] = DUPLICATE_KEYS,
     file_size: int = FILE_SIZE,

@@ -27,13 +27,17 @@ def ingest_source(
         help="Files, globs, folders, or - for standard input; the last argument is the table.",
         metavar="SRC... TABLE",
     ),
-    column: str = typer.Option("v", callback=not_empty, help="The Variant column for the documents."),
+    column: str = typer.Option(
+        "v", metavar="NAME", callback=not_empty, help="The Variant column for the documents."
+    ),
     shredding: str = SHREDDING,
     computed: list[str] = typer.Option(
-        [], "--with", help='A computed column, e.g. "day: v:ts::date". Repeatable.'
+        [], "--with", metavar="COLUMN", help='A computed column, e.g. "day: v:ts::date". Repeatable.'
     ),
     folder_column: list[str] = typer.Option(
-        [], help='A column from folders such as day=2026-01-01, with its type: "day: date". Repeatable.'
+        [],
+        metavar="COLUMN",
+        help='A column from folders such as day=2026-01-01, with its type: "day: date". Repeatable.',
     ),
     multi_line: bool | None = typer.Option(
         None, "--multi-line/--lines", help="Documents span lines, or not. Detected by default."
@@ -41,27 +45,36 @@ def ingest_source(
     schema_mode: Literal["strict", "merge"] = typer.Option(
         "strict", help="merge adds columns that the table lacks."
     ),
-    partition_by: str = typer.Option("", help="Partition columns of a new table, separated by commas."),
+    partition_by: str = typer.Option(
+        "", metavar="NAMES", help="Partition columns of a new table, separated by commas."
+    ),
     sort_by: list[str] = typer.Option(
-        [], help='Sort the rows of each file, e.g. by "v:ts::bigint". Repeatable.'
+        [], metavar="KEY", help='Sort the rows of each file, e.g. by "v:ts::bigint". Repeatable.'
     ),
     bloom_filter: list[str] = BLOOM_FILTER,
     range_partition: bool = typer.Option(
         False, help="Sort globally by --sort-by, so that files barely overlap."
     ),
-    rejects: str | None = typer.Option(None, help="The table for invalid documents (default TABLE_rejects)."),
+    rejects: str | None = typer.Option(
+        None, metavar="TABLE", help="The table for invalid documents (default TABLE_rejects)."
+    ),
     max_rejects: str | None = typer.Option(
-        None, help="Maximum number or share of invalid documents, e.g. 100 or 2%; beyond it the job fails."
+        None,
+        metavar="LIMIT",
+        help="Maximum number or share of invalid documents, e.g. 100 or 2%; beyond it the job fails.",
     ),
     job_id: str | None = typer.Option(
-        None, help="Idempotency key; a job whose key is already committed is skipped."
+        None, metavar="KEY", help="Idempotency key; a job whose key is already committed is skipped."
     ),
     duplicate_keys: Literal["error", "last_wins"] = DUPLICATE_KEYS,
     format_: Literal["json", "parquet", "csv", "delta"] = typer.Option(
         "json", "--format", help="The format of the source."
     ),
     from_: str | None = typer.Option(
-        None, "--from", help="The column of the source that has the documents (not for json)."
+        None,
+        "--from",
+        metavar="COLUMN",
+        help="The column of the source that has the documents (not for json).",
     ),
     file_size: int = FILE_SIZE,
     force: bool = typer.Option(False, "--force", help="Create the table even if its folder has other files."),

@@ -39,7 +39,7 @@ def migrate_files(
     compat: Engine | None = typer.Option(
         None,
         "--compat",
-        help="Copy a Delta table for an engine: duckdb, trino or deltalake.",
+        help="Copy a Delta table for this engine.",
     ),
     engine: EngineName = ENGINE,
     master: str | None = MASTER,

@@ -26,13 +26,18 @@ from shredlake.cli.options import (
 def optimize_files(
     table: str = TABLE,
     where: str | None = typer.Option(
-        None, help="Rewrite only files that may have rows that meet this condition."
+        None, metavar="CONDITION", help="Rewrite only files that may have rows that meet this condition."
     ),
-    sort_by: list[str] = typer.Option([], help='Sort all rows, e.g. by "v:ts::bigint". Repeatable.'),
+    sort_by: list[str] = typer.Option(
+        [], metavar="KEY", help='Sort all rows, e.g. by "v:ts::bigint". Repeatable.'
+    ),
     bloom_filter: list[str] = BLOOM_FILTER,
     shredding: str = SHREDDING,
     column: str | None = typer.Option(
-        None, callback=not_empty, help="The Variant column that --shredding applies to (default all)."
+        None,
+        metavar="NAME",
+        callback=not_empty,
+        help="The Variant column that --shredding applies to (default all).",
     ),
     file_size: int = FILE_SIZE,
     engine: EngineName = ENGINE,

@@ -8,13 +8,18 @@ import typer
 
 from shredlake.cli.inputs import open_table
 from shredlake.cli.messages import say
-from shredlake.cli.options import JSON, STORAGE, TABLE, TIMESTAMP
+from shredlake.cli.options import JSON, STORAGE, TABLE
 
 
 def restore(
     table: str = TABLE,
     version: int | None = typer.Option(None, "--version", min=0, help="The version to restore."),
-    timestamp: str | None = TIMESTAMP,
+    timestamp: str | None = typer.Option(
+        None,
+        "--timestamp",
+        metavar="TIME",
+        help="Restore the table as it was at this time, e.g. 2026-01-31T12:00:00Z.",
+    ),
     storage: list[str] = STORAGE,
     as_json: bool = JSON,
 ) -> None:

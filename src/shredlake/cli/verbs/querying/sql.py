@@ -26,7 +26,11 @@ def run_sql(
         None, help="A query; '-' reads it from standard input. Without it, a prompt is shown."
     ),
     tables: list[str] = typer.Option(
-        [], "--table", "-t", help="A table and its name in the query: events=lake/events. Repeatable."
+        [],
+        "--table",
+        "-t",
+        metavar="NAME=ADDRESS",
+        help="Name a table in the query, e.g. events=lake/events. Repeatable.",
     ),
     args: list[str] = typer.Option(
         [],
@@ -43,7 +47,10 @@ def run_sql(
     ),
     strict: bool = STRICT,
     memory_limit: str | None = typer.Option(
-        None, "--memory-limit", help="Memory that the query may use before it spills to disk, e.g. 2GB."
+        None,
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory that the query may use before it spills to disk, e.g. 2GB.",
     ),
     storage: list[str] = typer.Option(
         [],

@@ -116,7 +116,7 @@ def test_strict_and_mistakes(table: str, monkeypatch: pytest.MonkeyPatch, capsys
         assert caught.value.code == 1
         return str(capsys.readouterr().err)
 
-    assert "does not cast to int" in fails(table, "v:s::int AS x", "-f", "json", "--strict")
+    assert "can't be cast to int" in fails(table, "v:s::int AS x", "-f", "json", "--strict")
     assert "--output FILE" in fails(table, "id", "--format", "parquet")
     assert "nope" in fails(table, "nope")
     assert "empty column" in fails(table, "id,, v")
