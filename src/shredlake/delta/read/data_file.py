@@ -184,9 +184,9 @@ def is_large(add: Add) -> bool:
 
 def open_file(snapshot: Snapshot, add: Add, *, checksums: bool = True) -> OpenFile:
     """The Parquet file itself."""
-    location, store = snapshot.storage.source(decode_path(add.path))
     declared = [place.groups for place in snapshot.variants]
-    return OpenFile(location, store, variants=declared, exact=True, checksums=checksums)
+    with snapshot.storage.data_file(decode_path(add.path)) as (location, store):
+        return OpenFile(location, store, variants=declared, exact=True, checksums=checksums)
 
 
 def whole_rows(snapshot: Snapshot) -> Query:

@@ -63,8 +63,8 @@ def footer_layout(storage: Storage, path: str, variants: Iterable[tuple[str, ...
 
     A residual counts as empty only if the statistics of every row group say that it is all null.
     """
-    location, store = storage.source(decode_path(path))
-    file = OpenFile(location, store, variants=variants, exact=True)
+    with storage.data_file(decode_path(path)) as (location, store):
+        file = OpenFile(location, store, variants=variants, exact=True)
     try:
         return layout_json(layout_of(file))
     finally:

@@ -42,8 +42,8 @@ def measure(snapshot: Snapshot, files: int) -> Measured:
 
 
 def _inspected(snapshot: Snapshot, path: str) -> FileReport:
-    location, store = snapshot.storage.source(decode_path(path))
-    return inspect(location, store=store)
+    with snapshot.storage.data_file(decode_path(path)) as (location, store):
+        return inspect(location, store=store)
 
 
 def spread(count: int, wanted: int) -> Sequence[int]:

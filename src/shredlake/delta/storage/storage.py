@@ -26,7 +26,15 @@ from shredlake.delta.storage.boundary import allowed_places, place_of, require_i
 from shredlake.delta.storage.local_files import Entry, LocalFiles, make_directories
 from shredlake.delta.storage.secrets import StorageOptions, holds_secrets, shown_address, without_secrets
 from shredlake.delta.storage.store_files import StoreFiles
-from shredlake.errors import CorruptLog, FileMissing, ShredlakeError, StoreRefused, TableError, WrongType
+from shredlake.errors import (
+    CorruptLog,
+    FileMissing,
+    InvalidFile,
+    ShredlakeError,
+    StoreRefused,
+    TableError,
+    WrongType,
+)
 from shredlake.formatting import is_text, kind_of
 from shredlake.parquet.io.source import FileView, open_input
 
@@ -278,6 +286,19 @@ class Storage:
         if self.is_local:
             return str(self.local_root / path), None
         return cast(StoreFiles, self.files).prefix + path, self.store
+
+    @contextmanager
+    def data_file(self, path: str) -> Iterator[tuple[str, Any]]:
+        """The `source` of a data file, to be opened inside; the error for a missing one says what to do."""
+        try:
+            yield self.source(path)
+        except InvalidFile as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            raise FileMissing(
+                f"{self.uri}: the data file {path} does not exist. Vacuum deletes the files of old versions; "
+                "shredlake check lists the missing files of the newest version"
+            ) from None
 
     def destination(self, path: str) -> tuple[str, Any]:
         """Where the Parquet layer puts a new file. Local directories are created."""

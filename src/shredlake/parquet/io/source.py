@@ -412,7 +412,10 @@ def _open_regular(path: str) -> int:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
-        raise InvalidFile(f"{path} can't be opened: {getattr(error, 'strerror', error)}") from error
+        why = (
+            "it does not exist" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", error)
+        )
+        raise InvalidFile(f"{path} can't be opened: {why}") from error
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return descriptor

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
+from shredlake.errors import FileMissing
 from shredlake.parquet.format.footer import read_footer
 
 BLOB = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
@@ -88,3 +89,13 @@ def test_the_schema_decides_even_where_a_file_is_annotated(table: sl.Table, tmp_
     expected = pq.read_table(other).column("s").to_pylist()
     assert table.scan(["s"]).to_arrow().column("s").to_pylist() == expected
     assert table.scan(["v:a::int AS a"]).to_arrow().column("a").to_pylist() == [1, None, None]
+
+
+def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    plain = sl.Table.create(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    plain.append([{"id": 1}])
+    [path] = plain.files().column("path").to_pylist()
+    (tmp_path / "t" / path).unlink()
+    for read in (plain.scan(["id"]).to_arrow, plain.report, lambda: plain.delete("id = 1")):
+        with pytest.raises(FileMissing, match=rf"t: the data file {path} does not exist.*shredlake check"):
+            read()

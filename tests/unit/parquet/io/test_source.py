@@ -71,7 +71,7 @@ def test_a_file_cut_short_says_so(tmp_path: Path) -> None:
         open_input(path).footer()
     with pytest.raises(InvalidFile, match="truncated: it refers to 10 bytes at 2, but has 4 bytes"):
         open_input(path).read([(2, 10)])
-    with pytest.raises(InvalidFile, match=r"absent.parquet can't be opened: No such file"):
+    with pytest.raises(InvalidFile, match=r"absent.parquet can't be opened: it does not exist"):
         open_input(tmp_path / "absent.parquet")
 
 
