@@ -33,7 +33,7 @@ def random_selects(dice: random.Random) -> str:
 
 
 def path(dice: random.Random, qualifier: str = "", kind: str = "") -> str:
-    """A typed path of `v` or `w`; a value that does not cast is null."""
+    """A typed path of `v` or `w`; a value that can't be cast is null."""
     name, found = dice.choice([(name, one) for name, one in PATHS if kind in ("", one)])
     before = f"{qualifier}." if qualifier else ""
     column = dice.choice(["v", "v", "w"])

@@ -45,7 +45,7 @@ class Case:
 
     @property
     def spark_text(self) -> str:
-        """The query with Spark's own functions, which give null for a value that does not cast."""
+        """The query with Spark's own functions, which give null for a value that can't be cast."""
         return PLACEHOLDER.sub(_spark, self.template)
 
 

@@ -32,11 +32,9 @@ def cli_page() -> str:
         command, types = load(verb), get_type_hints(function_of(verb))
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         options = [one for one in command.params if one.param_type_name == "option"]
-        words = " ".join(
-            f"{one.name.upper()}" if one.required else f"[{one.name.upper()}]" for one in arguments
-        )
+        words = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
         parts.append(f"## {verb}\n\n{summary}\n\n```\nshredlake {verb} {words} [OPTIONS]\n```\n")
-        rows = [f"| `{one.name.upper()}` | {cell(one.help)} | |" for one in arguments]
+        rows = [f"| `{one.metavar}` | {cell(one.help)} | |" for one in arguments]
         rows += [f"| {names(one, types[one.name])} | {cell(one.help)} | {default(one)} |" for one in options]
         if rows:
             parts.append("| | | default |\n|---|---|---|\n" + "\n".join(rows) + "\n")
@@ -45,7 +43,8 @@ def cli_page() -> str:
 
 def names(option: Any, kind: Any) -> str:
     """The spellings of an option, with the values it takes if they are a list."""
-    spellings = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    value = f" {option.metavar}" if option.metavar else ""
+    spellings = ", ".join(f"`{name}{value}`" for name in (*option.opts, *option.secondary_opts))
     kinds = [kind, *get_args(kind)]
     choices = [str(value) for one in kinds if get_origin(one) is Literal for value in get_args(one)]
     return f"{spellings}: {', '.join(choices)}" if choices else spellings
@@ -118,12 +117,17 @@ def item_parts(name: str, item: Any) -> Iterator[str]:
 
 def signature(name: str, item: Any) -> str:
     """The call of a function or class, one parameter per line if it is long."""
+    if isinstance(item, type) and issubclass(item, Enum):
+        return f"{name}(value)"
     try:
         found = inspect.signature(item)
     except (TypeError, ValueError):
         return name
-    text = name + str(found).replace("'", "")
-    text = re.sub(r"<(?:object object|factory)[^>]*>", "...", text)
+    found = found.replace(
+        parameters=[one.replace(annotation=_Plain.of(one.annotation)) for one in found.parameters.values()],
+        return_annotation=_Plain.of(found.return_annotation),
+    )
+    text = _without_markers(f"{name}{found}")
     if len(text) <= 100:
         return text
     shown: list[str] = []
@@ -133,10 +137,26 @@ def signature(name: str, item: Any) -> str:
             keyword_only = True
             shown.append("*")
         keyword_only |= parameter.kind is parameter.VAR_POSITIONAL
-        shown.append(str(parameter).replace("'", ""))
+        shown.append(str(parameter))
     body = "".join(f"    {one},\n" for one in shown)
-    result = "" if found.return_annotation is found.empty else f" -> {found.return_annotation}"
-    return re.sub(r"<(?:object object|factory)[^>]*>", "...", f"{name}(\n{body}){result}".replace("'", ""))
+    result = "" if found.return_annotation is found.empty else f" -> {found.return_annotation!r}"
+    return _without_markers(f"{name}(\n{body}){result}")
+
+
+class _Plain(str):
+    """An annotation that is shown without the quotes of a string."""
+
+    def __repr__(self) -> str:
+        return str(self).replace("'", "")
+
+    @classmethod
+    def of(cls, annotation: Any) -> Any:
+        return cls(annotation) if isinstance(annotation, str) else annotation
+
+
+def _without_markers(text: str) -> str:
+    """Markers for "not given" have no spelling."""
+    return re.sub(r"<(?:object object|factory)[^>]*>", "...", text)
 
 
 def paragraphs(item: Any) -> list[str]:

@@ -10,7 +10,7 @@ ShredlakeError
 ├── WrongType               an operation that the value's type does not support (also a TypeError)
 ├── InvalidSchema           a shredding schema, or a table schema, that can't exist: names the node
 ├── ShreddingConflict       typed_value and value contradict each other: row and path
-├── CastError               a value that does not cast, in strict mode: row, path, value, type
+├── CastError               a value that can't be cast, in strict mode: row, path, value, type
 ├── InvalidExpression       an expression that can't be parsed or has the wrong types
 │   └── UnsupportedExpression   valid Spark SQL that only Spark can evaluate
 ├── InvalidFile             a Parquet file that can't be read: names the file and what is wrong
@@ -166,7 +166,7 @@ class ShreddingConflict(ShredlakeError):
 
 
 class CastError(ShredlakeError):
-    """A value that does not cast to the type asked for."""
+    """A value that can't be cast to the requested type."""
 
 
 class InvalidExpression(ShredlakeError):
@@ -238,7 +238,7 @@ class PipelineError(ShredlakeError):
 
 
 class TooManyRejects(PipelineError):
-    """More bad rows than `max_rejects` allows; nothing was committed."""
+    """More invalid documents than `max_rejects` allows; nothing was committed."""
 
 
 class NotJson(PipelineError):

@@ -242,10 +242,10 @@ class Table:
     ) -> TableScan:
         """A lazy query: `to_arrow()`, `to_batches()`, `count()`, `explain()`.
 
-        `columns` (a list, or one string as after SELECT) and `where` (a condition, so boolean) are Spark SQL,
-        such as `v:user.id::bigint AS user`. Files are pruned by
-        partition values and statistics, also of paths into Variants. With `strict` a value that does not
-        cast is an error rather than null. Pages are compared with their checksums, unless `checksums=False`.
+        `columns` (a list, or one string as after SELECT) and `where` (a condition) are Spark SQL, such as
+        `v:user.id::bigint AS user`. Files are pruned by partition values and statistics, also of paths into
+        Variants. With `strict`, a value that can't be cast is an error rather than null. Pages are compared
+        with their checksums, unless `checksums=False`.
 
         >>> from shredlake.example import example_table
         >>> t = example_table("scan")

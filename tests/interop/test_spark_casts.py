@@ -117,7 +117,7 @@ def test_the_table_says_which_pairs_cast(answers: dict[str, pa.Table], source: s
 def test_variant_get_raises_where_try_variant_get_gives_null(
     spark: SparkSession, file: FilePath, column: pa.StructArray, answers: dict[str, pa.Table]
 ) -> None:
-    """Each value that does not cast by itself, and all others at once."""
+    """Each value that can't be cast by itself, and all others at once."""
     frame = spark.read.schema("i int, v variant").parquet(str(file))
     frame.createOrReplaceTempView("cast_values")
     for target in ("boolean", "tinyint", "bigint", "double", "decimal(7,2)", "binary", "date", "timestamp"):

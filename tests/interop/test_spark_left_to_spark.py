@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def place(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table of two files, with values of mixed types and values that do not cast."""
+    """A table of two files, with values of mixed types and values that can't be cast."""
     place = tmp_path_factory.mktemp("left") / "t"
     schema = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("v", sl.variant())])
     table = sl.Table.create(place, schema, properties={"delta.enableVariantShredding": "true"})

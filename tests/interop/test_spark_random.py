@@ -161,7 +161,7 @@ def check_sql(
 
 
 def compare(ours: Any, theirs: Any, story: str, errors: bool) -> None:
-    """A value that does not cast is an error here as there; in a filter, the file may not even be read."""
+    """A value that can't be cast is an error here as there; in a filter, the file may not even be read."""
     if isinstance(theirs, Exception):
         assert not errors or isinstance(ours, Exception | ShredlakeError), f"{story}\nno {theirs}"
         return

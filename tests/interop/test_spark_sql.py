@@ -229,7 +229,7 @@ def test_explain_says_what_is_read_and_why(spark: Any, events: str) -> None:
     assert lines[0] == "events is answered from its paths"
     assert "v:ts::bigint >= 160 rules out 3 of 4 files" in lines
     assert "contains(v:kind::string, '1') rules out nothing: only Spark understands it" in lines
-    assert any(line.startswith("v:kind is mixed in 1 of 1 files") for line in lines)
+    assert any(line.startswith("v:kind is mixed in 1 of 1 file") for line in lines)
 
 
 def test_explain_says_why_variants_are_read_as_such(spark: Any, events: str) -> None:

@@ -164,7 +164,7 @@ QUERIES = {
 }  # fmt: skip
 
 ERRORS = {
-    "a value that does not cast": "select v:kind::int from t",
+    "a value that can't be cast": "select v:kind::int from t",
     "in one file only": "select v:ts::bigint from t where id < 8",
     "a number that is too large": "select v:ts::tinyint from t where id = 2",
     "in the other file": "select v:ts::tinyint from t where id = 12",

@@ -177,7 +177,7 @@ def test_strict_raises_where_a_value_does_not_cast(
         if failing is None:
             assert_same(get(column, path, type_, strict=True), expected(rows, path, type_), type_)
         else:
-            with pytest.raises(CastError, match=r"^row \d+, \$.* does not cast to "):
+            with pytest.raises(CastError, match=r"^row \d+, \$.* can't be cast to "):
                 get(column, path, type_, strict=True)
 
 

@@ -36,7 +36,7 @@ class Column:
 class Get:
     """A path into a Variant column, cast to `type` (None: stays a Variant).
 
-    `strict` decides on a value that does not cast: True raises (`variant_get`), False gives null
+    `strict` decides on a value that can't be cast: True raises (`variant_get`), False gives null
     (`try_variant_get`), None leaves it to the evaluation (`v:a::int`).
     """
 

@@ -1,6 +1,6 @@
 """Propagates the bounds of a typed leaf through the casts of an expression.
 
-A monotonic cast c keeps bounds: min <= x <= max implies c(min) <= c(x) <= c(max). Values that do not cast
+A monotonic cast c keeps bounds: min <= x <= max implies c(min) <= c(x) <= c(max). Values that can't be cast
 become null, which no comparison matches, so they never widen the bounds. Only the values that do cast matter.
 
 | from | to | bounds of the result |

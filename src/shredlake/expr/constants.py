@@ -58,7 +58,7 @@ def number(text: str) -> Literal | None:
 
 
 def fold_cast(literal: Literal, target: DataType, options: CastOptions = DEFAULT) -> Literal | None:
-    """Cast a constant; None if it does not cast, or if Python can't represent the result.
+    """Cast a constant; None if it can't be cast, or if Python can't represent the result.
 
     >>> from shredlake.expr.types import DATE, STRING
     >>> fold_cast(Literal("2024-02-29", STRING), DATE).value

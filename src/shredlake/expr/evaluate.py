@@ -215,7 +215,7 @@ class _Evaluator:
         if isinstance(value.data, pa.Scalar):
             folded = fold_cast(ast.Literal(literal_value(value.data), value.type), kind, self.constants)
             if folded is None and options.raises:
-                raise CastError(f"{literal_value(value.data)!r} ({value.type}) does not cast to {kind}")
+                raise CastError(f"{literal_value(value.data)!r} ({value.type}) can't be cast to {kind}")
             return Typed(_scalar(None if folded is None else folded.value, kind), kind)
         if value.type == VARIANT:
             cast = get_path(value.data, "$", kind.arrow, options)
@@ -245,7 +245,7 @@ class _Evaluator:
             )
         if value.type != BOOLEAN:
             raise InvalidExpression(
-                f"{spelled(expr)} is a {value.type}, not a condition. Compare it, as in {spelled(expr)} = ..."
+                f"{spelled(expr)} ({value.type}) is not a condition. Compare it, as in {spelled(expr)} = ..."
             )
         return value.data
 

@@ -69,7 +69,25 @@ def ingest(
     str that starts with `{` are documents; any other str is an address. The table is created if it does not
     exist. Invalid documents go to the rejects table; documents = rows + rejects, checked before the one
     commit. A file that the table already has is skipped; other sources are ingested each time, unless there
-    is a `job_id`. The options are the fields of `IngestOptions`.
+    is a `job_id`.
+
+    | option | |
+    |---|---|
+    | `column` | the Variant column that stores the documents |
+    | `shredding` | "infer" (from a sample), a schema or its DDL, or None for unshredded |
+    | `computed` | columns computed from the document: `{"day": "v:ts::date"}` |
+    | `folder_columns` | columns from folders such as `day=2026-01-01`: `{"day": "date"}` |
+    | `multi_line` | whether documents span lines; None detects it |
+    | `schema_mode` | "merge" adds columns that the table lacks; "strict" refuses them |
+    | `partition_by` | partition columns of a new table |
+    | `sort_by` | keys by which the rows of each file are sorted: `"v:ts::bigint"` |
+    | `range_partition` | also sort over all files by `sort_by`, in memory |
+    | `rejects`, `max_rejects` | the table for invalid documents; how many are allowed (100, 0.02, "2%") |
+    | `job_id` | an idempotency key: a job whose key is committed is skipped |
+    | `task_bytes`, `file_bytes` | how much text one task reads; the target size of a data file |
+    | `parsing`, `writing` | `Parsing` and `WriteOptions`: how documents are read and files are written |
+    | `properties`, `force` | properties of a new table; create it although its folder has other files |
+    | `storage_options` | settings of the object store |
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())

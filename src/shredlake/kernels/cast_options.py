@@ -1,6 +1,6 @@
 """The options of a cast besides the value and its target type: one object that travels with a query.
 
-`CastOptions` holds three facts: the result of a value that does not cast, the session's time zone, and the
+`CastOptions` holds three facts: the result of a value that can't be cast, the session's time zone, and the
 dialect of the engine that reads the values. Public functions take them as `strict`, `timezone` and `dialect`,
 and build one `CastOptions`.
 """
@@ -49,7 +49,7 @@ class CastOptions:
     """
 
     on_error: Literal["null", "raise"] = "null"
-    """The result of a value that does not cast: null, or a CastError."""
+    """The result of a value that can't be cast: null, or a CastError."""
     timezone: str = "UTC"
     """The session's time zone, for casts between instants and strings, dates or local times."""
     dialect: Dialect = ARROW
@@ -66,7 +66,7 @@ class CastOptions:
 
     @property
     def raises(self) -> bool:
-        """Whether a value that does not cast is an error."""
+        """Whether a value that can't be cast is an error."""
         return self.on_error == "raise"
 
     @cached_property
@@ -101,4 +101,4 @@ class CastOptions:
 
 
 DEFAULT: Final = CastOptions()
-"""Arrow's rules in UTC; a value that does not cast is null."""
+"""Arrow's rules in UTC; a value that can't be cast is null."""

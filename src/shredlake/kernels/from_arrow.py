@@ -1,31 +1,4 @@
-"""Converts any Arrow column to Variants.
-
-| Arrow | Variant |
-|---|---|
-| bool | boolean |
-| int8 to int64 | the same width |
-| uint8, uint16, uint32 | int16, int32, int64 |
-| uint64 | int64 if it fits, else decimal |
-| float16, float32 | float |
-| float64 | double |
-| decimal, any width, up to 38 digits | the narrowest decimal that holds the digits, with the same scale |
-| string, large_string, string_view | string |
-| binary, large_binary, binary_view, fixed_size_binary | binary |
-| date32, date64 | date |
-| time32, time64 | time, in microseconds: nanoseconds that would be lost are an error |
-| timestamp in s, ms, us | timestamp, or timestamp_ntz without zone |
-| timestamp in ns | timestamp_nanos, or timestamp_ntz_nanos without zone |
-| uuid | uuid |
-| struct | object with all fields: a null field is a Variant null |
-| list in every layout | array: a null element is a Variant null |
-| map with string keys | object; a key that occurs twice is an error |
-| a Variant column, shredded or not | unchanged, also nested |
-| dictionary, run-end encoded, extension | as their values |
-| null | Variant null |
-
-A null row stays a null row; nested nulls become Variant nulls, as in Spark's to_variant_object. Other types
-(durations, intervals, unions, maps with other keys) raise an InvalidSchema that names the path.
-"""
+"""Converts any Arrow column to Variants."""
 
 from __future__ import annotations
 
@@ -42,7 +15,33 @@ from shredlake.kernels.threads import Column, assemble, pieces, run, thread_coun
 
 
 def from_arrow(column: Column, *, threads: int | None = None) -> Column:
-    """Encodes any Arrow column as a Variant column, by the table above.
+    """Encodes any Arrow column as a Variant column.
+
+    | Arrow | Variant |
+    |---|---|
+    | bool | boolean |
+    | int8 to int64 | the same width |
+    | uint8, uint16, uint32 | int16, int32, int64 |
+    | uint64 | int64 if it fits, else decimal |
+    | float16, float32 | float |
+    | float64 | double |
+    | decimal, any width, up to 38 digits | the narrowest decimal that holds the digits, with the same scale |
+    | string, large_string, string_view | string |
+    | binary, large_binary, binary_view, fixed_size_binary | binary |
+    | date32, date64 | date |
+    | time32, time64 | time in microseconds; an error if nanoseconds would be lost |
+    | timestamp in s, ms, us | timestamp, or timestamp_ntz without zone |
+    | timestamp in ns | timestamp_nanos, or timestamp_ntz_nanos without zone |
+    | uuid | uuid |
+    | struct | object with all fields: a null field is a Variant null |
+    | list in every layout | array: a null element is a Variant null |
+    | map with string keys | object; a key that occurs twice is an error |
+    | a Variant column, shredded or not | unchanged, also nested |
+    | dictionary, run-end encoded, extension | as their values |
+    | null | Variant null |
+
+    A null row stays a null row; nested nulls become Variant nulls, as in Spark's to_variant_object. Other
+    types (durations, intervals, unions, maps with other keys) raise an InvalidSchema that names the path.
 
     >>> import pyarrow as pa
     >>> from shredlake.kernels import to_json

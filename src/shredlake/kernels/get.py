@@ -51,7 +51,7 @@ def get(
     """Returns the values at `path` as a typed Arrow array, or as a Variant column if `type` is None.
 
     The result is the same on shredded and unshredded columns. A missing path and a Variant null give null. A
-    value that does not cast also gives null (Spark's try_variant_get), or with `strict` a CastError that
+    value that can't be cast also gives null (Spark's try_variant_get), or with `strict` a CastError that
     names row, path and value (Spark's variant_get). `timezone` is the session's, for casts between instants
     and strings, dates or local times. See docs/casts.md for all casts.
 
@@ -215,7 +215,7 @@ class _Reader:
             if source is not None:
                 return self.leaf(_under(typed, self.group.valid), source, target)
             if target.type is not VariantType.STRING and not self.context.options.raises:
-                return self.extract(target)  # objects and arrays do not cast to it, so only `value` matters
+                return self.extract(target)  # objects and arrays can't be cast to it, so only `value` matters
             # A cast to a string needs whole objects and arrays.
             whole = self.variants()
             metadata, value = whole.field("metadata"), whole.field("value")

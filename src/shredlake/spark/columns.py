@@ -151,7 +151,7 @@ def constant(literal: ast.Literal) -> SparkColumn:
 
 
 def from_user(text: str) -> SparkColumn:
-    """A user's expression as a Spark column. As elsewhere, a path is null if its value does not cast.
+    """A user's expression as a Spark column. As elsewhere, a path is null if its value can't be cast.
 
     Expressions that shredlake cannot parse go to Spark, which supports more or reports the error, unless they
     can run code.

@@ -52,8 +52,8 @@ def ingest(
     """Ingests JSON into a shredded Delta table: NDJSON files, JSON arrays, or a DataFrame.
 
     `source` is a path, a glob, a folder, a list of these, or a DataFrame whose column `document` holds
-    text, Variants or structs. This process ingests pandas and Arrow data. The options are the fields of
-    `IngestOptions`. Invalid documents go to the rejects table. The job checks that documents = rows +
+    text, Variants or structs. This process ingests pandas and Arrow data. The options are those
+    of `sl.ingest`. Invalid documents go to the rejects table. The job checks that documents = rows +
     rejects, and then publishes all rows in one commit.
 
     >>> import pathlib, tempfile

@@ -54,7 +54,7 @@ def sql(
     Arrow stream. A table can also be read by its path: `from 'lake/events'`. `args` are the values of markers
     in the query: a dict for `$name`, a list for `?`.
 
-    A value that does not cast is null; with `strict`, it is an error. `memory_limit` ("2GB") bounds what
+    A value that can't be cast is null; with `strict`, it is an error. `memory_limit` ("2GB") bounds what
     DuckDB keeps in memory before it spills to disk.
 
     >>> from shredlake.example import example_table

@@ -27,9 +27,9 @@ from shredlake.variant.identifiers import quote
 from shredlake.variant.path import Path
 
 GETTERS: Final = {"variant_get": True, "try_variant_get": False}
-"""Functions that read a path of a Variant, and whether they raise if the value does not cast."""
+"""Functions that read a path of a Variant, and whether they raise if the value can't be cast."""
 CASTS: Final = {"cast": None, "try_cast": False}
-"""Casts, and whether they raise if the value does not cast; None leaves it to the query."""
+"""Casts, and whether they raise if the value can't be cast; None leaves it to the query."""
 
 NESTED: Final = ("array", "map", "struct")
 

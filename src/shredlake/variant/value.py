@@ -72,8 +72,9 @@ class Variant:
         max_depth: int = 1000,
         max_size: int = 128 << 20,
     ) -> Variant:
-        """Parses JSON text to a Variant, with the same bytes as Spark's parse_json; see
-        variant/json/parse.py.
+        """Parses JSON text to a Variant, with the same bytes as Spark's parse_json.
+
+        docs/value.md lists the types that numbers get, and what is refused.
 
         >>> Variant.from_json('{"a": 1.10}')["a"].to_python()
         Decimal('1.10')
@@ -210,7 +211,7 @@ class Variant:
             yield name, self._child(container, index)
 
     def walk(self, *, decode: bool = True, by_name: bool = False) -> Walk:
-        """The events of the whole value, for code that processes all of it (see variant/walk.py)."""
+        """The events of the whole value, for code that processes all of it ."""
         return Walk(self._dictionary, self.buffer, self._start, self._end, decode=decode, by_name=by_name)
 
     # Conversion
@@ -224,7 +225,7 @@ class Variant:
         return python_value(self.walk(), exact=exact)
 
     def to_json(self, *, pretty: bool = False, max_length: int = MAX_LENGTH) -> str:
-        """Renders JSON text of at most `max_length` characters; variant/json/render.py lists the formats.
+        """Renders JSON text of at most `max_length` characters; docs/value.md lists the formats.
 
         >>> Variant.of({"a": b"hi"}).to_json()
         '{"a":"aGk="}'

@@ -81,7 +81,7 @@ def test_batches_are_tables_too(table: pa.Table) -> None:
         ("n = true", "compares a bigint with a boolean. Cast one of them"),
         ("n IN (true)", "compares a bigint with a boolean"),
         ("n = 'x'", "'x' is not a valid bigint"),
-        ("n AND true", "n is a bigint, not a condition. Compare it, as in n = ..."),
+        ("n AND true", "n (bigint) is not a condition. Compare it, as in n = ..."),
         ("NOT v", "v is a Variant, not a condition. If it holds booleans, write v::boolean"),
         ("is_variant_null(n)", "bigint is not a Variant, use IS NULL"),
         ("'a' + 1 = 2", "computes with string and int. Cast them to numbers"),
@@ -99,7 +99,7 @@ def test_decimals_are_not_divided(table: pa.Table) -> None:
 
 
 def test_strict_raises_with_row_and_path(table: pa.Table) -> None:
-    message = r"row 2, \$\['a'\]: \"x\" \(string\) does not cast to int"
+    message = r"row 2, \$\['a'\]: \"x\" \(string\) can't be cast to int"
     with pytest.raises(CastError, match=message):
         value("v:a::int", table, strict=True)
     with pytest.raises(CastError, match=message):

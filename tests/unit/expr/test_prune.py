@@ -190,7 +190,7 @@ FLOATS = [(1.0, 2.0, 0, 10)]
         ("v:a::double IN (double('NaN'), 7)", False, True),
         ("isnan(v:a::double)", False, True),
         ("NOT (v:a::double <= 5)", False, True),
-        ("v:a::int > 5", False, False),  # NaN does not cast to int
+        ("v:a::int > 5", False, False),  # NaN can't be cast to int
     ],
 )
 def test_nan(sql: str, without_nan: bool, with_nan: bool) -> None:

@@ -32,7 +32,7 @@ _WIDENING = {
 
 
 def cast_typed(typed: pa.Array, source: Scalar, target: Scalar, context: CastContext) -> pa.Array:
-    """Casts a column of one scalar type to another; a value that does not cast gives null or a CastError."""
+    """Casts a column of one scalar type to another; a value that can't be cast gives null or a CastError."""
     wanted = typed_value_type(target)
     if typed.type == wanted:
         return typed
@@ -68,7 +68,7 @@ def cast_column(array: pa.Array, type: pa.DataType, options: CastOptions = DEFAU
     """
     source, target = scalar_of(array.type), scalar_of(type)
     if source is None or target is None:
-        raise CastError(f"{array.type} does not cast to {type}")
+        raise CastError(f"{array.type} can't be cast to {type}")
     if source.type.is_decimal and target.type is V.STRING:
         return array.cast(type)  # a decimal loses its trailing zeros only when it comes from a Variant
     if source.type is V.STRING and target.type not in (V.STRING, V.BINARY):

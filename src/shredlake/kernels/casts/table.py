@@ -1,7 +1,7 @@
 """Casts of a single value from a Variant, as in Spark's variant_get: the table and the reference.
 
 Casts take raw content (from `variant.layout.scalar_at`) and return raw content of the target type, or None if
-the value does not cast. A pair that is not in the table never casts. `docs/casts.md` shows the table; the
+the value can't be cast. A pair that is not in the table never casts. `docs/casts.md` shows the table; the
 compiled kernel implements the frequent pairs and leaves the others to this module.
 
 Spark's Variant has no time, uuid or nanoseconds. Our rules: a uuid casts to string (as in Spark) and uuid; a
@@ -86,7 +86,7 @@ INSTANTS: Final = {
 
 
 def cast_scalar(source: V, raw: Raw, target: Scalar, options: CastOptions = DEFAULT) -> Raw | None:
-    """Casts raw content of one type to another; None if it does not cast.
+    """Casts raw content of one type to another; None if it can't be cast.
 
     >>> from shredlake.shredding.schema import Scalar
     >>> cast_scalar(V.STRING, " 12 ", Scalar(V.INT32))
@@ -109,7 +109,7 @@ def cast_scalar(source: V, raw: Raw, target: Scalar, options: CastOptions = DEFA
 def cast_value(variant: Variant, target: Target, options: CastOptions = DEFAULT, path: str = "$") -> Raw:
     """Casts a Variant, also to nested targets: the row-at-a-time reference.
 
-    A Variant null gives None. So does every value, nested or not, that does not cast, unless the options
+    A Variant null gives None. So does every value, nested or not, that can't be cast, unless the options
     request a CastError with the path. In a dialect that allows any bytes in a string, a string cast from a
     binary is returned as bytes.
 
@@ -155,10 +155,10 @@ class _Caster:
         return self.failure(variant, target, path) if cast is None else cast
 
     def failure(self, variant: Variant, target: Target, path: str) -> None:
-        """Returns None for a value that does not cast, or raises a CastError."""
+        """Returns None for a value that can't be cast, or raises a CastError."""
         if self.options.raises:
             found = f"{beginning(variant, 60)} ({variant.type.value})"
-            raise CastError(f"{path}: {found} does not cast to {target_name(target)}; {ADVICE}")
+            raise CastError(f"{path}: {found} can't be cast to {target_name(target)}; {ADVICE}")
 
 
 def casts(source: V, target: V) -> bool:

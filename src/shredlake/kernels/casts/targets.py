@@ -84,7 +84,7 @@ def target_of(arrow: pa.DataType) -> Target:
     >>> target_of(pa.uint8())
     Traceback (most recent call last):
     ...
-    shredlake.errors.CastError: a Variant does not cast to uint8: ...
+    shredlake.errors.CastError: a Variant can't be cast to uint8: ...
     """
     if not isinstance(arrow, pa.DataType):
         raise WrongType(f"type must be an Arrow type such as pa.int64() or pa.string(), not {arrow!r}")
@@ -100,6 +100,6 @@ def target_of(arrow: pa.DataType) -> Target:
     if pa.types.is_struct(arrow) and len({field.name for field in arrow}) == arrow.num_fields > 0:
         return StructOf(tuple((field.name, target_of(field.type)) for field in arrow))
     raise CastError(
-        f"a Variant does not cast to {arrow}: use bool, a signed integer, float32, float64, decimal128, "
+        f"a Variant can't be cast to {arrow}: use bool, a signed integer, float32, float64, decimal128, "
         "string, binary, date32, time64('us'), timestamp('us' or 'ns'), uuid, structs, lists, maps of these"
     )

@@ -27,7 +27,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 def check(
     path: Location, *, store: Store | None = None, limit: int | None = None, progress: Progress | None = None
 ) -> list[Violation]:
-    """Returns the violations in a file, at most `limit`; an empty list means that the file conforms.
+    """Checks the Variants of a Parquet file; returns at most `limit` violations, none if the file conforms.
 
     Columns in the older draft layout are checked against its own rules. `progress` is called with the number
     of rows done and the total.

@@ -216,7 +216,7 @@ def read_parquet(
 
     `path` is a file, a directory, a glob, a URL, an open file or a list of these; with `store`, keys in an
     obstore store or paths in a pyarrow file system. `columns` and `where` are Spark SQL (`v:user.id::bigint
-    AS id`); only the leaf columns that they need are read. A value that does not cast is null, or an error
+    AS id`); only the leaf columns that they need are read. A value that can't be cast is null, or an error
     with `strict`, which also refuses a Variant whose `value` and `typed_value` contradict each other.
 
     `variants` is the output form of whole Variant columns: "variant", "struct" (as stored in the file) or

@@ -68,8 +68,15 @@ def read(
     """Reads columns and paths of a table as an ordinary DataFrame.
 
     `columns` and `where` are Spark SQL (`v:user.id::bigint AS user`). Files are pruned by the log, row groups
-    and pages by Spark's own reader. A value that does not cast is null, or an error with `strict`. Functions
+    and pages by Spark's own reader. A value that can't be cast is null, or an error with `strict`. Functions
     that shredlake lacks, as in `upper(v:kind::string)`, are left to Spark; the rest of `where` still prunes.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.spark import session
+    >>> table = sl.Table.create(tempfile.mkdtemp(), pa.schema([("v", sl.variant())]))
+    >>> _ = table.append([{"v": {"id": 1, "kind": "like"}}, {"v": {"id": 2, "kind": "post"}}])
+    >>> read(session(), table.uri, ["v:kind::string AS kind"], where="v:id::bigint > 1").collect()
+    [Row(kind='post')]
     """
     return scan(spark, table, columns, where, **options).frame()
 
@@ -90,6 +97,13 @@ def sql(
 
     Spark analyses the query. Paths are read as plain columns wherever possible; for a query that needs whole
     Variants, Spark reads the files by itself. `explain` shows which way is taken, and why.
+
+    >>> import tempfile, pyarrow as pa, shredlake as sl
+    >>> from shredlake.spark import session
+    >>> table = sl.Table.create(tempfile.mkdtemp(), pa.schema([("v", sl.variant())]))
+    >>> _ = table.append([{"v": {"kind": "like"}}, {"v": {"kind": "like"}}])
+    >>> sql(session(), "select v:kind::string AS kind, count(*) AS n from e group by 1", e=table).collect()
+    [Row(kind='like', n=2)]
     """
     return planned(spark, query, tables, storage_options, args).frame
 
@@ -116,7 +130,7 @@ def explain(
     (0, 1)
     >>> lines = str(found).splitlines()
     >>> lines[0], lines[4]
-    ('t is answered from its paths', 'v:a::bigint > 7 rules out 1 of 1 files')
+    ('t is answered from its paths', 'v:a::bigint > 7 rules out 1 of 1 file')
     >>> found.declined["groups by workers"]
     '... of files are too few to be worth starting workers'
     """

@@ -17,7 +17,7 @@ from shredlake.delta.stats.skipping import FileStatistics, prune
 from shredlake.expr import Column, Expr, Get, conjuncts, name_parts, references
 from shredlake.expr.sql import spelled, spelled_ref
 from shredlake.expr.types import PRESENT
-from shredlake.formatting import bytes_text
+from shredlake.formatting import bytes_text, counted
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.read.skipping import matching_row_groups
 from shredlake.runner import call_storage
@@ -215,9 +215,9 @@ def _predicates(scan: SparkScan, costs: list[FileCost], files: int, scale: float
         verdict = prune(scan.snapshot, part, scan.options)
         pruned = verdict.by_partition + verdict.by_statistics
         groups = round(sum(cost.ruled_out[number] for cost in costs) * scale)
-        text = f"{spelled(part)} rules out {pruned:,} of {files:,} files"
+        text = f"{spelled(part)} rules out {pruned:,} of {counted(files, 'file')}"
         if groups:
-            text += f", {groups:,} row groups in the files read"
+            text += f", {counted(groups, 'row group')} in the files read"
         unknown = [_place(ref) for ref in references(part) if not statistics.bounds(ref)]
         if not pruned and not groups and unknown:
             text += f": no statistics for {', '.join(sorted(unknown))}"
@@ -243,9 +243,9 @@ def _notes(scan: SparkScan, costs: list[FileCost]) -> Iterator[str]:
                 mixed[_place(ref)] += len(group.files)
     for path, count in mixed.items():
         share = in_value[path] / rows if rows else 0.0
-        yield f"{path} is mixed in {count:,} of {files:,} files: {share:.1%} of rows read from value"
+        yield f"{path} is mixed in {count:,} of {counted(files, 'file')}: {share:.1%} of rows read from value"
     for reason, count in others.items():
-        yield f"{count:,} of {files:,} files are read by the workers: {reason}"
+        yield f"workers read {count:,} of {counted(files, 'file')}: {reason}"
 
 
 def _place(ref: Column | Get) -> str:

@@ -233,7 +233,7 @@ def worker_tasks(groups: Iterable[FileGroup]) -> Iterator[tuple[Add, ...]]:
 
 
 def must_cast(ref: Get, options: CastOptions) -> bool:
-    """Whether a value that does not cast is an error. What the path itself says precedes the options."""
+    """Whether a value that can't be cast is an error. What the path itself says precedes the options."""
     return options.overridden_by(ref.strict).raises
 
 

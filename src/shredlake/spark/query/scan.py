@@ -85,7 +85,7 @@ GROUPS: Final = 128
 """The most lists of files, and the most scans with files by groups, that a session keeps."""
 
 Part = tuple["DataFrame", Mapping[str, "SparkColumn"]]
-"""Rows, and by name the columns that the query needs of them. A column that tells where a value does not cast
+"""Rows, and by name the columns that the query needs of them. A column that tells where a value can't be cast
 is only there if a value can fail to cast."""
 
 
@@ -106,7 +106,7 @@ class SparkScan:
         """With `prune_only`, `where` only decides which files are read, and the caller filters the rows.
 
         With `native`, Spark reads whole Variants, and can take paths from them without rebuilding them.
-        Without `options`, those of the session apply, and a value that does not cast is null.
+        Without `options`, those of the session apply, and a value that can't be cast is null.
         """
         self.spark = spark
         self.prune_only = prune_only
@@ -460,13 +460,13 @@ def _problem(ref: Get) -> str:
     """The message for a value that must cast and does not."""
     path = str(ref.path).removeprefix("$").removeprefix(".")
     return (
-        f"{ref.column}:{path}::{ref.type}: a value does not cast to {ref.type}. To get NULL for it, use "
+        f"{ref.column}:{path}::{ref.type}: a value can't be cast to {ref.type}. To get NULL for it, use "
         f"try_variant_get({ref.column}, {str(ref.path)!r}, '{ref.type}') in sql, or read without strict"
     )
 
 
 def lenient(ref: Column | Get) -> Column | Get:
-    """The reference with NULL for a value that does not cast."""
+    """The reference with NULL for a value that can't be cast."""
     return replace(ref, strict=False) if isinstance(ref, Get) else ref
 
 

@@ -52,5 +52,5 @@ def test_a_decimal_keeps_its_zeros() -> None:
 
 @pytest.mark.parametrize("types", [(pa.uint8(), pa.int64()), (pa.int64(), pa.list_(pa.int64()))])
 def test_types_without_a_cast(types: Any) -> None:
-    with pytest.raises(CastError, match="does not cast to"):
+    with pytest.raises(CastError, match="can't be cast to"):
         cast_column(pa.array([], types[0]), types[1])

@@ -343,7 +343,7 @@ def _tested(sql: str, tokens: list[Token], start: int, names: set[str]) -> PathM
 
 
 def _match(sql: str, tokens: list[Token], start: int, names: set[str] | None) -> PathMatch | None:
-    """The path at a token, as Spark means it: a cast raises if the value does not cast."""
+    """The path at a token, as Spark means it: a cast raises if the value can't be cast."""
     found = match_path(sql, tokens, start, names=names, scalar=False)
     if found is None or found.get.type in (None, VARIANT) or found.get.type.name in NOT_IN_SPARK:
         return None  # left to Spark, which may support the type or report the error
