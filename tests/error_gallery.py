@@ -43,6 +43,7 @@ COMMANDS = {
         "schema damaged",
         "schema truncated",
         "schema future",
+        "head lost",
     ],
     "Which column or path?": [
         "query t kind",
@@ -228,6 +229,9 @@ def prepare(folder: Path) -> None:
     for name, log in (("damaged", "{not json}\n"), ("truncated", ""), ("future", FUTURE)):
         (folder / name / "_delta_log").mkdir(parents=True)
         (folder / name / "_delta_log" / f"{0:020}.json").write_text(log)
+    lost = sl.Table.create(folder / "lost", schema)
+    lost.append([{"id": 1}])
+    (folder / "lost" / lost.files()["path"][0].as_py()).unlink()
     (folder / "empty").mkdir()
     (folder / "other").mkdir()
     (folder / "other" / "notes.txt").write_text("notes")

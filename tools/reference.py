@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import shredlake
-from shredlake.cli.app import VERBS, function_of, load
+from shredlake.cli.app import EXAMPLES, VERBS, function_of, load
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "reference"
 MADE: Final = "This page is generated from the code by `make reference`.\n"
@@ -33,7 +33,9 @@ def cli_page() -> str:
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         options = [one for one in command.params if one.param_type_name == "option"]
         words = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
-        parts.append(f"## {verb}\n\n{summary}\n\n```\nshredlake {verb} {words} [OPTIONS]\n```\n")
+        parts.append(
+            f"## {verb}\n\n{summary}\n\n```\nshredlake {verb} {words} [OPTIONS]\n{EXAMPLES[verb]}\n```\n"
+        )
         rows = [f"| `{one.metavar}` | {cell(one.help)} | |" for one in arguments]
         rows += [f"| {names(one, types[one.name])} | {cell(one.help)} | {default(one)} |" for one in options]
         if rows:

@@ -86,6 +86,33 @@ VERBS: Final = {
 """Each verb: the module in `cli/verbs` and the function that runs it, and the first line of its docstring."""
 
 
+EXAMPLES: Final = {
+    "advise": "shredlake advise events.ndjson --query '$.user.id'",
+    "check": "shredlake check lake/events --repair --dry-run",
+    "convert": "shredlake convert lake/events --column payload",
+    "count": "shredlake count lake/events --where \"v:kind::string = 'like'\"",
+    "delete": 'shredlake delete lake/events --where "v:user.id::bigint = 9" --dry-run',
+    "demo": "shredlake demo --engine local",
+    "doctor": "shredlake doctor lake/events",
+    "drift": "shredlake drift lake/events --since 120",
+    "head": 'shredlake head lake/events "v:user.id::bigint AS id, v:kind::string"',
+    "history": "shredlake history lake/events --limit 5",
+    "ingest": "shredlake ingest 'raw/*.ndjson' lake/events --sort-by v:ts::bigint",
+    "inspect": "shredlake inspect part-0.parquet --html file.html",
+    "migrate": "shredlake migrate lake/events lake/events_plain --unshred",
+    "optimize": "shredlake optimize lake/events --sort-by v:ts::bigint",
+    "query": 'shredlake query lake/events v:kind::string --where "v:ts::bigint > 5"',
+    "report": "shredlake report lake/events --html report.html",
+    "restore": "shredlake restore lake/events --version 3",
+    "schema": "shredlake schema lake/events",
+    "sql": "shredlake sql \"select v:kind::string from 'lake/events' limit 3\"",
+    "stats": "shredlake stats lake/events --path v:ts",
+    "vacuum": "shredlake vacuum lake/events --delete",
+    "views": "shredlake views lake/events --dialect duckdb",
+}
+"""The example at the end of each verb's help."""
+
+
 GROUPS: Final = {
     "loading": "Load data",
     "querying": "Read rows",
@@ -142,13 +169,16 @@ def load(verb: str) -> Any:
     function = function_of(verb)
     interrupts.raise_exception()
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    single.command(verb, context_settings=HELP)(function)
+    example = f"\b\nExample:\n  {EXAMPLES[verb]}"  # click keeps the lines of a paragraph behind \\b
+    single.command(verb, context_settings=HELP, epilog=example)(function)
     command = get_command(single)
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             _name_in_capitals(parameter)
         else:
             parameter.display_type = partial(_plain_type, parameter.display_type)  # type: ignore[attr-defined]
+            # The error for a number out of range says what is allowed; `[0<=x<=9007199254740992]` is noise.
+            parameter._get_number_range_help_str = lambda: None  # type: ignore[attr-defined]
     return command
 
 

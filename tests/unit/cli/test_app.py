@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -41,6 +42,17 @@ def test_help_names_arguments_and_values() -> None:
     assert re.search(r"^  TABLE +The table: a path or a URL", run("count", "-h").stdout, re.MULTILINE)
     assert "--version N " in run("count", "-h").stdout
     assert "Missing argument 'TABLE'" in run("count", code=2).output
+
+
+@pytest.mark.parametrize("width", ["60", "80"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_examples_are_whole_and_can_be_parsed(verb: str, width: str) -> None:
+    example = command_line.EXAMPLES[verb]
+    text = CliRunner().invoke(app, [verb, "-h"], env={"COLUMNS": width, "TERMINAL_WIDTH": width}).stdout
+    assert text.endswith(f"\n\n  Example:\n    {example}\n")
+    program, name, *arguments = shlex.split(example)
+    assert (program, name) == ("shredlake", verb)
+    command_line.load(verb).make_context(verb, arguments)
 
 
 def test_a_wrong_option_gets_the_similar_one() -> None:

@@ -53,7 +53,7 @@ def ingest_source(
     ),
     bloom_filter: list[str] = BLOOM_FILTER,
     range_partition: bool = typer.Option(
-        False, help="Sort globally by --sort-by, so that files barely overlap."
+        False, show_default=False, help="Sort globally by --sort-by, so that files barely overlap."
     ),
     rejects: str | None = typer.Option(
         None, metavar="TABLE", help="The table for invalid documents (default TABLE_rejects)."
