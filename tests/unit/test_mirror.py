@@ -37,7 +37,7 @@ cli/verbs/loading: convert ingest_job
 delta/check: file_check findings log_check measure repair
 delta/log: files
 delta/read: layouts
-delta/report: page paths rejects suggest versions
+delta/report: paths
 delta/stats: columns parsed text
 delta/storage: store_files
 delta/write: alter create
