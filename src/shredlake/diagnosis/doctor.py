@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shredlake.delta.log.snapshot import load_snapshot
-from shredlake.delta.storage.storage import Storage, normalized_uri
+from shredlake.delta.storage.storage import Storage, as_argument, normalized_uri
 from shredlake.diagnosis.facts import Facts, file_facts, table_facts
 from shredlake.diagnosis.probes import Probed, probe
 from shredlake.diagnosis.rules import ENGINES, Verdict, rule_for
@@ -88,7 +89,7 @@ def _facts(address: str, options: Mapping[str, Any]) -> Facts:
 def _verdict(engine: str, version: str, facts: Facts, probed: Probed | None) -> EngineVerdict:
     """The verdict of the engine itself if it was probed, otherwise that of a rule."""
     rule = rule_for(engine, facts)
-    fix = rule.fix.format(address=facts.address.removeprefix("file://"))
+    fix = rule.fix.format(address=shlex.quote(as_argument(facts.address)))
     if probed is None:
         return EngineVerdict(engine, version, rule.verdict, False, rule.why, fix)
     if probed.error is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,6 +80,13 @@ def test_the_fixes_work(tmp_path: Path) -> None:
     texts = sl.Table(tmp_path / "t_text").scan(["v"]).to_arrow()["v"].to_pylist()
     assert sorted(texts) == [f'{{"a":{n}}}' for n in range(10)]
     assert sl.doctor(tmp_path / "t_text").of("polars").verdict == "yes"
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "100%25"])
+def test_a_fix_finds_the_table_whatever_its_name(tmp_path: Path, name: str) -> None:
+    make(tmp_path / name, "shredded")
+    command = shlex.split(sl.doctor(tmp_path / name, run_engines=False).of("deltalake").fix)
+    assert command[2:4] == [str(tmp_path / name), f"{tmp_path / name}_plain"]
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "trino", "deltalake"])

@@ -15,6 +15,7 @@ from shredlake.delta.report.measure import sampled
 from shredlake.delta.report.paths import short_path
 from shredlake.delta.schema.variants import VariantPlace
 from shredlake.delta.stats.ranges import Ranges
+from shredlake.delta.storage.storage import as_argument
 from shredlake.delta.write.layout import may_shred, newest_layout, pin_of
 from shredlake.expr import from_arrow
 from shredlake.formatting import bytes_text, counted, share_text
@@ -63,8 +64,7 @@ def suggestions(snapshot: Snapshot, report: TableReport, found: Sequence[Ranges]
 
 
 def _command(report: TableReport, verb: str, *arguments: str) -> str:
-    place = report.uri.removeprefix("file://")
-    return shlex.join(["shredlake", verb, place, *arguments])
+    return shlex.join(["shredlake", verb, as_argument(report.uri), *arguments])
 
 
 def _shred(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
@@ -219,7 +219,7 @@ def _deleted(report: TableReport) -> Iterator[Suggestion]:
 def _rejects(report: TableReport) -> Iterator[Suggestion]:
     if report.rejects:
         count = sum(one.count for one in report.rejects)
-        place = str(report.rejects_table).removeprefix("file://")
+        place = as_argument(str(report.rejects_table))
         yield Suggestion(
             "Look at the rejected documents",
             f"{counted(count, 'document was', 'documents were')} refused, mostly because: "

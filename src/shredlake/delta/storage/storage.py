@@ -38,7 +38,16 @@ from shredlake.errors import (
 from shredlake.formatting import is_text, kind_of
 from shredlake.parquet.io.source import FileView, open_input
 
-__all__ = ["Entry", "Storage", "decode_path", "encode_path", "is_absolute", "locate", "normalized_uri"]
+__all__ = [
+    "Entry",
+    "Storage",
+    "as_argument",
+    "decode_path",
+    "encode_path",
+    "is_absolute",
+    "locate",
+    "normalized_uri",
+]
 
 _MISSING = (FileNotFoundError, NotADirectoryError, store_errors.NotFoundError)
 _REFUSALS = (
@@ -88,6 +97,15 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
     if not text.rstrip("/").removeprefix(f"{scheme}:"):
         raise TableError(f"{text} names no bucket or host; expected e.g. {scheme}://bucket/folder")
     return text.rstrip("/")
+
+
+def as_argument(uri: str) -> str:
+    """An address as a command takes it: a plain path if it is local.
+
+    >>> as_argument("file:///data/a%20b"), as_argument("s3://bucket/a%20b")
+    ('/data/a b', 's3://bucket/a%20b')
+    """
+    return unquote(urlsplit(uri).path) if uri.startswith("file://") else uri
 
 
 def decode_path(path: str) -> str:
@@ -158,7 +176,7 @@ class Storage:
     @property
     def local_root(self) -> Path:
         """The directory, for a table on the local disk."""
-        return Path(unquote(urlsplit(self.uri).path))
+        return Path(as_argument(self.uri))
 
     @cached_property
     def files(self) -> LocalFiles | StoreFiles:
