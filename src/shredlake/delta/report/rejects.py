@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import pyarrow as pa
+
 from shredlake.delta.log.listing import list_log
 from shredlake.delta.log.snapshot import load_snapshot
 from shredlake.delta.read.scan import TableScan
@@ -14,7 +16,7 @@ from shredlake.delta.storage.storage import Storage
 from shredlake.errors import ShredlakeError
 from shredlake.formatting import escaped
 
-COLUMNS: Final = ("file", "line", "reason", "raw")
+COLUMNS: Final = {"file": pa.string(), "line": pa.int64(), "reason": pa.string(), "raw": pa.binary()}
 LONGEST = 120
 """Number of characters of a document that are shown."""
 MOST_REASONS = 50
@@ -50,7 +52,7 @@ def readable(raw: bytes | None) -> str:
     >>> readable(b'{"a": \xff\n'), readable(None)
     ('{"a": \\xff', '')
     """
-    head = (raw or b"")[: 4 * LONGEST].rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+    head = (raw or b"")[: 4 * (LONGEST + 1)].rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     text = escaped(head)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
@@ -82,8 +84,9 @@ def rejects_beside(storage: Storage) -> tuple[str, tuple[RejectedFor, ...]] | No
         if list_log(rejects).latest is None:
             return None
         snapshot = load_snapshot(rejects)
-        if not set(COLUMNS) <= set(snapshot.arrow_schema.names):
-            return None
+        found = {item.name: item.type for item in snapshot.arrow_schema}
+        if any(found.get(name) != kind for name, kind in COLUMNS.items()):
+            return None  # a table of somebody else
         batches = TableScan(snapshot, list(COLUMNS), "reason IS NOT NULL").to_batches()
         return rejects.uri, by_reason(row for batch in batches for row in batch.to_pylist())
     except ShredlakeError:
