@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from shredlake.delta.check.findings import Finding
-from shredlake.delta.log.files import key_of
+from shredlake.delta.log.files import logged_key
 from shredlake.delta.log.listing import (
     LAST_CHECKPOINT,
     LOG,
@@ -26,7 +26,6 @@ from shredlake.delta.log.listing import (
 )
 from shredlake.delta.log.snapshot import Replay, Snapshot, replay
 from shredlake.delta.protocol.actions import (
-    DeletionVector,
     DomainMetadata,
     Metadata,
     Protocol,
@@ -78,7 +77,7 @@ class LogState:
             else:
                 self.domains[name] = domain
         for fields in commit.removes:
-            self.files.pop(_key(fields), None)
+            self.files.pop(logged_key(fields), None)
         for table in commit.adds:
             self.files |= _facts(table.select(list(_FIELDS)).to_pylist(maps_as_pydicts="strict"))
 
@@ -86,14 +85,9 @@ class LogState:
 _FIELDS: Final = ("path", "size", "modificationTime", "partitionValues", "deletionVector")
 
 
-def _key(fields: dict[str, Any]) -> str:
-    vector = fields.get("deletionVector")
-    return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
-
-
 def _facts(rows: list[dict[str, Any]]) -> dict[str, FileFact]:
     return {
-        _key(row): (
+        logged_key(row): (
             row["size"],
             row["modificationTime"] or 0,
             tuple(sorted((name, value or None) for name, value in (row["partitionValues"] or {}).items())),

@@ -9,7 +9,7 @@ Replaced files keep their places, so that masks match the rows of the checkpoint
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -85,6 +85,16 @@ def keys_of(paths: pa.Array | pa.ChunkedArray, vectors: pa.Array | pa.ChunkedArr
 def key_of(path: str, vector: DeletionVector | None) -> str:
     """The key of one file, as in `keys_of`."""
     return log_key(path) if vector is None else f"{log_key(path)}\0{vector.unique_id}"
+
+
+def logged_key(fields: Mapping[str, Any]) -> str:
+    """The key of the file that an `add` or `remove` action names.
+
+    >>> logged_key({"path": "./d//x"})
+    'd/x'
+    """
+    vector = fields.get("deletionVector")
+    return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
 
 
 class Files:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.checkpoint_read import CheckpointPart, open_checkpoint
-from shredlake.delta.log.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, key_of, keys_of
+from shredlake.delta.log.files import FILE_SCHEMA, VECTOR_TYPE, Files, file_rows, keys_of, logged_key
 from shredlake.delta.log.listing import (
     LogSegment,
     find_segment,
@@ -30,7 +30,6 @@ from shredlake.delta.log.listing import (
 from shredlake.delta.protocol.action_types import problem_of
 from shredlake.delta.protocol.actions import (
     Action,
-    DeletionVector,
     DomainMetadata,
     Metadata,
     Protocol,
@@ -205,7 +204,7 @@ class Replay:
         for name, fields in actions:
             if name in ("add", "remove"):
                 target = adds if name == "add" else removes
-                key = self._file_key(fields)
+                key = logged_key(fields)
                 if key in target:
                     raise CorruptLog(f"{file} has two {name} actions for {fields['path']}")
                 target[key] = fields
@@ -240,10 +239,6 @@ class Replay:
                 self.transactions.setdefault(fields["appId"], Transaction.from_json(fields))
             case "domainMetadata":
                 self.domains.setdefault(fields["domain"], DomainMetadata.from_json(fields))
-
-    def _file_key(self, fields: dict[str, Any]) -> str:
-        vector = fields.get("deletionVector")
-        return key_of(fields["path"], None if vector is None else DeletionVector.from_json(vector))
 
 
 def load_snapshot(storage: Storage, version: int | None = None) -> Snapshot:

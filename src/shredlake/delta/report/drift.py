@@ -141,7 +141,10 @@ class _Drift:
     def found(self, since: int | None) -> Drift:
         snapshot = self.snapshot
         listing = list_log(snapshot.storage)
-        numbers = [number for number in sorted(listing.commits) if number <= snapshot.version]
+        # A checkpoint is enough to read a table, so there may be no commit.
+        numbers = [number for number in sorted(listing.commits) if number <= snapshot.version] or [
+            snapshot.version
+        ]
         start = numbers[0] if since is None else as_version(since)
         if start not in numbers and start + 1 not in numbers:
             raise VersionNotFound(f"{snapshot.storage.uri} has the versions {numbers[0]} to {numbers[-1]}")

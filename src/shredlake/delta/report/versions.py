@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from shredlake.delta.log.files import as_adds, key_of
+from shredlake.delta.log.files import as_adds, key_of, logged_key
 from shredlake.delta.log.history import enabled_since
 from shredlake.delta.log.listing import commit_timestamps, list_log
 from shredlake.delta.log.snapshot import Snapshot, load_snapshot
@@ -96,8 +96,7 @@ class _Replay:
             self.by_layout[file.layout] += sign
 
     def remove(self, fields: Mapping[str, Any]) -> None:
-        add = Add.from_json({"size": 0, "modificationTime": 0, "partitionValues": {}, **fields})
-        self._count(self.files.pop(key_of(add.path, add.deletion_vector), None), -1)
+        self._count(self.files.pop(logged_key(fields), None), -1)
 
     def facts(self, version: int, timestamp: datetime, operation: str) -> VersionFacts:
         return VersionFacts(
@@ -112,7 +111,7 @@ class _Replay:
 
 
 def versions_of(snapshot: Snapshot, most: int = MOST_VERSIONS) -> Versions:
-    """Replays the newest commits.
+    """Replays the newest commits, from the first one that a checkpoint or the start of the log leads to.
 
     >>> from shredlake.example import example_table
     >>> found = versions_of(example_table("versions").snapshot).versions
@@ -120,7 +119,9 @@ def versions_of(snapshot: Snapshot, most: int = MOST_VERSIONS) -> Versions:
     [(0, 0, 0), (1, 2, 1)]
     """
     listing = list_log(snapshot.storage)
-    numbers = [number for number in sorted(listing.commits) if number <= snapshot.version][-most:]
+    # A log that was cleaned up may still hold commits that came before its first checkpoint.
+    first = 0 if 0 in listing.commits else min(listing.checkpoints, default=0)
+    numbers = [number for number in sorted(listing.commits) if first <= number <= snapshot.version][-most:]
     times = commit_timestamps(snapshot.storage, listing, enabled_since(snapshot))
     replay = _Replay()
     found: list[VersionFacts] = []
