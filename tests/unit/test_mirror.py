@@ -34,7 +34,7 @@ cli: engines progress
 cli/verbs: demo_data demo_tour
 cli/verbs/describing: doctor drift inspect views
 cli/verbs/loading: convert ingest_job
-delta/check: file_check findings log_check measure repair
+delta/check: file_check log_check repair
 delta/log: files
 delta/read: layouts
 delta/report: paths

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.schema.types import Struct
-from shredlake.delta.stats.collect import Leaf, leaf_columns
+from shredlake.delta.stats.collect import Leaf, leaf_columns, python_value
 from shredlake.delta.stats.columns import JsonPiece, Side, widened
 from shredlake.delta.stats.parsed import SIDES, shredding_of
 from shredlake.kernels import get, shred
@@ -199,11 +199,4 @@ def _outside(name: str, measure: Measure, side: Side, recorded: pa.Array) -> Ite
         yield f"{name} has NaN, the greatest value, and a recorded maximum"
     elif actual is not None and pc.call_function("less" if lower else "greater", [actual, bound]).as_py():
         word, beyond = ("minimum", "smaller") if lower else ("maximum", "greater")
-        yield f"{name} has a value {beyond} than the recorded {word} {_shown(bound)}"
-
-
-def _shown(bound: pa.Scalar) -> str:
-    try:
-        return repr(bound.as_py())[:60]
-    except (ValueError, OverflowError):
-        return str(bound)  # a time outside Python's range
+        yield f"{name} has a value {beyond} than the recorded {word} {repr(python_value(bound))[:60]}"

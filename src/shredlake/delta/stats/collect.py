@@ -216,6 +216,18 @@ def _as_python(scalar: pa.Scalar | None) -> Any:
         return None
 
 
+def python_value(bound: pa.Scalar) -> Any:
+    """A bound as Python has it, or as text where it lies outside Python's years.
+
+    >>> python_value(pa.scalar(7_000_000, pa.int32()).cast(pa.date32()))
+    '21135-05-09'
+    """
+    try:
+        return bound.as_py()
+    except (ValueError, OverflowError):
+        return bound.cast(pa.string()).as_py()
+
+
 def json_bound(scalar: pa.Scalar | None, prefix_length: int, *, upper: bool) -> Any:
     """The minimum or maximum of an ordinary column as JSON; None if it has none."""
     value = _as_python(scalar)

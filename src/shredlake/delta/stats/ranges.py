@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shredlake.delta.log.snapshot import Snapshot
+from shredlake.delta.stats.collect import python_value
 from shredlake.delta.stats.parsed import StatsColumns, shredding_of
 from shredlake.delta.stats.skipping import FileStatistics
 from shredlake.expr import Column, Get, join_name
@@ -42,7 +43,7 @@ class Ranges:
 
     def overall(self) -> tuple[Any, Any]:
         """The smallest minimum and the greatest maximum."""
-        return self.minimum[0].as_py(), pc.max(self.maximum).as_py()
+        return python_value(self.minimum[0]), python_value(pc.max(self.maximum))
 
     def positions(self) -> tuple[Numbers, Numbers]:
         """The ranges, scaled to between 0 and 1."""
@@ -123,7 +124,7 @@ def _numbers(values: pa.Array) -> Numbers:
         values = values.cast(pa.int64())
     elif pa.types.is_date(kind):
         values = values.cast(pa.int32())
-    numbers: Numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    numbers: Numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.clip(numbers, -1e300, 1e300)
 
 

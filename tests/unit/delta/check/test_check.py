@@ -28,7 +28,6 @@ PROPERTIES = {
     "delta.enableVariantShredding": "true",
     "shredlake.shredding.v": "struct<a bigint, s string>",
 }
-PAGE = Path(__file__).parents[4] / "docs" / "check.md"
 
 
 def rows(first: int, count: int = 20) -> pa.Table:
@@ -180,13 +179,6 @@ def test_every_rule_has_a_damage() -> None:
     assert {rule for rule, _ in DAMAGES} == set(RULES)
 
 
-def test_the_page_lists_every_rule_as_it_is() -> None:
-    part = PAGE.read_text().partition("| rule | repair | requirement |")[2].partition("\n## Files\n")[0]
-    rows = [line for line in part.splitlines() if line.startswith("| `")]
-    wanted = [(name, "yes" if rule.repair else "", rule.text) for name, rule in RULES.items()]
-    assert rows == [f"| `{name}` | {repair} | {text} |" for name, repair, text in wanted]
-
-
 def test_a_sound_table_has_no_findings(table: Path) -> None:
     checksum(table)
     (table / "day=1" / "part-00000000-0000-0000-0000-000000000000.c000.parquet").write_bytes(b"")
@@ -260,16 +252,6 @@ def test_a_checkpoint_without_its_commits_stays_a_finding(table: Path) -> None:
     assert report.version is None
     assert report.repaired == ()
     assert [finding.rule for finding in report.findings] == ["checkpoint"]
-
-
-def test_nan_beside_a_recorded_maximum_is_found(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path / "t", pa.schema([("x", pa.float64())]))
-    table.append(pa.table({"x": [1.0, float("nan")]}))
-    assert table.check().ok
-    path = log_file(tmp_path / "t", commit(1))
-    path.write_text(path.read_text().replace('\\"maxValues\\":{}', '\\"maxValues\\":{\\"x\\":1.0}'))
-    [finding] = sl.check_table(tmp_path / "t").findings
-    assert "NaN" in finding.problem
 
 
 def test_on_the_command_line(table: Path) -> None:

@@ -41,3 +41,21 @@ def test_one_value_in_all_files() -> None:
     found = Ranges("year", same.type, 3, same, same)
     assert found.mean_depth() == 3.0
     assert found.depths(4).tolist() == [3, 3, 3, 3]
+
+
+def test_numbers_that_floats_do_not_hold_are_drawn() -> None:
+    """Identifiers made of a time and a counter are longer than the 53 bits of a double."""
+    low, high = pa.array([1 << 60, (1 << 60) + 4]), pa.array([(1 << 60) + 1, (1 << 61) + 1])
+    found = Ranges("id", low.type, 2, low, high)
+    assert found.overall() == (1 << 60, (1 << 61) + 1)
+    assert [list(ends) for ends in found.positions()] == [[0, 0], [0, 1]]
+    assert found.depths(2).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")], ids=str)
+def test_moments_outside_the_years_of_python_are_text(kind: pa.DataType) -> None:
+    day = pa.array([4_000_000, 8_000_000], pa.int32()).cast(pa.date32())
+    moments = day if kind == pa.date32() else day.cast(pa.timestamp("us")).cast(pa.int64()).cast(kind)
+    found = Ranges("at", kind, 2, moments, moments)
+    assert [text[:11].strip() for text in found.overall()] == ["12921-08-18", "23873-04-04"]
+    assert [end.tolist() for end in found.positions()] == [[0, 1], [0, 1]]
