@@ -34,12 +34,8 @@ cli: engines progress
 cli/verbs: demo_data demo_tour
 cli/verbs/describing: doctor drift inspect views
 cli/verbs/loading: convert ingest_job
-delta/check: file_check log_check repair
-delta/log: files
 delta/read: layouts
-delta/report: paths
 delta/stats: columns parsed text
-delta/storage: store_files
 delta/write: alter create
 diagnosis: facts probes rules
 jobs: advise engine migrate unshred verified_copy
