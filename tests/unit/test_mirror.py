@@ -34,9 +34,6 @@ cli: engines progress
 cli/verbs: demo_data demo_tour
 cli/verbs/describing: doctor drift inspect views
 cli/verbs/loading: convert ingest_job
-delta/read: layouts
-delta/stats: columns parsed text
-delta/write: alter create
 diagnosis: facts probes rules
 jobs: advise engine migrate unshred verified_copy
 jobs/convert: ends task

@@ -41,52 +41,6 @@ def stats(table: sl.Table) -> list[dict[str, object]]:
     return [json.loads(text) for text in table.files().column("stats").to_pylist()]
 
 
-# ── Create ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_variant_column_asks_for_its_feature(tmp_path: Path) -> None:
-    unshredded = {"delta.enableVariantShredding": "false"}
-    protocol = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=unshredded).protocol
-    assert (protocol.min_reader_version, protocol.min_writer_version) == (3, 7)
-    assert protocol.reader_features == ("variantType",)
-    assert protocol.writer_features == ("appendOnly", "invariants", "variantType")
-
-
-def test_shredding_asks_for_its_feature(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties={"delta.enableVariantShredding": True})
-    assert table.protocol.reader_features == ("variantShredding", "variantType")
-    assert {"variantShredding", "variantType"} <= set(table.protocol.writer_features or ())
-    assert table.properties["delta.enableVariantShredding"] == "true"
-
-
-def test_a_plain_table_stays_readable_by_all(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path, pa.schema([("id", pa.int64())]))
-    assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 2)
-
-
-def test_a_table_is_created_once(tmp_path: Path) -> None:
-    sl.Table.create(tmp_path, ID_AND_VARIANT)
-    with pytest.raises(sl.TableExists, match="is already a table; open it with Table"):
-        sl.Table.create(tmp_path, ID_AND_VARIANT)
-
-
-def test_name_description_and_partitioning_are_kept(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path, ID_AND_VARIANT, ["id"], name="events", description="all of them")
-    metadata = table.snapshot.metadata
-    assert (metadata.name, metadata.description, table.partition_columns) == (
-        "events",
-        "all of them",
-        ("id",),
-    )
-
-
-@pytest.mark.parametrize("column", ["nope", "ID"])
-def test_unknown_partition_columns(tmp_path: Path, column: str) -> None:
-    with pytest.raises(sl.InvalidSchema, match=f"partition column '{column}' is not a column of the table"):
-        sl.Table.create(tmp_path, ID_AND_VARIANT, [column])
-    assert not (tmp_path / "_delta_log").exists()
-
-
 # ── Append ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -549,42 +503,6 @@ def test_an_append_only_table(tmp_path: Path) -> None:
 
 
 # ── Alter ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_add_column(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path, pa.schema([("id", pa.int64())]))
-    table.append(pa.table({"id": [1]}))
-    assert table.protocol.reader_features is None
-    table.add_column(pa.field("v", sl.variant()), pa.field("s", pa.struct([("x", pa.int32())])))
-    assert table.protocol.reader_features == ("variantType",)
-    table.append(pa.table({"id": [2], "v": variants([{"a": 5}]), "s": [{"x": 1}]}))
-    assert python(table.scan().to_arrow()) == [
-        {"id": 2, "v": {"a": 5}, "s": {"x": 1}},
-        {"id": 1, "v": None, "s": None},
-    ]
-    assert ids(table, where="v:a::bigint IS NULL") == [1]
-    assert ids(table, where="v IS NULL and s.x IS NULL") == [1]
-    assert table.scan(["s.x"]).to_arrow().to_pylist() == [{"x": 1}, {"x": None}]
-    table.delete("id = 2")
-    assert ids(table) == [1]
-    with pytest.raises(sl.InvalidSchema, match="has a column 'V' already"):
-        table.add_column(pa.field("V", pa.int8()))
-    with pytest.raises(sl.InvalidSchema, match="is NOT NULL, but the rows that are there have no value"):
-        table.add_column(pa.field("w", pa.int8(), nullable=False))
-
-
-def test_set_properties(tmp_path: Path) -> None:
-    table = sl.Table.create(tmp_path, ID_AND_VARIANT)
-    table.set_properties({"delta.enableVariantShredding": "true", "mine": 5})
-    assert table.protocol.reader_features == ("variantShredding", "variantType")
-    assert table.properties["mine"] == "5"
-    table.set_properties({"mine": None})
-    assert "mine" not in table.properties
-    assert table.set_properties({}) == 2
-    with pytest.raises(sl.InvalidSchema, match="is kept by writers"):
-        table.set_properties({"delta.columnMapping.maxColumnId": "9"})
-    with pytest.raises(sl.InvalidSchema, match="can't change from none to name"):
-        table.set_properties({"delta.columnMapping.mode": "name"})
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
