@@ -48,6 +48,12 @@ BEHIND_COLUMNS: Final = (
 """The tokens that may precede and follow a column of a SELECT without an alias."""
 BEFORE_ARGUMENT: Final = (TokenType.L_PAREN, TokenType.COMMA)
 BEHIND_ARGUMENT: Final = (TokenType.R_PAREN, TokenType.COMMA)
+BEFORE_VALUE: Final = (
+    TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.WHERE, TokenType.ON, TokenType.HAVING,
+    TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.CASE, TokenType.WHEN, TokenType.THEN,
+    TokenType.ELSE, TokenType.BETWEEN, TokenType.GROUP_BY, TokenType.ORDER_BY,
+)  # fmt: skip
+"""Keywords behind which an open parenthesis groups values, although a function call looks alike."""
 FIELD: Final = "__path"
 """The names of fields that hold paths begin so."""
 NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.ALIAS)
@@ -196,7 +202,8 @@ def _follow_calls(tokens: Sequence[Token], index: int, calls: list[_Call]) -> No
     kind = tokens[index].token_type
     if kind == TokenType.L_PAREN:
         before = tokens[index - 1] if index else None
-        calls.append(_Call(before.text.casefold() if before is not None and is_word(before.text) else ""))
+        called = before is not None and before.token_type not in BEFORE_VALUE and is_word(before.text)
+        calls.append(_Call(before.text.casefold() if before is not None and called else ""))
     elif kind == TokenType.R_PAREN and calls:
         calls.pop()
     elif kind == TokenType.COMMA and calls:
