@@ -58,7 +58,6 @@ spark/query: api arrow_frames catalyst data_files explain file_index filters fra
 spark/query: scan views
 spark/query/strategies: by_workers path_scans plain_columns spark_reading text_alone whole_variants
 spark/query/tables: given known registered
-spark/query/text: needs selects sql_paths
 spark/query/workers: aggregate pushdown top_n
 """
 """Modules without a file of tests: their examples test them, or tests of the modules that use them.
