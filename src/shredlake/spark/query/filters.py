@@ -110,6 +110,8 @@ def shown(node: Node) -> str:
             return str(node.fields["name"])
         case "Literal":
             text, kind = node.fields.get("value"), node.fields.get("dataType")
+            if text is None:
+                return "NULL"
             return f"'{text}'" if kind == "string" else str(text)
         case "Cast" | "VariantGet" if path is not None:
             variant = node.children[0].children[0] if node.name == "Cast" else node.children[0]
