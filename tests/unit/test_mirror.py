@@ -54,7 +54,7 @@ shredding/inference: profile_reference report
 shredlake: example
 spark: file_stream frame_tasks ingest_frame settings store_assignment verbs
 spark/datasource: filters opened stream_log stream_read write_task
-spark/query: api arrow_frames catalyst data_files explain file_index frames layouts
+spark/query: api arrow_frames catalyst file_index frames
 spark/query: scan views
 spark/query/strategies: by_workers path_scans plain_columns spark_reading text_alone whole_variants
 spark/query/tables: known registered
