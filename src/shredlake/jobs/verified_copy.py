@@ -21,6 +21,7 @@ from shredlake.jobs.ingest.key_paths import PathWatch
 from shredlake.jobs.ingest.publish import commit_adds
 from shredlake.jobs.report import IngestReport
 from shredlake.kernels import from_arrow
+from shredlake.kernels.arrow.types import is_variant
 from shredlake.kernels.checksum import checksum
 
 
@@ -41,7 +42,7 @@ class RowSum:
         if part.num_rows:
             self.rows += part.num_rows
             whole = pa.StructArray.from_arrays(
-                [_with_named_keys(column) for column in part.columns], names=part.schema.names
+                [_comparable(column) for column in part.columns], names=part.schema.names
             )
             self.sum = (self.sum + checksum(from_arrow(whole), threads=1)) % 2**64
 
@@ -58,11 +59,16 @@ def row_sum(parts: Iterable[pa.RecordBatch | pa.Table]) -> RowSum:
     return total
 
 
-def _with_named_keys(column: pa.Array) -> pa.Array:
-    """Converts maps to lists of entries: keys of an object are strings, but those of a map need not be."""
-    if not pa.types.is_map(column.type):
-        return column
-    return column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+def _comparable(column: pa.Array) -> pa.Array:
+    """A column as a part of one Variant per row, in which different values stay different."""
+    if is_variant(column.type):
+        # A missing Variant is not a Variant null.
+        return pa.StructArray.from_arrays([column.is_valid(), column], names=["valid", "value"])
+    if pa.types.is_map(column.type):
+        # Keys of an object are strings, but those of a map need not be.
+        entry = pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])
+        return column.cast(pa.list_(entry))
+    return column
 
 
 @dataclass(frozen=True)
