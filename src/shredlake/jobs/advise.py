@@ -18,7 +18,6 @@ from shredlake.delta.schema.names import resolve
 from shredlake.delta.storage.storage import Storage, normalized_uri
 from shredlake.delta.write.layout import newest_layout
 from shredlake.errors import InvalidFile, InvalidSchema, NotATable, PipelineError, WrongType
-from shredlake.expr import join_name
 from shredlake.formatting import bytes_text, counted, html_text
 from shredlake.jobs.ingest.ingest_arrow import document_columns
 from shredlake.jobs.ingest.sources import SourceFile, cut, find_files, open_stream, spooled
@@ -34,6 +33,7 @@ from shredlake.shredding.inference.infer import infer_schema
 from shredlake.shredding.inference.profile import Profile
 from shredlake.shredding.inference.report import InferredSchema
 from shredlake.shredding.schema import ShreddingSchema, Untyped
+from shredlake.variant.identifiers import quote
 
 BLOCK_BYTES = 32 << 20
 RUN_ROWS = 256
@@ -195,8 +195,8 @@ def _documents_at(address: str, storage_options: Mapping[str, str] | None) -> li
 def _from_table(source: str, column: str | None, storage_options: Mapping[str, str] | None) -> Data:
     snapshot = load_snapshot(Storage(normalized_uri(source), dict(storage_options or {})))
     name = _only_variant(snapshot.arrow_schema, column, source)
-    scan = TableScan(snapshot, [join_name((name,))], None)
-    physical = resolve(snapshot.schema, join_name((name,)))[0].physical_name
+    scan = TableScan(snapshot, [quote(name)], None)
+    physical = resolve(snapshot.schema, quote(name))[0].physical_name
     previous = newest_layout(snapshot).get(physical)
     return Data(source, name, (_variants(batch.column(0)) for batch in scan.to_batches()), previous)
 

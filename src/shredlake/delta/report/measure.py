@@ -15,6 +15,7 @@ from shredlake.delta.storage.storage import decode_path
 from shredlake.parquet.inspect.inspect import ColumnReport, FileReport, inspect
 from shredlake.parquet.inspect.merge import merged_columns, merged_others
 from shredlake.runner import in_order
+from shredlake.variant.identifiers import quote
 
 SAMPLED_FILES, SAMPLED_ROWS = 8, 4096
 """Number of files that the advisor looks at, and of rows in each."""
@@ -58,12 +59,12 @@ def spread(count: int, wanted: int) -> Sequence[int]:
 
 
 def sampled(snapshot: Snapshot, column: str) -> Iterator[pa.Array]:
-    """The first rows of some files, evenly spread over the table: one column."""
+    """The first rows of some files, evenly spread over the table: one top-level column."""
     table = snapshot.files.table()
     for place in spread(table.num_rows, SAMPLED_FILES):
         one = replace(snapshot, files=Files([], table.slice(place, 1), ()))
         left = SAMPLED_ROWS
-        for batch in TableScan(one, [column], None, threads=1).stream(SAMPLED_ROWS):
+        for batch in TableScan(one, [quote(column)], None, threads=1).stream(SAMPLED_ROWS):
             yield batch.column(0).slice(0, left)
             left -= batch.num_rows
             if left <= 0:

@@ -96,9 +96,9 @@ def _new_paths(snapshot: Snapshot, report: TableReport) -> Iterator[Suggestion]:
     layout = newest_layout(snapshot)
     for place in snapshot.variants:
         previous = layout.get(place.physical)
-        if previous is None or pin_of(snapshot.settings, place) is not None or "." in place.name:
+        if previous is None or pin_of(snapshot.settings, place) is not None or len(place.steps) > 1:
             continue
-        profiles = [profile_bytes(_whole(array)) for array in sampled(snapshot, place.name)]
+        profiles = [profile_bytes(_whole(array)) for array in sampled(snapshot, place.steps[0])]
         if not profiles:
             continue
         schema = infer_schema(Profile.from_bytes(merge_profiles(profiles)), previous=previous)

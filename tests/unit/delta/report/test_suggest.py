@@ -136,6 +136,16 @@ def test_paths_that_came_after_the_layout_are_suggested(tmp_path: Path) -> None:
     assert sl.Table(tmp_path).report().suggestions == ()
 
 
+@pytest.mark.parametrize("name", ["w w", "a.b", "a`b", "v:x", "select"])
+def test_new_paths_of_a_column_of_any_name_are_suggested(tmp_path: Path, name: str) -> None:
+    table = sl.Table.create(tmp_path, pa.schema([(name, sl.variant())]))
+    rows = pa.table({name: sl.from_json([f'{{"a":{n},"b":{n}}}' for n in range(50)])})
+    table.append(rows, shredding=None)
+    sl.optimize(tmp_path, shredding="struct<a bigint>")
+    [title] = titles(sl.Table(tmp_path))
+    assert title.startswith("Shred 1 more path of ")
+
+
 def test_a_pinned_layout_is_left_alone(tmp_path: Path) -> None:
     pinned = {"shredlake.shredding.v": "struct<a bigint>"}
     table = sl.Table.create(tmp_path, ID_AND_VARIANT, properties=pinned)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,32 +40,6 @@ def test_text_for_people(tmp_path: Path) -> None:
     assert "strings that are all timestamps" in text
     assert "█" in text
     assert text.rstrip().endswith(LAYOUT), "the DDL to paste is one line"
-
-
-@pytest.mark.parametrize(
-    "kind", ["glob", "folder", "open file", "text file", "objects", "texts", "variants", "bytes"]
-)
-def test_every_kind_of_source_of_ingest(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "rows.ndjson").write_bytes(lines())
-    texts = lines().splitlines()
-    given: dict[str, Any] = {
-        "glob": lambda: tmp_path / "*.ndjson",
-        "folder": lambda: str(tmp_path),
-        "open file": lambda: (tmp_path / "rows.ndjson").open("rb"),
-        "text file": lambda: (tmp_path / "rows.ndjson").open(),
-        "objects": lambda: iter(ROWS),
-        "texts": lambda: [text.decode() for text in texts],
-        "variants": lambda: map(sl.Variant.of, ROWS),
-        "bytes": lambda: texts,
-    }
-    advice = sl.advise(given[kind]())
-    assert (str(advice.schema), advice.rows) == (LAYOUT, 500)
-
-
-@pytest.mark.parametrize("given", [None, 3, {"a": 1}, b"{}"])
-def test_what_is_not_a_source_is_refused(given: Any) -> None:
-    with pytest.raises(sl.WrongType, match="is not a source: pass a path"):
-        sl.advise(given)
 
 
 @pytest.mark.parametrize("form", ["ndjson", "gzip", "array", "broken line"])
