@@ -35,9 +35,6 @@ cli/verbs: demo_data demo_tour
 cli/verbs/describing: doctor drift inspect views
 cli/verbs/loading: convert ingest_job
 diagnosis: facts probes rules
-jobs: advise engine migrate unshred verified_copy
-jobs/convert: ends task
-jobs/ingest: ingest_arrow
 kernels: reshred row_errors
 kernels/arrow: flat_schema nodes shredded types
 kernels/casts: containers extract
