@@ -40,7 +40,7 @@ def test_progress_sums_up_the_rows_and_rejects_of_finished_tasks() -> None:
     LocalEngine(1).run(
         [1, 2, 3],
         lambda task: Answer("x", task * 10, task),
-        lambda *counts: seen.append(counts),  # type: ignore[arg-type]
+        lambda *counts: seen.append(counts),
     )
     assert seen == [(1, 10, 1), (2, 30, 3), (3, 60, 6)]
 

@@ -136,7 +136,7 @@ def test_the_layout_that_a_writer_would_have_tagged(table: sl.Table) -> None:
     file = open_file(table.snapshot, add)
     try:
         assert layout_with_objects(file) == parse_layout_json((add.tags or {})[LAYOUT_TAG])
-        assert layout_with_objects(file)["v"].objects == {"$", "$['o']"}
+        assert layout_with_objects(file)["v"].objects == frozenset({"$", "$['o']"})
         assert layout_of(file)["v"].objects is None
     finally:
         file.close()

@@ -14,6 +14,7 @@ import shredlake as sl
 from delta_tables import variants
 from shredlake.delta.check.measure import Measure, Measured
 from shredlake.delta.schema.types import from_arrow
+from shredlake.delta.stats.parsed import SIDES
 from shredlake.delta.stats.z85 import encode_variant
 from shredlake.parquet.variant_columns import ColumnLayout
 from shredlake.shredding.schema import ShreddingSchema
@@ -37,7 +38,7 @@ def measured(array: pa.Array, *more: pa.Array) -> Measure:
 
 
 def bounds(found: Measure) -> list[Any]:
-    return [None if one is None else one.as_py() for one in map(found.bound, ("minValues", "maxValues"))]
+    return [None if one is None else one.as_py() for one in map(found.bound, SIDES)]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_one_row_against_its_statistics(
 
 
 def test_null_counts_of_a_file_with_deleted_rows_may_be_old() -> None:
-    stats = {"nullCount": {"id": 3}, "minValues": {"id": 9}}
+    stats: dict[str, Any] = {"nullCount": {"id": 3}, "minValues": {"id": 9}}
     assert problems({"id": 5}, exact_nulls=False, **stats) == [
         "id has a value smaller than the recorded minimum 9"
     ]
@@ -158,7 +159,7 @@ def test_facts_are_those_that_a_writer_has() -> None:
     assert (facts.path, facts.size, facts.num_rows) == ("f.parquet", 99, 3)
     assert set(facts.leaves) == {"id", "s.x y", "at"}
     [v] = facts.variants.values()
-    assert (v.null_count, v.residual, set(v.leaves)) == (1, {"$['b']"}, {"$['a']", "$['b']"})
+    assert (v.null_count, v.residual, set(v.leaves)) == (1, frozenset({"$['b']"}), {"$['a']", "$['b']"})
     assert [v.leaves["$['a']"].minimum.as_py(), v.leaves["$['a']"].maximum.as_py()] == [1, 2]
 
 

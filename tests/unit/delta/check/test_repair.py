@@ -97,8 +97,8 @@ def test_every_damaged_checkpoint_is_replaced(table: sl.Table, tmp_path: Path) -
     for version in (2, 3):
         checkpoint_of(tmp_path, version).write_bytes(b"PAR1")
     repairs, findings = repairs_of(table)
-    done, version = repairs.run(findings)
-    assert ([one.rule for one in done], version) == (["checkpoint"] * 2, None)
+    done, committed = repairs.run(findings)
+    assert ([one.rule for one in done], committed) == (["checkpoint"] * 2, None)
     assert list(LogCheck(Storage(table.uri)).findings()) == []
     for version in range(3):
         (tmp_path / "_delta_log" / f"{version:020}.json").unlink()

@@ -146,9 +146,9 @@ def test_typed_columns_say_what_the_json_says(tmp_path: Path) -> None:
 
     assert facts(typed) == facts(text)
     assert sorted(values(typed.bound("minValues", ID))) == [1, 7]
-    layout = typed.layout("minValues", V)
-    assert layout is not None
-    assert "$['a']" in str(layout)
+    shredding = typed.layout("minValues", V)
+    assert shredding is not None
+    assert "$['a']" in str(shredding)
     assert typed.layout("minValues", ID) is None
 
 

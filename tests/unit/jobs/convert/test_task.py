@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,14 @@ from shredlake.errors import VerificationFailed
 from shredlake.jobs.convert import task as module
 from shredlake.jobs.convert.ends import open_source, plan_target
 from shredlake.jobs.convert.journal import Entry, Journal, Task
-from shredlake.jobs.convert.task import ConvertJob, convert_files, profile_texts, rejects_schema
+from shredlake.jobs.convert.task import ConvertJob, confirmed, convert_files, profile_texts, rejects_schema
 from shredlake.jobs.data_files import FileJob
 from shredlake.jobs.ingest.parse_task import Parsing
 from shredlake.jobs.ingest.rejects import REASON_OF_ROW
 from shredlake.shredding.inference.profile import Profile
 
 SCHEMA = pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.string())])
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": 0, "a": "[1]", "b": "2"},
     {"id": 1, "a": "{", "b": "{"},
     {"id": 2, "a": None, "b": "{"},
@@ -76,6 +77,23 @@ def test_rows_are_written_or_staged_whole(tmp_path: Path) -> None:
     assert [(row["_row"], row["_column"]) for row in rejects] == [(1, "a"), (2, "b")]
     assert all(row[REASON_OF_ROW] and row["_file"] == task.adds[0].path for row in rejects)
     assert job.journal.finished([task]) == {task.name: entry}
+
+
+def test_an_entry_is_confirmed_only_if_its_files_hold_the_rows(tmp_path: Path) -> None:
+    job, task = prepared(tmp_path, "a", files=[ROWS, ROWS[:1]])
+    entry = Entry.from_json(convert_files(job, task).text)
+    assert confirmed(job, (task, entry)) == task.name
+    [add] = entry.adds
+    for wrong in (
+        replace(entry, adds=()),
+        replace(entry, adds=(add, add)),
+        replace(entry, staged=None),
+        replace(entry, rows=entry.rows - 1, rejected=entry.rejected + 1),
+        replace(entry, adds=(replace(add, stats='{"numRecords":1}'),)),
+        replace(entry, adds=(replace(add, path="gone.parquet"),)),
+    ):
+        assert confirmed(job, (task, wrong)) == ""
+    assert confirmed(job, (Task(task.adds[:1]), entry)) == ""
 
 
 def test_rows_are_numbered_within_their_file(tmp_path: Path) -> None:
