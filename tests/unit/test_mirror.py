@@ -30,10 +30,6 @@ TOPICS = {
 
 
 UNTESTED = """
-cli: engines progress
-cli/verbs: demo_data demo_tour
-cli/verbs/describing: doctor drift inspect views
-cli/verbs/loading: convert ingest_job
 diagnosis: facts probes rules
 kernels: reshred row_errors
 kernels/arrow: flat_schema nodes shredded types
@@ -50,7 +46,6 @@ shredding: legacy
 shredding/inference: profile_reference report
 shredlake: example
 spark: file_stream frame_tasks ingest_frame settings store_assignment verbs
-spark/datasource: filters opened stream_log stream_read write_task
 spark/query: api arrow_frames catalyst file_index frames
 spark/query: scan views
 spark/query/strategies: by_workers path_scans plain_columns spark_reading text_alone whole_variants

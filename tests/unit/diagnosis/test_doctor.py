@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
@@ -117,15 +116,3 @@ def test_every_rule_is_about_a_known_engine() -> None:
         rule.fix.format(address="x")
     facts = Facts("file", "f", frozenset({"variant", "annotated", "shredded uuid"}))
     assert rule_for("spark", facts).verdict == "no"
-
-
-def test_the_verb(tmp_path: Path) -> None:
-    make(tmp_path / "t", "shredded")
-    shown = CliRunner().invoke(app, ["doctor", str(tmp_path / "t")])
-    assert shown.exit_code == 0, shown.output
-    assert "feature variantShredding" in shown.output
-    as_json = CliRunner().invoke(app, ["doctor", str(tmp_path / "t"), "--rules-only", "--json"])
-    verdicts = {one["engine"]: one["verdict"] for one in json.loads(as_json.output)["engines"]}
-    assert verdicts["shredlake"] == "yes"
-    assert not any(one["checked"] for one in json.loads(as_json.output)["engines"])
-    assert "kernels" in CliRunner().invoke(app, ["doctor"]).output

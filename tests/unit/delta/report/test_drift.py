@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import shredlake as sl
-from shredlake.cli.app import app
 
 SHREDDED = {"delta.enableVariantShredding": "true"}
 
@@ -84,14 +81,3 @@ def test_a_rewrite_is_not_drift(tmp_path: Path) -> None:
     table = make(tmp_path, FIRST, FIRST)
     table.optimize(shredding="struct<id string>")
     assert changes(sl.drift(tmp_path)) == []
-
-
-def test_the_verb(tmp_path: Path) -> None:
-    make(tmp_path, FIRST, SECOND)
-    shown = CliRunner().invoke(app, ["drift", str(tmp_path)])
-    assert shown.exit_code == 0, shown.output
-    assert "2 files known from the log, 0 read. The log knows only shredded paths" in shown.output
-    lines = CliRunner().invoke(app, ["drift", str(tmp_path), "--since", "1", "--json"]).output.splitlines()
-    assert [(json.loads(line)["kind"], json.loads(line)["path"]) for line in lines] == [
-        (kind, path) for _, kind, path, _, _ in EXPECTED
-    ]

@@ -10,10 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import shredlake as sl
-from shredlake.cli.app import app
 from shredlake.delta.schema.partitions import NULL_DIRECTORY
 from shredlake.jobs.convert import convert as job
 from shredlake.jobs.convert import task
@@ -295,16 +293,6 @@ def test_what_is_refused_of_files_and_partitions(tmp_path: Path) -> None:
     assert sl.convert(folder / "a.parquet", ["payload"], target=tmp_path / "one").rows == 1
     with pytest.raises(sl.NotATable, match="neither a Delta table, a Parquet file nor"):
         sl.convert(tmp_path / "none", ["payload"])
-
-
-def test_the_verb(tmp_path: Path) -> None:
-    make(tmp_path / "t")
-    done = CliRunner().invoke(
-        app, ["convert", str(tmp_path / "t"), "-c", "payload", "--to", str(tmp_path / "c")]
-    )
-    assert done.exit_code == 0, done.output
-    assert "30 = 27 rows + 3 rejects" in done.output
-    check(sl.Table(tmp_path / "c"), tmp_path / "c_rejects", 30)
 
 
 def test_a_journal_that_can_t_be_removed_is_not_a_failure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from typer.testing import CliRunner
 
-from shredlake.cli.app import app
 from shredlake.kernels import shred
 from shredlake.parquet.inspect.inspect import FileReport, inspect
 from shredlake.parquet.write.writer import ParquetWriter, WriteOptions, write_parquet
@@ -21,7 +18,7 @@ from shredlake.shredding.reference import Shredded, shred_value
 from shredlake.shredding.schema import ARRAY_ELEMENT, Array, Node, Object, ShreddingSchema, Steps, node_path
 from shredlake.variant.value import Variant
 from strategies import shreddable_columns
-from variant_columns import MISSING, column, column_of
+from variant_columns import column, column_of
 
 COUNTS = ("places", "typed", "residual", "null", "missing", "partial")
 
@@ -110,49 +107,3 @@ def test_conformance_files_are_inspected(conformance: Path) -> None:
     delta = conformance / "delta-golden" / "spark-variant-checkpoint"
     [path, *_] = sorted(delta.glob("*.parquet"))
     assert {found.annotated for found in inspect(path).variants} == {False}
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> Path:
-    values = [{"a": 1}, {"a": "x"}, {"a": None}, {"b": 5}, MISSING]
-    write_parquet(
-        pa.table({"v": column_of(values)}), tmp_path / "f.parquet", shredding={"v": "struct<a bigint>"}
-    )
-    return tmp_path / "f.parquet"
-
-
-def test_the_verb_draws_bars(sample: Path) -> None:
-    done = CliRunner().invoke(app, ["inspect", str(sample)])
-    assert done.exit_code == 0
-    assert "5 rows" in done.output
-    [line] = [line for line in done.output.splitlines() if "['a']" in line]
-    assert "███▓▓▓▒▒▒░░░" in line
-    assert line.split()[:2] == ["['a']", "bigint"]
-    assert line.split()[3:7] == ["25.0%"] * 4
-
-
-def test_the_verb_prints_json(sample: Path) -> None:
-    done = CliRunner().invoke(app, ["inspect", "--json", str(sample)])
-    report = json.loads(done.output)
-    assert report["rows"] == 5
-    [found] = report["variants"][0]["root"]["children"]
-    assert {name: found[name] for name in ("path", "type", "typed", "minimum")} == {
-        "path": "$['a']",
-        "type": "bigint",
-        "typed": 1,
-        "minimum": 1,
-    }
-
-
-def test_the_verb_check(sample: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["check", str(sample)])
-    assert (done.exit_code, done.output.strip()) == (0, "no violations")
-    broken = tmp_path / "broken.parquet"
-    pq.write_table(pq.read_table(sample), broken)
-    done = CliRunner().invoke(app, ["check", str(broken)])
-    assert done.exit_code == 1
-    assert "no VARIANT annotation [annotation]" in done.output
-    assert "1 violation of 1 rule" in done.output
-    done = CliRunner().invoke(app, ["check", "--json", str(broken)])
-    assert done.exit_code == 1
-    assert json.loads(done.output)["rule"] == "annotation"

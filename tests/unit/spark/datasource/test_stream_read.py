@@ -1,4 +1,4 @@
-"""Streams in this process, without Spark: positions, limits, and batches that are cut off and repeated."""
+"""Streams in this process, without Spark: batches that are cut off and repeated."""
 
 from __future__ import annotations
 
@@ -12,96 +12,12 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.log.snapshot import load_snapshot
-from shredlake.delta.storage.storage import Storage
-from shredlake.errors import PipelineError, ShredlakeError, TableError, VersionNotFound
+from shredlake.errors import ShredlakeError
+from stream_tables import made, some
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'shredlake[spark]'")
 
 from shredlake.spark.datasource.options import STREAM_READ, STREAM_WRITE, SourceOptions
-from shredlake.spark.datasource.stream_log import EVERYTHING, Limits, Position, StreamLog
-
-FEED = {"delta.enableChangeDataFeed": "true", "delta.enableVariantShredding": "true"}
-SCHEMA = pa.schema([("id", pa.int64()), ("v", sl.variant())])
-
-
-def some(*ids: int) -> pa.Table:
-    return pa.table({"id": list(ids), "v": sl.from_json(pa.array([f'{{"n": {n}}}' for n in ids]))})
-
-
-def made(place: Path, *batches: tuple[int, ...]) -> sl.Table:
-    table = sl.Table.create(place, SCHEMA, properties=FEED)
-    for batch in batches:
-        table.append(some(*batch))
-    return table
-
-
-def log_of(place: Path, **options: str) -> StreamLog:
-    snapshot = load_snapshot(Storage(place.as_uri()))
-    given = {name.lower(): value for name, value in options.items()}
-    return StreamLog(snapshot.without_files(), SourceOptions.of({"path": str(place), **given}, STREAM_READ))
-
-
-def test_positions_and_limits(tmp_path: Path) -> None:
-    table = made(tmp_path / "t", (1, 2), (3,), (4,))
-    log = log_of(tmp_path / "t")
-    start = log.start()
-    assert start == Position(3, initial=True)
-    table.append(some(5))
-    table.append(some(6))
-    seen: list[int] = []
-    at, steps = start, 0
-    while (reached := log.advance(at, log.latest(), Limits(2, float("inf")))) != at:
-        seen += [file.version for file in log.between(at, reached)]
-        at, steps = reached, steps + 1
-    assert (seen, steps, at) == ([3, 3, 3, 4, 5], 3, Position(6))
-    tiny = log.advance(start, log.latest(), Limits(float("inf"), 1))  # a file is taken, however large
-    assert tiny == Position(3, 1, initial=True)
-    assert log.advance(start, log.latest(), EVERYTHING) == Position(6)
-
-
-def test_where_a_stream_starts(tmp_path: Path) -> None:
-    made(tmp_path / "t", (1,), (2,))
-    assert log_of(tmp_path / "t", startingVersion="1").start() == Position(1)
-    assert log_of(tmp_path / "t", startingVersion="latest").start() == Position(3)
-    assert log_of(tmp_path / "t", startingTimestamp="2000-01-01").start() == Position(0)
-    assert log_of(tmp_path / "t", startingTimestamp="2100-01-01").start() == Position(3)
-    with pytest.raises(VersionNotFound, match="no version 9"):
-        log_of(tmp_path / "t", startingVersion="9").start()
-    with pytest.raises(PipelineError, match="not the table of this checkpoint"):
-        Position.of(Position(1).offset("another"), load_snapshot(Storage((tmp_path / "t").as_uri())))
-
-
-def test_versions_that_change_rows(tmp_path: Path) -> None:
-    table = made(tmp_path / "t", (1, 2), (3,))
-    table.delete("id = 3")  # version 3 only removes
-    table.delete("id = 1")  # version 4 rewrites
-    sl.optimize(tmp_path / "t")
-
-    def versions(**options: str) -> list[int]:
-        log = log_of(tmp_path / "t", startingVersion="0", **options)
-        end = log.advance(log.start(), log.latest(), EVERYTHING)
-        return [file.version for file in log.between(log.start(), end)]
-
-    assert versions(skipChangeCommits="true") == [1, 2]
-    assert versions(ignoreChanges="true") == [1, 2, 4]
-    assert versions(readChangeFeed="true") == [1, 2, 3, 4]
-    with pytest.raises(TableError, match="version 3 deleted rows"):
-        versions()
-    with pytest.raises(TableError, match="version 4 changed rows"):
-        versions(ignoreDeletes="true")
-
-
-def test_a_version_of_the_feed_is_taken_as_a_whole(tmp_path: Path) -> None:
-    table = made(tmp_path / "t", (1, 2, 3, 4))
-    table.overwrite(some(1, 2), where="id < 3")
-    log = log_of(tmp_path / "t", startingVersion="1", readChangeFeed="true")
-    assert len(log.files(Position(2))) > 1
-    assert log.advance(Position(1), log.latest(), Limits(1, 1)) == Position(2)
-    assert log.advance(Position(2), log.latest(), Limits(1, 1)) == Position(3)
-
-
-# ── Whole streams ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Query:
