@@ -91,7 +91,10 @@ def _checks() -> Iterator[Check]:
 
 def _store(address: str, options: Mapping[str, Any]) -> Check:
     try:
-        next(Storage(normalized_uri(address), dict(options)).entries(), None)
+        storage = Storage(normalized_uri(address), dict(options))
+        if storage.is_local and not storage.local_root.is_dir():
+            return Check("store", address, False, f"{storage.local_root} is not a folder", needed=True)
+        next(storage.entries(), None)
     except ShredlakeError as error:
         return Check("store", address, False, str(error), needed=True)
     return Check("store", f"{address} can be listed", True, needed=True)

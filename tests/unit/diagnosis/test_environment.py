@@ -26,6 +26,8 @@ def test_access_to_a_store(tmp_path: Path) -> None:
     bad = examine_environment("nothing://x")[-1]
     assert not bad.good
     assert "nothing" in bad.advice
+    missing = examine_environment(str(tmp_path / "missing"))[-1]
+    assert (missing.good, missing.advice) == (False, f"{tmp_path / 'missing'} is not a folder")
 
 
 def test_every_library_that_the_package_needs_is_looked_at() -> None:

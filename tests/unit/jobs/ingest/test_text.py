@@ -136,9 +136,7 @@ def test_a_file_that_is_changed_while_it_is_read(tmp_path: Path) -> None:
     reading = pieces(split, read_size=10)
     assert next(reading).rows.to_pylist()[0] == b"1\n"
     path.write_bytes(b"1\n" * 20)
-    with pytest.raises(
-        PipelineError, match=r"a\.ndjson was changed while it was read"
-    ):
+    with pytest.raises(PipelineError, match=r"a\.ndjson was changed while it was read"):
         list(reading)
 
 

@@ -105,7 +105,10 @@ def _check_file(path: str, as_json: bool, limit: int, storage: list[str]) -> Non
                 say(json.dumps(asdict(violation), ensure_ascii=False))
             else:
                 console.print(shown(violation), soft_wrap=True)
-    if not as_json:
+    if as_json:
+        if counts.total() > limit:
+            say(f"{limit:,} of {counted(counts.total(), 'violation')}; --limit shows more", err=True)
+    else:
         if counts:
             _summary(counts, limit, "violation", ALL_RULES, console)
         else:

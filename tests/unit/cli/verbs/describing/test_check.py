@@ -55,6 +55,13 @@ def test_violations_as_json(broken: Path) -> None:
     assert found[0]["rule"] == "annotation"
 
 
+def test_json_says_beside_the_data_that_violations_are_left(broken: Path) -> None:
+    run = invoke("check", str(broken), "--json", "--limit", "2", code=1)
+    assert len(run.stdout.splitlines()) == 2
+    assert run.stderr == "2 of 6 violations; --limit shows more\n"
+    assert invoke("check", str(broken), "--json", "--limit", "6", code=1).stderr == ""
+
+
 @pytest.mark.parametrize(("limit", "shown"), [(0, 0), (1, 1), (6, 6), (7, 6)])
 def test_a_limit_is_one_of_lines_not_of_the_count(broken: Path, limit: int, shown: int) -> None:
     text = invoke("check", str(broken), "--limit", str(limit), code=1).stdout
