@@ -71,7 +71,7 @@ def json_documents(
     in_string = False
 
     def take(stop: int) -> int:
-        rows.append(text[begin:stop])
+        rows.append(text[begin:stop].rstrip(_BLANK))
         starts.append(begin)
         return -1
 
