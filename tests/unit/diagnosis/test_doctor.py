@@ -12,9 +12,7 @@ from typer.testing import CliRunner
 
 import shredlake as sl
 from shredlake.cli.app import app
-from shredlake.diagnosis.facts import Facts
 from shredlake.diagnosis.probes import PROBES
-from shredlake.diagnosis.rules import ENGINES, RULES, rule_for
 
 TABLES = {
     "shredded": {"delta.enableVariantShredding": "true"},
@@ -106,13 +104,3 @@ def test_nested_variants_are_not_made_text(tmp_path: Path) -> None:
     assert isinstance(done.exception, sl.InvalidSchema)
     assert "s.x is a nested Variant" in str(done.exception)
 
-
-def test_every_rule_is_about_a_known_engine() -> None:
-    assert {rule.engine for rule in RULES} <= set(ENGINES)
-    assert {engine for engine, _ in PROBES} <= set(ENGINES)
-    for rule in RULES:
-        assert rule.verdict != "yes"
-        assert rule.why
-        rule.fix.format(address="x")
-    facts = Facts("file", "f", frozenset({"variant", "annotated", "shredded uuid"}))
-    assert rule_for("spark", facts).verdict == "no"

@@ -245,38 +245,3 @@ def test_a_given_layout_is_described_with_the_figures_of_the_data() -> None:
     schema = described(rows, ShreddingSchema.parse("struct<other string>"), "pinned")
     assert str(schema) == "struct<other string>"
     assert {found.reason for found in schema.decisions} == {"pinned"}
-
-
-def test_the_result_is_a_schema() -> None:
-    schema = inferred(lambda n: {"id": n})
-    plain = ShreddingSchema.parse("struct<id bigint>")
-    assert schema == plain
-    assert plain == schema
-    assert hash(schema) == hash(plain)
-    assert schema != ShreddingSchema.parse("struct<id string>")
-    assert len({schema, plain}) == 1
-
-
-def test_the_report_says_why() -> None:
-    report = inferred(lambda n: {"id": n, "status": "n/a" if n % 50 == 0 else n, "gone": None}).report()
-    assert report.splitlines()[0].startswith("400 rows, 2 leaves of 300, expected size -")
-    assert "2.0% string in value" in report
-    assert "only nulls" in report
-
-
-def test_every_decision_has_figures_for_machines() -> None:
-    found = inferred(lambda n: {"id": n, "gone": None}).to_dict()
-    assert found["shredding"] == "struct<id bigint>"
-    assert found["expected_bytes_after"] < found["expected_bytes_before"]
-    paths = {entry["path"]: entry for entry in found["decisions"]}
-    assert paths["$['id']"] | {"saved": 0, "bytes_share": 0} == {
-        "path": "$['id']",
-        "outcome": "typed",
-        "type": "bigint",
-        "reason": "",
-        "share": 1.0,
-        "fits": 1.0,
-        "bytes_share": 0,
-        "saved": 0,
-        "note": "",
-    }
