@@ -302,5 +302,5 @@ def parse_layout_json(text: str) -> dict[str, ColumnLayout]:
             )
             for name, entry in json.loads(text).items()
         }
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (InvalidSchema, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidSchema(f"not the description of a file's layout: {text[:200]!r} ({error})") from error

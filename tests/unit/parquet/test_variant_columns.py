@@ -191,6 +191,7 @@ def test_layouts_of_the_log_are_read_as_written(objects: frozenset[str] | None) 
         "[]",
         '{"v":5}',
         '{"v":{}}',
+        '{"v":{"shredding":"no type","residual":[]}}',
         '{"v":{"shredding":"bigint","residual":5}}',
         '{"v":{"shredding":7,"residual":[]}}',
         '{"v":{"shredding":"bigint","residual":[[]]}}',
