@@ -10,14 +10,9 @@ import pyarrow as pa
 import pytest
 
 import shredlake as sl
-from shredlake.delta.log.files import as_adds
-from shredlake.delta.read.data_file import DataFile
-from shredlake.expr import Column, Compare, IsNull, Or
-from shredlake.expr.types import BIGINT, STRING, TIMESTAMP
 from shredlake.spark.query import api as query
 from shredlake.spark.query.api import explain, sql
 from shredlake.spark.query.workers import pushdown as by_workers
-from shredlake.spark.query.workers.top_n import Key, Order
 from spark_tables import adopt
 
 pytestmark = pytest.mark.spark
@@ -163,37 +158,3 @@ def test_each_part_sorted_by_itself_is_left_to_spark(spark: Any, events: str) ->
     text = "select id from t sort by id limit 3"
     assert not explain(spark, text, t=events).by_workers
     assert sql(spark, text, t=events).count() == 3
-
-
-def test_rows_that_can_not_be_first_are_not_read(events: str) -> None:
-    """The first file has the greatest numbers: of the others no page is read, but where some are texts."""
-    table = sl.Table(events)
-    scan = table.scan(["id", "v:n::bigint AS n"])
-    order = Order((Key(1, BIGINT, descending=True, nulls_first=False),), 3)
-    files = [DataFile(table.snapshot, add) for add in as_adds(table.files())]
-    files.sort(key=lambda data: next(data.batches(scan.query)).column(0)[0].as_py())
-    found = pa.Table.from_batches(order.rows_of(files, scan.query))
-    assert sorted(found.column("n").to_pylist()) == [4992, 4996, 5000]
-    assert files[0].file.tally.pages > 0
-    assert files[1].file.tally.pages == files[3].file.tally.pages == 0
-
-
-def test_what_may_still_be_among_the_first() -> None:
-    key = Column("k")
-    up = Order((Key(0, STRING, descending=False, nulls_first=True),), 2)
-    assert up.condition(key, pa.array(["a"]), 0) is None
-    found = up.condition(key, pa.array(["a", "c"]), 1)
-    assert isinstance(found, Or)
-    assert found.operands[0] == IsNull(key)
-    assert up.condition(key, pa.array(["a", "c"]), 2) == IsNull(key)
-    down = Order((Key(0, BIGINT, descending=True, nulls_first=False),), 2)
-    best = down.best(pa.array([1, 7, None, 9, 7], pa.int64()))
-    assert sorted(best.to_pylist()) == [7, 9]
-    found = down.condition(key, best, 5)
-    assert isinstance(found, Compare)
-    assert (found.op, found.right.value) == (">=", 7)
-    mixed = Order((Key(0, STRING, True, nulls_first=True), Key(1, BIGINT, False, nulls_first=False)), 4)
-    rows = pa.table({"k": ["a", None, "b", None, "b"], "n": pa.array([1, None, 3, 4, 2], pa.int64())})
-    assert mixed.first(rows).to_pydict() == {"k": [None, None, "b", "b"], "n": [4, None, 2, 3]}
-    late = Order((Key(0, TIMESTAMP, descending=False, nulls_first=False),), 1)
-    assert late.condition(key, pa.array([1 << 62], pa.timestamp("us", "UTC")), 0) is None
