@@ -16,7 +16,7 @@ from shredlake.errors import ConstraintViolation, ShredlakeError
 from shredlake.jobs.ingest.ingest import IngestOptions
 from shredlake.jobs.ingest.parse_task import Parsing, TaskResult, WriteJob
 from shredlake.jobs.ingest.rejects import REJECTS_SCHEMA
-from shredlake.jobs.ingest.sources import SourceFile, Split
+from shredlake.jobs.ingest.sources import Split, find_files
 from shredlake.spark.arrow import spark_batch
 from shredlake.spark.frame_tasks import DOCUMENT, HELD, REJECT, REJECT_COLUMNS, Parse, ParseText, Write
 
@@ -49,7 +49,8 @@ def test_splits_of_text(tmp_path: Path) -> None:
     place = tmp_path / "day=2026-01-31"
     place.mkdir()
     (place / "a.ndjson").write_bytes(text)
-    split = Split(SourceFile(str(place / "a.ndjson"), len(text), "tag"), 0, len(text), 0)
+    [file] = find_files(str(place / "a.ndjson"), {})
+    split = Split(file, 0, len(text), 0)
     tasks = [[], [split]]
     parse = ParseText(tasks.__getitem__, Parsing(), {"day": "string"})
     batches = list(parse([pa.record_batch({"id": [1]}), pa.record_batch({"id": [0]})]))
