@@ -1,8 +1,8 @@
 """Store JSON in Delta tables, and query it at the speed of relational tables.
 
 `ingest` loads documents into a table, `sql` runs queries, and `Table` reads, writes and maintains one table.
-`Variant` is a single value. `from_json`, `get`, `shred` and others work on whole Arrow columns, and
-`read_parquet` and `write_parquet` on files. `shredlake.spark` does the same work on Spark.
+`Variant` is a single value. `from_json`, `get`, `shred` and others work on whole Arrow columns;
+`read_parquet` and `write_parquet` work on files. `shredlake.spark` does the same work on Spark.
 
 Every public name is imported from its module when it is first used, so `import shredlake` takes milliseconds.
 """
