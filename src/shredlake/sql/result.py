@@ -153,7 +153,7 @@ class SqlResult(ArrowStream):
 
 
 def _spelled_columns(reference: Reference) -> dict[str, str]:
-    """What the hidden columns of a scan stand for, and the scan itself, by their names."""
+    """The spellings of a scan's hidden columns, and of the scan itself, by name."""
     found = {reference.name: reference.table}
     found |= {name: spelled_ref(get) for get, name in reference.paths.items()}
     for (_, what), name in reference.extremes.items():

@@ -1,4 +1,4 @@
-"""Which table of a query has a path."""
+"""The paths of a query are found in the right table."""
 
 from __future__ import annotations
 

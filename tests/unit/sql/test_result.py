@@ -1,4 +1,4 @@
-"""The rows of a query: when it runs, how it is shown, and what its errors say."""
+"""The rows of a query: when it runs, how it is shown, and the texts of its errors."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def rejects_beside(storage: Storage) -> tuple[str, tuple[RejectedFor, ...]] | No
         snapshot = load_snapshot(rejects)
         found = {item.name: item.type for item in snapshot.arrow_schema}
         if any(found.get(name) != kind for name, kind in COLUMNS.items()):
-            return None  # a table of somebody else
+            return None  # an unrelated table of this name
         batches = TableScan(snapshot, list(COLUMNS), "reason IS NOT NULL").to_batches()
         return rejects.uri, by_reason(row for batch in batches for row in batch.to_pylist())
     except ShredlakeError:

@@ -42,7 +42,7 @@ PLAN: Final = "plan.json"
 FIELDS: Final = frozenset(
     ("path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags")
 )
-"""What a conversion records of a file."""
+"""The fields of a file that a conversion records."""
 
 
 def digest(*parts: str) -> str:

@@ -41,9 +41,9 @@ def test_a_report_lists_repairs_then_findings_then_the_result() -> None:
 
 
 def test_a_repaired_table_is_fine() -> None:
-    mended = report(repaired=(BAD,))
-    assert mended.ok
-    assert str(mended).endswith("\nnothing is wrong")
+    repaired = report(repaired=(BAD,))
+    assert repaired.ok
+    assert str(repaired).endswith("\nnothing is wrong")
     assert not report(BAD).ok
 
 

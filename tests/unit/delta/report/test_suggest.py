@@ -23,7 +23,7 @@ PLAIN = pa.schema([("id", pa.int64())])
 
 
 def titles(table: sl.Table, found: Sequence[Ranges] = (), **changes: Any) -> list[str]:
-    """What is suggested for a table whose report says this instead."""
+    """The titles of the suggestions for a table, with some facts of its report changed."""
     report = replace(table.report(), **changes)
     return [one.title for one in suggestions(table.snapshot, report, found)]
 

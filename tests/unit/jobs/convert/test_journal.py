@@ -97,7 +97,7 @@ CHANGES: dict[str, Callable[[Json], None]] = {
             "cardinality": 1,
         }
     ),
-    "a change that is none": in_add(dataChange=False),
+    "an entry that changes no data": in_add(dataChange=False),
     "a field that convert does not write": in_add(clusteringProvider="other"),
     "bounds that hide rows": in_add(
         stats='{"numRecords":1,"minValues":{"id":7},"maxValues":{"id":7},"nullCount":{"id":0,"j":0}}'
