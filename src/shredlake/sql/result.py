@@ -69,7 +69,9 @@ class SqlResult(ArrowStream):
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):
-            return self._relation(connection).to_arrow_reader().schema
+            relation = self._relation(connection)
+            found: pa.Schema = relation.limit(0).to_arrow_reader().schema
+        return pa.schema([field.with_name(name) for field, name in zip(found, _names(relation), strict=True)])
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         stream = self._run(RunLog())
@@ -79,7 +81,10 @@ class SqlResult(ArrowStream):
     def _run(self, log: RunLog) -> Generator[pa.RecordBatch]:
         connection = self._connect(log)
         with self._clear_errors(log):
-            yield from self._relation(connection).to_arrow_reader(BATCH_ROWS)
+            relation = self._relation(connection)
+            names = _names(relation)
+            for batch in relation.to_arrow_reader(BATCH_ROWS):
+                yield batch.rename_columns(names)
 
     def to_arrow(self) -> pa.Table:
         """All rows, as one table."""
@@ -88,7 +93,8 @@ class SqlResult(ArrowStream):
         log = RunLog()
         connection = self._connect(log)
         with self._clear_errors(log):
-            return self._relation(connection).to_arrow_table()
+            relation = self._relation(connection)
+            return relation.to_arrow_table().rename_columns(_names(relation))
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches that can be read once."""
@@ -161,6 +167,12 @@ def _spelled_columns(reference: Reference) -> dict[str, str]:
     for (part, get), name in reference.time_parts.items():
         found[name] = f"{part}(make_timestamp({spelled_ref(get)}))"
     return found
+
+
+def _names(relation: Any) -> list[str]:
+    """The names of the columns; a name that the query repeats gets a number, as frames and JSON need."""
+    given: list[str] = relation.columns
+    return given if len(set(given)) == len(given) else list(relation.limit(0).columns)
 
 
 class _ClearErrors:

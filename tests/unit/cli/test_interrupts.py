@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -45,3 +46,26 @@ def test_an_interrupted_ingest_commits_nothing(tmp_path: Path) -> None:
         pytest.skip("it was done before")
     assert (process.returncode, err) == (130, b"shredlake: interrupted\n")
     assert not list(tmp_path.glob("t/_delta_log/*.json"))
+
+
+@pytest.mark.parametrize("stream", ["0<&-", "1>&-", "2>&-"])
+def test_a_standard_stream_that_is_closed(tmp_path: Path, stream: str) -> None:
+    """Its number must not go to a file of data, and Python must not lack it."""
+    script = (
+        "import os, sys\nfrom shredlake.__main__ import main\nsys.argv[1:] = ['--version']\nmain()\n"
+        f"assert os.open({str(tmp_path / 'data')!r}, os.O_CREAT) > 2\n"
+        "assert all((sys.stdin, sys.stdout, sys.stderr))\n"
+    )
+    ran = subprocess.run(
+        ["sh", "-c", f'exec {stream}; "$0" -c "$1"', sys.executable, script], capture_output=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout.startswith(b"shredlake") is not stream.startswith("1")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_the_version_on_a_full_disk() -> None:
+    with open("/dev/full", "w") as full:
+        process = command("--version", stdout=full, stderr=subprocess.PIPE)
+        assert process.communicate()[1] == b"shredlake: no space left on device\n"
+    assert process.returncode == 1

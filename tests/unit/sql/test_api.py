@@ -343,3 +343,20 @@ def test_a_program_ends_in_silence(statements: str) -> None:
     program = f"{head}table = example_table('silence')\n{statements}\nprint('done')\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("select 1 as a, 2 as A", ["a", "A"]),
+        ("select 1 as a, 2 as a", ["a", "a_1"]),
+        ("select 1 as a, 2 as a, 3 as a_1", ["a", "a_1", "a_1_1"]),
+    ],
+)
+def test_columns_of_one_name(query: str, names: list[str]) -> None:
+    found = sl.sql(query)
+    values = list(range(1, len(names) + 1))
+    assert found.schema.names == names
+    for table in (found.to_arrow(), found.head(), found.to_reader().read_all(), found.to_polars()):
+        assert pa.table(table).to_pylist() == [dict(zip(names, values, strict=True))]
+    assert "int32" in repr(found)
