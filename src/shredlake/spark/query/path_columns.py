@@ -142,6 +142,28 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
         return Served(Service.WORKER, reason=f"{get.column} is not shredded")
     if get.type is None:
         return Served(Service.WORKER, reason=f"{get.path} is read as a Variant")
+    level = _level(get, column, layout)
+    if isinstance(level, Served):
+        return level
+    found = _at_level(get, level, layout)
+    return replace(found, never_null=level.never_null) if found.typed else found
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The level of a shredded Variant to which a path leads."""
+
+    node: Node
+    names: Names
+    """The group that holds its `value` and `typed_value`."""
+    steps: Steps
+    mixed: bool
+    """Whether its `value` holds something."""
+    never_null: frozenset[Names]
+
+
+def _level(get: Get, column: str, layout: ColumnLayout) -> _Level | Served:
+    """The level of a path; or how the path is read if it has no level, or one that Spark can't find."""
     names: list[str | int] = list(name_parts(column))
     node: Node = layout.schema.root
     steps: Steps = ()
@@ -162,35 +184,53 @@ def serve(get: Get, column: str, layout: ColumnLayout | None) -> Served:
             never_null.add(tuple(names))
         node = child
         steps = (*steps, ARRAY_ELEMENT if isinstance(step, int) else step)
+    return _Level(node, tuple(names), steps, node_path(steps) in layout.residual, frozenset(never_null))
+
+
+def _at_level(get: Get, level: _Level, layout: ColumnLayout) -> Served:
+    """How to read what the path leads to: whether there is a value, a leaf, or an object or array."""
+    node, typed = level.node, (*level.names, "typed_value")
     if get.type == PRESENT:
-        present = _presence(node, tuple(names), node_path(steps) in layout.residual)
-        return replace(present, never_null=frozenset(never_null)) if present else _not_seen(get)
-    if not isinstance(node, Scalar):
-        if isinstance(node, (Object, Array)):
-            whole = _whole(get, node, (*names, "typed_value"), steps, layout)
-            if whole is not None:
-                return replace(whole, never_null=frozenset(never_null))
-            return Served(Service.WORKER, reason=f"{get.path} is an object or array here, cast as a whole")
-        return _inside_value(get, steps, layout)
+        return _presence(node, level.names, level.mixed) or _not_seen(get)
+    if isinstance(node, Scalar):
+        return _leaf(get, node, level)
+    if isinstance(node, (Object, Array)):
+        reason = f"{get.path} is an object or array here, cast as a whole"
+        whole = _whole(get, node, typed, level.steps, layout)
+        return whole or Served(Service.WORKER, reason=reason)
+    return _inside_value(get, level.steps, layout)
+
+
+def _leaf(get: Get, node: Scalar, level: _Level) -> Served:
+    """How to read a typed leaf, and the values of other types in its `value`."""
+    assert get.type is not None
     if node.type not in NATIVE:
         return Served(Service.WORKER, reason=f"{get.path} is stored as {node_ddl(node)}, which Spark lacks")
     have, want = node_ddl(node), get.type.name
-    if have != want and family(want) not in SAME_CAST[family(have)]:
+    cast = _cast(have, want)
+    if cast is None:
         return Served(Service.WORKER, reason=f"{get.path} is {have}, read as {want}")
-    # Outside ANSI mode, a failing CAST does not raise. Where a cast can't fail, Spark optimises CAST better.
-    sure = always_casts(have, want)
-    cast = "" if have == want else "cast" if sure else "try_cast"
-    mixed = node_path(steps) in layout.residual
     return Served(
-        Service.MIXED if mixed else Service.TYPED,
-        typed=(*names, "typed_value"),
+        Service.MIXED if level.mixed else Service.TYPED,
+        typed=(*level.names, "typed_value"),
         typed_ddl=have,
         cast=cast,
-        may_fail=bool(get.strict) and not sure,
-        residual=(*names, "value") if mixed else (),
-        never_null=frozenset(never_null),
-        reason=f"{get.path} is mixed" if mixed else "",
+        may_fail=bool(get.strict) and cast == "try_cast",
+        residual=(*level.names, "value") if level.mixed else (),
+        reason=f"{get.path} is mixed" if level.mixed else "",
     )
+
+
+def _cast(have: str, want: str) -> str | None:
+    """The conversion of a typed column as `Served.cast`; None if Spark's is not that of variant_get.
+
+    Outside ANSI mode, a failing CAST does not raise. Where a cast can't fail, Spark optimises CAST better.
+    """
+    if have == want:
+        return ""
+    if family(want) not in SAME_CAST[family(have)]:
+        return None
+    return "cast" if always_casts(have, want) else "try_cast"
 
 
 def _presence(node: Node, level: Names, mixed: bool) -> Served | None:
@@ -268,13 +308,10 @@ def _part(
         return _whole(replace(get, type=wanted), node, typed, steps, layout)
     if not isinstance(node, Scalar) or node.type not in NATIVE:
         return None
-    have, want = node_ddl(node), wanted.name
-    if have != want and family(want) not in SAME_CAST[family(have)]:
+    have = node_ddl(node)
+    cast = _cast(have, wanted.name)
+    if cast is None or (get.strict and cast == "try_cast"):
         return None
-    sure = always_casts(have, want)
-    if get.strict and not sure:
-        return None
-    cast = "" if have == want else "cast" if sure else "try_cast"
     return Served(Service.TYPED, typed=typed, typed_ddl=have, cast=cast)
 
 
