@@ -10,7 +10,9 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from shredlake.caches import of_session
 from shredlake.errors import MissingDependency
+from shredlake.spark.settings import is_connect, settings
 from shredlake.spark.start_messages import without_start_messages
 
 if TYPE_CHECKING:
@@ -110,10 +112,20 @@ def ensure_supported(spark: SparkSession) -> SparkSession:
             f"Spark {spark.version} is not supported, only {first[0]}.{first[1]} to {last[0]}.{last[1]}: "
             f"pip install 'pyspark>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
         )
+    if is_connect(spark):
+        _require_settings(spark)
+        return spark
+    checked = of_session(spark, "checked settings", 8)
+    if checked.find(settings(spark)) is None:  # one call into the JVM, instead of one for each setting
+        _require_settings(spark)
+        checked.put(settings(spark), True)
+    return spark
+
+
+def _require_settings(spark: SparkSession) -> None:
     for name, value in RUNTIME_SETTINGS.items():
         if spark.conf.get(name, "false") != value:
             spark.conf.set(name, value)
-    return spark
 
 
 def register_source(spark: SparkSession) -> SparkSession:

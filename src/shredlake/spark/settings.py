@@ -34,17 +34,17 @@ def settings(spark: SparkSession) -> str:
 def temporary_settings(spark: SparkSession, others: Mapping[str, str]) -> Iterator[None]:
     """Overrides settings inside the block, and afterwards restores or unsets each of them."""
     with _changing:  # otherwise another thread would save these temporary settings, and restore them later
-        known = {name: _settings_of(spark).get(name) for name in others}
+        # In the map itself, whose `put` returns the value before: a call into the JVM less for each setting.
+        present = _settings_of(spark)
+        known = {name: present.put(name, value) for name, value in others.items()}
         try:
-            for name, value in others.items():
-                spark.conf.set(name, value)
             yield
         finally:
             for name, value in known.items():
                 if value is None:
-                    spark.conf.unset(name)
+                    present.remove(name)
                 else:
-                    spark.conf.set(name, value)
+                    present.put(name, value)
 
 
 def session_options(spark: SparkSession, *, strict: bool = False) -> CastOptions:

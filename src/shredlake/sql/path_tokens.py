@@ -18,6 +18,7 @@ from sqlglot import Dialect, Token, TokenType
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 
+from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
 from shredlake.expr.ast import Get
 from shredlake.expr.parse import parse_columns
@@ -58,9 +59,15 @@ DUCKDB: Final[Dialect] = DuckDBWithBackticks()
 def tokenize(sql: str, dialect: Dialect = SPARK) -> list[Token]:
     """The tokens of a query."""
     try:
-        return spark_tokens(sql) if dialect is SPARK else dialect.tokenize(sql)
+        return list(_spark_tokens(sql)) if dialect is SPARK else dialect.tokenize(sql)
     except TokenError as error:
         raise InvalidExpression(f"not SQL: {error}. Is a quote or a comment not closed?") from None
+
+
+@cached(256, "tokens of queries")
+def _spark_tokens(sql: str) -> tuple[Token, ...]:
+    """The tokens of a text, which the steps of planning a query ask for one after the other."""
+    return tuple(spark_tokens(sql))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CONSTRAINTS: Final = "spark.sql.constraintPropagation.enabled"
 """Whether the optimiser adds `x IS NOT NULL` to `x = 1`, among other constraints that only help joins."""
+FEW_BYTES: Final = 16 << 20
+"""Bytes of files, about a million rows, in which a second test of each row costs less than to avoid it."""
 
 
 class ReadArguments(TypedDict, total=False):
@@ -198,7 +200,9 @@ def _optimised(frame: DataFrame, found: Answer) -> DataFrame:
     Evaluating a path takes a step per level for every row, so a second test adds a third to the time of the
     first. Without a join, the other constraints are of no use either. Connect has no optimiser to call.
     """
-    if not (found.reads_variants or found.facts.joins or is_connect(frame.sparkSession)):
+    if found.reads_variants or found.facts.joins or is_connect(frame.sparkSession):
+        return frame
+    if sum(scan.files.size for scan in found.scans.values()) > FEW_BYTES:
         with temporary_settings(frame.sparkSession, {CONSTRAINTS: "false"}):
             frame._jdf.queryExecution().optimizedPlan()
     return frame

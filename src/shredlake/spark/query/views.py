@@ -6,13 +6,14 @@ select count(*) from events   ──▶   WITH `events` AS (TABLE __shredlake_3f
                                     )
 ```
 
-The expressions refer to temporary views with unique names, which are dropped once the query is analysed.
+The expressions refer to temporary views with unique names, which are dropped once the query is analysed. If
+it is known where the query names its tables, the names of the views take their places.
 The user's own views are not touched, even those with the same names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -30,14 +31,21 @@ VIEWS: Final = 128
 
 
 def analysed(
-    spark: SparkSession, query: str, frames: Mapping[str, DataFrame], args: Parameters = None
+    spark: SparkSession,
+    query: str,
+    frames: Mapping[str, DataFrame],
+    args: Parameters = None,
+    over: Callable[[Mapping[str, str]], str] | None = None,
 ) -> DataFrame:
-    """Analyses a query in which each given name refers to a frame, regardless of the session's views."""
+    """Analyses a query in which each given name refers to a frame, regardless of the session's views.
+
+    `over` writes the query with views, by the names of their tables, if it is known where it names these.
+    """
     from pyspark.errors import ParseException
     from pyspark.sql import DataFrame
 
     unique = {name: f"__shredlake_{uuid4().hex}" for name in frames}
-    text = with_tables(query, unique)
+    text = with_tables(query, unique) if over is None else over(unique)
     if is_connect(spark):
         found = _over_connect(spark, text, {unique[name]: frame for name, frame in frames.items()}, args)
         _ = found.schema  # raises if the query is wrong

@@ -10,7 +10,6 @@ from shredlake.spark.query.strategies.path_scans import paths_frame, paths_scan,
 from shredlake.spark.query.strategies.question import Answer, QueryFacts, Question, all_variants
 from shredlake.spark.query.text.needs import Need
 from shredlake.spark.query.text.simple import SimpleQuery, simple_query
-from shredlake.spark.query.text.sql_paths import FIELD
 from shredlake.spark.query.views import analysed
 from shredlake.spark.query.workers.pushdown import NotApplicable, too_small
 from shredlake.spark.settings import is_connect
@@ -55,14 +54,11 @@ class TextAlone:
                 return NotApplicable("workers may reduce the rows")
             if whole := next(slower_by_workers(scan), ""):
                 return NotApplicable(whole)
-        frames = {name: paths_frame(*found) for name, found in scans.items()}
+        frames = {name.casefold(): paths_frame(*found) for name, found in scans.items()}
         try:
-            found = analysed(spark, query.rewritten.sql, frames)
+            found = analysed(spark, query.rewritten.sql, frames, over=query.over)
         except AnalysisException as error:  # another strategy raises it for the user's own text
             return NotApplicable(str(error))
-        names_of_columns = str(found.columns) if is_connect(spark) else found._jdf.toString()
-        if FIELD in names_of_columns:
-            return NotApplicable("columns would be named after fields of structs")
         facts = QueryFacts(whole="", joins=not query.reads_one_table)
         return Answer(found, facts, {name: scan for name, (scan, _) in scans.items()})
 

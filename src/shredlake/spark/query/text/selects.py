@@ -68,6 +68,8 @@ class Source:
     """How it is joined with the sources before it."""
     on: list[Span] = field(default_factory=list)
     """The conditions of the join."""
+    written: Span | None = None
+    """The tokens of the table's name and of its alias; None for a subquery."""
 
 
 @dataclass
@@ -208,8 +210,11 @@ class _Parser:
             inner = self.query(select.outer)
             self._expect(TokenType.R_PAREN)
             return Source(self._alias(""), inner=inner, join=join)
+        first = self._at
         name = self._name()
-        return Source(self._alias(name), name, self.expressions.get(name, ()), join)
+        alias = self._alias(name)
+        written = Span(first, self._at)
+        return Source(alias, name, self.expressions.get(name, ()), join, written=written)
 
     def _alias(self, name: str) -> str:
         if self._take(TokenType.ALIAS) or self._kind() in NAMES:

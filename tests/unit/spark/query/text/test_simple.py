@@ -81,6 +81,27 @@ def test_everything_else_is_analysed_by_spark(sql: str) -> None:
     assert parsed(sql) is None
 
 
+@pytest.mark.parametrize(
+    ("sql", "over"),
+    [
+        ("select T.v:a::int AS a from T", "select T.v.__path0 AS a from x1 AS `T`"),
+        ("select v:a::int AS a from t AS e where e.id = 1",
+         "select v.__path0 AS a from x1 AS `e` where e.id = 1"),
+        ("select v:a::int AS a from `t` `my e`", "select v.__path0 AS a from x1 AS `my e`"),
+        ("select id from t where v:a::int in (select max(key) from s)",
+         "select id AS `id` from x1 AS `t` where v.__path0 in (select max(key) from x2 AS `s`)"),
+        ("with c as (select v:a::int AS m from t) select m from c join t e on m = 1",
+         "with c as (select v.__path0 AS m from x1 AS `t`) select m AS `m` from c join x1 AS `e` on m = 1"),
+        ("select n from (select v:a::int AS n from t) t",
+         "select n AS `n` from (select v.__path0 AS n from x1 AS `t`) t"),
+    ],
+)  # fmt: skip
+def test_views_take_the_places_of_tables(sql: str, over: str) -> None:
+    query = parsed(sql)
+    assert query is not None
+    assert query.over({"t": "x1", "s": "x2"}) == over
+
+
 def test_columns_beyond_ascii_always_count_as_used() -> None:
     """Spark takes the Kelvin sign for a k, and a dotless i for an i."""
     found = parsed("select v:a::int AS a, k from t")
