@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 CONSTRAINTS: Final = "spark.sql.constraintPropagation.enabled"
 """Whether the optimiser adds `x IS NOT NULL` to `x = 1`, among other constraints that only help joins."""
-FEW_BYTES: Final = 16 << 20
-"""Bytes of files, about a million rows, in which a second test of each row costs less than to avoid it."""
+FEW_BYTES: Final = 4 << 20
+"""Bytes of files with so few rows, some 300,000, that a second test of each costs less than to avoid it."""
 
 
 class ReadArguments(TypedDict, total=False):
