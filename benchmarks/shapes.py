@@ -4,8 +4,8 @@
 
 Every query runs once as a warm-up, and both ways must give the same rows. Then the ways take turns, and the
 best run of each counts: seconds from the text to the result. Spark's own way is `spark.sql` over
-`spark.read.parquet(table)`. `answered` says how shredlake answers the query: from its paths, or from whole
-Variants that Spark reads.
+`spark.read.parquet(table)`. `answered` says how shredlake answers the query: from its paths, or from Variants
+that Spark rebuilds, whole or at the paths of the query.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def compared(spark: Any, text: str, place: str, runs: int) -> tuple[str, ...]:
 
     assert ours() == native(), text
     found = sls.explain(spark, text, t=place)
-    answered = found.by_workers or ("whole Variants" if found.reason else "paths")
+    variants = "sub-Variants" if found.sub_variants else "whole Variants"
+    answered = found.by_workers or (variants if found.reason else "paths")
     mine, theirs = best_of(runs, ours, native)
     return answered, f"{mine:.3f}", f"{theirs:.3f}", f"{mine / theirs:.2f}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -96,6 +96,8 @@ class SparkSqlExplain:
     """Why Spark reads whole Variants instead of plain columns; empty if it does not."""
     by_workers: str = ""
     """How the workers reduce the rows that Spark gets; empty if they do not."""
+    sub_variants: Sequence[str] = ()
+    """The paths at which Spark rebuilds Variants; empty if it rebuilds whole ones, or none."""
     declined: Mapping[str, str] = field(default_factory=dict)
     """The reason why each strategy that was tried before does not apply (`strategies.py`)."""
 
@@ -107,6 +109,8 @@ class SparkSqlExplain:
             )
             if self.reason:
                 how = f"is read by Spark with its Variants: {self.reason}"
+            if self.sub_variants:
+                how += f"\nSpark rebuilds the Variants at {', '.join(self.sub_variants)}, not whole ones"
             others = (
                 f"{condition} rules out nothing: only Spark understands it"
                 for condition in self.left_to_spark.get(name, ())

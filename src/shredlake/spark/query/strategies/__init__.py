@@ -6,6 +6,7 @@
 | groups by workers | read and group the rows of their files | merges the groups                            |
 | top-n by workers  | find the first rows of their files     | merges and sorts these rows                  |
 | plain columns     | read only what is not a plain column   | analyses, reads paths as plain columns       |
+| sub-Variants      |                                        | rebuilds only the Variants at paths          |
 | Spark's reading   |                                        | reads whole Variants, runs the query         |
 
 Every strategy says whether it applies to a query, and if not, why not: `explain` shows the reasons. A
@@ -18,6 +19,7 @@ strategy always applies.
 - `text_alone`      queries of which the text says everything
 - `by_workers`      groups and top-n by workers
 - `plain_columns`   paths as plain columns, by Spark's plan
+- `sub_variants`    Variants at paths, in place of whole ones
 - `whole_variants`  scans in which Spark reads whole Variants
 - `spark_reading`   Spark's own reading
 """

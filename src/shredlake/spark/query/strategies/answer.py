@@ -10,6 +10,7 @@ from shredlake.spark.query.strategies.by_workers import ByWorkers
 from shredlake.spark.query.strategies.plain_columns import PlainColumns
 from shredlake.spark.query.strategies.question import Answer, Question
 from shredlake.spark.query.strategies.spark_reading import SparkReading
+from shredlake.spark.query.strategies.sub_variants import SubVariants
 from shredlake.spark.query.strategies.text_alone import TextAlone
 from shredlake.spark.query.workers.aggregate import aggregated
 from shredlake.spark.query.workers.pushdown import NotApplicable
@@ -54,6 +55,7 @@ BY_ANALYSIS: Final[tuple[Strategy, ...]] = (
     Remembered(ByWorkers("groups by workers", "grouped", aggregated)),
     Remembered(ByWorkers("top-n by workers", "searched for the first rows", top_n)),
     Remembered(PlainColumns()),
+    Remembered(SubVariants()),
     Remembered(SparkReading()),
 )
 """The strategies that ask Spark what a query means, so that `explain` can show it."""

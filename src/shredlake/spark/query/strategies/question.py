@@ -115,7 +115,9 @@ class Answer:
     by_workers: str = ""
     """The work of the workers on the rows, if they do more than read some of them."""
     reads_variants: bool = False
-    """Whether Spark reads whole Variants."""
+    """Whether Spark reads Variants by itself."""
+    sub_variants: Sequence[str] = ()
+    """The paths at which it rebuilds Variants; empty if it rebuilds whole ones."""
     declined: Mapping[str, str] = field(default_factory=dict)
     """By strategy that was tried before, why it does not apply."""
 

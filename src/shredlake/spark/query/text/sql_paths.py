@@ -114,12 +114,19 @@ def edited(sql: str, edits: Iterable[Edit]) -> str:
 
 @cached(64, "queries rewritten for Spark")
 def rewrite(
-    sql: str, variants: frozenset[str] | None = None, tested: frozenset[str] | None = None
+    sql: str,
+    variants: frozenset[str] | None = None,
+    tested: frozenset[str] | None = None,
+    *,
+    as_variants: bool = False,
 ) -> Rewritten:
     """Replaces every typed path, or only those into columns of the given names.
 
     `tested` are names of Variants, by default those of `variants`. Where the query asks whether one of them,
     or a value in it, is NULL, a field that is true or NULL takes its place.
+
+    With `as_variants`, paths without a type are replaced too, and every field is a Variant that the query
+    casts.
 
     >>> found = rewrite("select v:a.b::bigint from t where cast(t.v:k as int) > 1")
     >>> found.sql
@@ -132,6 +139,8 @@ def rewrite(
     'select struct(id, v.__path0 AS col2, v.__path1 AS b, v.__path2 + 1) from t'
     >>> rewrite("select count(v) from t where e.v is not null and v:a is null", frozenset({"v"})).sql
     'select count(v.__path0) from t where e.v.__path0 is not null and v.__path1 is null'
+    >>> rewrite("select v:o, v:k::int from t", frozenset({"v"}), frozenset(), as_variants=True).sql
+    "select v.__path0 AS `o`, variant_get(v.__path1, '$', 'int') AS `k` from t"
     """
     tokens = tokenize(sql)
     names = None if variants is None else {name.casefold() for name in variants}
@@ -145,15 +154,17 @@ def rewrite(
     selecting = [False]  # per open parenthesis, whether this is the column list of a SELECT
     calls: list[_Call] = []
     while index < len(tokens):
-        match = _match(sql, tokens, index, names) or _tested(sql, tokens, index, wholes)
+        find = _match_any if as_variants else _match
+        match = find(sql, tokens, index, names) or _tested(sql, tokens, index, wholes)
         if match is None:
             _follow(tokens[index].token_type, selecting)
             _follow_calls(tokens, index, calls)
             rest.append(tokens[index])
             index += 1
             continue
-        field = fields.setdefault(match.get, f"{FIELD}{len(fields)}")
-        new = f"{match.column}.{field}"
+        kept = replace(match.get, type=VARIANT, strict=False) if as_variants else match.get
+        new = f"{match.column}.{fields.setdefault(kept, f'{FIELD}{len(fields)}')}"
+        new = _cast_text(new, match.get) if as_variants else new
         around = [tokens[at].token_type if 0 <= at < len(tokens) else None for at in (index - 1, match.end)]
         is_column = selecting[-1] and around[0] in BEFORE_COLUMNS
         if is_column and match.name and around[1] in BEHIND_COLUMNS:
@@ -356,3 +367,18 @@ def _match(sql: str, tokens: list[Token], start: int, names: set[str] | None) ->
         return None  # left to Spark, which may support the type or report the error
     strict = True if found.get.strict is None else found.get.strict
     return replace(found, get=replace(found.get, strict=strict))
+
+
+def _match_any(sql: str, tokens: list[Token], start: int, names: set[str] | None) -> PathMatch | None:
+    """The path at a token, with or without a type, if a cast of its value to the type can be written."""
+    found = match_path(sql, tokens, start, names=names, scalar=False)
+    kind = "" if found is None or found.get.type is None else found.get.type.name
+    return None if kind in NOT_IN_SPARK or set("'\\") & set(kind) else found
+
+
+def _cast_text(variant: str, get: Get) -> str:
+    """The cast of a Variant to the type of a path. A Variant remains as it is."""
+    if get.type in (None, VARIANT):
+        return variant
+    function = "try_variant_get" if get.strict is False else "variant_get"
+    return f"{function}({variant}, '$', '{get.type}')"

@@ -63,8 +63,8 @@ def test_a_list_without_an_answer_is_a_mistake() -> None:
 
 
 def test_the_text_comes_first_and_what_always_applies_last() -> None:
-    names = ["the text alone", "groups by workers", "top-n by workers", "plain columns", "Spark's reading"]
-    assert [strategy.name for strategy in STRATEGIES] == names
+    names = ["groups by workers", "top-n by workers", "plain columns", "sub-Variants", "Spark's reading"]
+    assert [strategy.name for strategy in STRATEGIES] == ["the text alone", *names]
     assert STRATEGIES[1:] == BY_ANALYSIS
 
 
