@@ -103,4 +103,3 @@ def test_nested_variants_are_not_made_text(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["migrate", str(tmp_path / "t"), str(tmp_path / "c"), "--compat", "trino"])
     assert isinstance(done.exception, sl.InvalidSchema)
     assert "s.x is a nested Variant" in str(done.exception)
-

@@ -66,6 +66,10 @@ _VECTOR = Shape(
     {"storageType": NAME, "pathOrInlineDv": NAME, "sizeInBytes": SHORT_COUNT, "cardinality": COUNT},
     {"offset": SHORT_COUNT},
 )
+_FORMAT = Shape({}, {"provider": TEXT, "options": TEXT_MAP})
+_INNER: Final[Mapping[str, Shape]] = {"deletionVector": _VECTOR, "format": _FORMAT}
+"""Fields of actions that are objects with fields of their own."""
+
 _FILE: dict[str, Kind] = {
     "modificationTime": INTEGER,
     "dataChange": BOOLEAN,
@@ -122,9 +126,9 @@ def problem_of(name: str, fields: Any) -> str | None:
     if not isinstance(fields, dict):
         return f"{with_article(name)} action must be an object, not {_shown(fields)}"
     found = _mismatch(shape, fields, f"{with_article(name)} action")
-    vector = fields.get("deletionVector")
-    if found is None and vector is not None and "deletionVector" in shape.optional:
-        found = _mismatch(_VECTOR, vector, f"the deletionVector of {with_article(name)} action")
+    for field in _INNER.keys() & shape.optional:
+        if found is None and fields.get(field) is not None:
+            found = _mismatch(_INNER[field], fields[field], f"the {field} of {with_article(name)} action")
     return found
 
 

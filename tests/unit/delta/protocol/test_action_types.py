@@ -74,3 +74,12 @@ def test_a_deletion_vector_has_a_shape_of_its_own() -> None:
 
 def test_an_action_is_an_object() -> None:
     assert problem_of("add", []) == "an add action must be an object, not a list of 0"
+
+
+@pytest.mark.parametrize("options", [1e400, ["a"], {"a": 1}, "x"])
+def test_the_options_of_a_format_are_an_object_of_strings(options: Any) -> None:
+    """A checkpoint writes them as a map."""
+    fields = {**GOOD["metaData"], "format": {"provider": "parquet", "options": options}}
+    wanted = "the field options of the format of a metaData action must be an object of strings"
+    assert str(problem_of("metaData", fields)).startswith(wanted)
+    assert problem_of("metaData", {**GOOD["metaData"], "format": {"provider": "parquet"}}) is None

@@ -91,7 +91,9 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 def test_a_plan_in_words() -> None:
     one = SparkExplain(1, 4, 0, 3, 2, 2, 5_000, 100_000, ("id > 1 rules out 3 of 4 files",), ("a note",))
-    lines = str(SparkSqlExplain({"t": one, "s": one}, {}, "because", "", {"first": "no"})).splitlines()
+    lines = str(
+        SparkSqlExplain({"t": one, "s": one}, reason="because", declined={"first": "no"})
+    ).splitlines()
     assert lines[0] == "t is read by Spark with its Variants: because"
     assert lines[4:6] == ["id > 1 rules out 3 of 4 files", "a note"]
     assert lines[-1] == "first not used: no"
