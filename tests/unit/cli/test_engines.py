@@ -1,4 +1,4 @@
-"""Which engine a verb runs on, and that a session says nothing while it starts."""
+"""A verb runs on the right engine, and a starting session prints nothing."""
 
 from __future__ import annotations
 

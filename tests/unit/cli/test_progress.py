@@ -14,7 +14,7 @@ from shredlake.cli.progress import rows_progress
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """What a terminal of 100 columns is sent."""
+    """The text that a terminal of 100 columns gets."""
     sent = io.StringIO()
     console = Console(file=sent, force_terminal=True, width=100, markup=False, color_system=None)
     monkeypatch.setattr(progress, "screen", lambda stderr: console if stderr else None)

@@ -1,4 +1,4 @@
-"""What a table or a file needs of its readers."""
+"""The features that a table or a file needs of its readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which types of a frame go into which of a table: widened, checked value by value, or refused."""
+"""Types of a frame go into the types of a table: widened, checked value by value, or refused."""
 
 from __future__ import annotations
 

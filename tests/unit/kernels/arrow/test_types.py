@@ -1,4 +1,4 @@
-"""The Arrow types of Variant columns: those of a schema, those of other writers, and those that are none."""
+"""The Arrow types of Variant columns: of schemas, of other writers, and types that are not Variants."""
 
 from __future__ import annotations
 

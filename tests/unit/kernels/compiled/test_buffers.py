@@ -43,7 +43,7 @@ def test_an_empty_buffer_is_empty() -> None:
 
 
 def test_a_buffer_keeps_its_bytes_while_others_come_and_go() -> None:
-    """A block that was given back must not still be somebody's buffer."""
+    """A block that was given back must not be a buffer that is still in use."""
     held = []
     for lines in SIZES * 5:
         offsets, _, _ = line_offsets(pa.py_buffer(b"\n" * lines), True)

@@ -97,9 +97,9 @@ def test_a_table_is_checked_and_repaired(table: sl.Table) -> None:
     planned = invoke("check", str(place), "--repair", "--dry-run", code=1).stdout
     assert "would be repaired: " in planned
     assert "[statistics]" in invoke("check", str(place), code=1).stdout, "nothing was repaired yet"
-    mended = invoke("check", str(place), "--repair").stdout
-    assert "\nrepaired: " in mended
-    assert mended.endswith("nothing is wrong\n")
+    repaired = invoke("check", str(place), "--repair").stdout
+    assert "\nrepaired: " in repaired
+    assert repaired.endswith("nothing is wrong\n")
     assert invoke("check", str(place)).stdout.endswith("nothing is wrong\n")
 
 

@@ -23,7 +23,7 @@ class Session:
 
 @dataclass
 class Needs:
-    """What a query needs of a table, fixed."""
+    """Fixed needs of a query, for one table."""
 
     columns: set[str]
     paths: set[str]
