@@ -142,8 +142,8 @@ def explain(
         {name: tuple(found.facts.not_understood(name)) for name in found.scans},
         found.declined[PlainColumns.name] if found.reads_variants else "",
         found.by_workers,
-        found.sub_variants,
         found.declined,
+        found.sub_variants,
     )
 
 

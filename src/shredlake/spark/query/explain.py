@@ -96,10 +96,10 @@ class SparkSqlExplain:
     """Why Spark reads whole Variants instead of plain columns; empty if it does not."""
     by_workers: str = ""
     """How the workers reduce the rows that Spark gets; empty if they do not."""
-    sub_variants: Sequence[str] = ()
-    """The paths at which Spark rebuilds Variants; empty if it rebuilds whole ones, or none."""
     declined: Mapping[str, str] = field(default_factory=dict)
     """The reason why each strategy that was tried before does not apply (`strategies.py`)."""
+    sub_variants: Sequence[str] = ()
+    """The paths at which Spark rebuilds Variants; empty if it rebuilds whole ones, or none."""
 
     def __str__(self) -> str:
         parts = []
