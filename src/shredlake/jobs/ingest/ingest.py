@@ -446,16 +446,8 @@ def finish(
                 version = commit_adds(snapshot, adds, claim.transactions, source, rejects)
     except (CommitConflict, NotJson, TooManyRejects, VerificationFailed, FileNotFoundError):
         discard_staged(places)
-        if list_log(storage).latest is not None:
-            latest = latest_snapshot(storage)
-            if (done := already_done(latest, claim)) is not None:
-                return done  # the same job ran concurrently and committed first
-            taken = [file for file, one in claim.by_file.items() if is_recorded(latest, one)]
-            if taken:
-                raise CommitConflict(
-                    f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed. Run "
-                    "the job again to ingest the other files"
-                ) from None
+        if (done := _done_meanwhile(storage, claim)) is not None:
+            return done
         raise
     rejected = sum(result.rejected for result in results)
     report = IngestReport(
@@ -484,3 +476,22 @@ def finish(
         *(source, counted(report.rejects, "document")),
     )
     return report
+
+
+def _done_meanwhile(storage: Storage, claim: Claim) -> IngestReport | None:
+    """The report of the same job if it ran concurrently and committed first.
+
+    Raises `CommitConflict` if another job ingested a file of this one.
+    """
+    if list_log(storage).latest is None:
+        return None
+    latest = latest_snapshot(storage)
+    if (done := already_done(latest, claim)) is not None:
+        return done
+    taken = [file for file, one in claim.by_file.items() if is_recorded(latest, one)]
+    if taken:
+        raise CommitConflict(
+            f"{storage.uri}: another job ingested {taken[0]} meanwhile. Nothing was committed. Run "
+            "the job again to ingest the other files"
+        ) from None
+    return None
