@@ -100,7 +100,7 @@ class JsonRender(Protocol):
 class Lines(Protocol):
     def line_offsets(self, buffer: pa.Buffer, final: bool) -> tuple[pa.Buffer, int, int]: ...
     def array_elements(
-        self, buffer: pa.Buffer, final: bool
+        self, buffer: pa.Buffer, final: bool, first: bool
     ) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int, bool]: ...
     def json_documents(
         self, buffer: pa.Buffer, final: bool

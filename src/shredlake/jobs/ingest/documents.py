@@ -41,14 +41,18 @@ def split_lines(data: bytes | bytearray | pa.Buffer, *, final: bool = True) -> D
     return Documents(rows, starts, taken)
 
 
-def split_elements(data: bytes | pa.Buffer, *, final: bool = True) -> Documents:
-    """Splits the inside of a JSON array; `data` starts after its `[` or after an element's comma.
+def split_elements(data: bytes | pa.Buffer, *, final: bool = True, first: bool = True) -> Documents:
+    """Splits the inside of a JSON array; `data` starts after its `[`, or unless `first` after a comma.
+
+    Nothing between two commas, or between a comma and the `]`, is an element that is empty.
 
     >>> documents = split_elements(b' {"a": ",]"} , [1, 2]]')
     >>> documents.rows.to_pylist(), documents.closed
     ([b'{"a": ",]"}', b'[1, 2]'], True)
+    >>> split_elements(b"]").rows.to_pylist(), split_elements(b"]", first=False).rows.to_pylist()
+    ([], [b''])
     """
-    found = dispatch("lines").array_elements(pa.py_buffer(data), final)
+    found = dispatch("lines").array_elements(pa.py_buffer(data), final, first)
     text, offsets, starts, count, taken, closed = found
     return Documents(
         pa.Array.from_buffers(pa.binary(), count, [None, offsets, text]),

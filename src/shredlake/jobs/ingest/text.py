@@ -180,7 +180,11 @@ def _elements(text: Readable, split: Split, max_document: int, step: int) -> Ite
     before = held.find(b"[") + 1
     held, position = held[before:], before
     reading = _Held(text, held, position, step)
-    yield from _divided(reading, split_elements, partial(_check_length, max_document, split))
+
+    def divide(inside: bytes, *, final: bool) -> Documents:
+        return split_elements(inside, final=final, first=reading.line == 0)
+
+    yield from _divided(reading, divide, partial(_check_length, max_document, split))
     line, held, position = reading.line, reading.held, reading.position
     while reading.closed and (rest := held or text.read(step)):
         # Nothing may follow the array; any further text is passed on, so that it is rejected.

@@ -49,12 +49,12 @@ def line_offsets(buffer, bint final):
     return to_arrow(&offsets), lines, position
 
 
-def array_elements(buffer, bint final):
+def array_elements(buffer, bint final, bint first):
     """(data, offsets, element starts as int64 positions, elements, bytes consumed, closed) of a JSON array's inside.
 
-    The text starts after the opening bracket, or after the comma that follows an element. Only brackets, quotes and
-    commas are interpreted: the text between two commas is one element, and the parser checks whether it is JSON.
-    `closed` is true if the array's closing bracket was found.
+    The text starts after the opening bracket if `first`, else after the comma that follows an element. Only brackets,
+    quotes and commas are interpreted: the text between two commas is one element, and the parser checks whether it is
+    JSON. `closed` is true if the array's closing bracket was found.
     """
     cdef const uint8_t* text = <const uint8_t*> <uintptr_t> buffer.address
     cdef int64_t size = buffer.size
@@ -79,7 +79,7 @@ def array_elements(buffer, bint final):
                 depth -= 1
             elif (byte == 44 and depth == 0) or byte == 93:
                 closed = byte == 93
-                status = _element(text, begin, position, closed and rows.count == 0 and begin == 0, &rows)
+                status = _element(text, begin, position, closed and first and rows.count == 0, &rows)
                 begin = position + 1
                 taken = begin
             position += 1

@@ -19,7 +19,7 @@ def line_offsets(buffer: pa.Buffer, final: bool) -> tuple[pa.Buffer, int, int]:
 
 
 def array_elements(
-    buffer: pa.Buffer, final: bool
+    buffer: pa.Buffer, final: bool, first: bool
 ) -> tuple[pa.Buffer | None, pa.Buffer, pa.Buffer | None, int, int, bool]:
     """As in the compiled module."""
     text = buffer.to_pybytes()
@@ -49,7 +49,7 @@ def array_elements(
             depth -= 1
         elif (byte == b"," and not depth) or byte == b"]":
             closed = byte == b"]"
-            take(position, may_be_blank=closed and not rows and begin == 0)
+            take(position, may_be_blank=closed and first and not rows)
             begin = position + 1
         position += 1
     if final and not closed and begin < len(text):

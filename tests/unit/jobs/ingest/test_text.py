@@ -89,6 +89,20 @@ def test_elements_of_an_array(
         assert path.read_bytes()[offset : offset + len(row)] == row
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [("[1,\n]", [b"1", b""]), ("[ , 2]", [b"", b"2"]), ("[\n]", []), ("[1,\n", [b"1"])],
+    ids=["comma before the end", "comma at the start", "empty", "not closed"],
+)
+def test_an_empty_element_is_a_row_wherever_reads_end(
+    kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, rows: list[bytes]
+) -> None:
+    (tmp_path / "a.json").write_text(text)
+    for read_size in range(1, len(text) + 1):
+        monkeypatch.setattr(text_module, "READ_SIZE", read_size)
+        assert [row for _, _, row in read_back(tmp_path / "a.json", 1 << 20)] == rows, read_size
+
+
 def test_text_behind_an_array_is_handed_on(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("[1,\n 2]\n oops")
     assert [row for _, _, row in read_back(tmp_path / "a.json", 5)] == [b"1", b"2", b"oops"]

@@ -35,7 +35,7 @@ def test_buffers_hold_what_was_written_and_zeros_after_it(lines: int) -> None:
 
 
 def test_an_empty_buffer_is_empty() -> None:
-    data, offsets, starts, count, *_ = array_elements(pa.py_buffer(b"]"), True)
+    data, offsets, starts, count, *_ = array_elements(pa.py_buffer(b"]"), True, True)
     assert count == 0
     assert data is not None
     assert starts is not None

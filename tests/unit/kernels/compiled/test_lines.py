@@ -44,8 +44,8 @@ def rows_of(found: Any) -> tuple[Any, ...]:
     return documents, places, *rest
 
 
-def elements(kernel: Lines, text: bytes, final: bool = True) -> tuple[Any, ...]:
-    return rows_of(kernel.array_elements(pa.py_buffer(text), final))
+def elements(kernel: Lines, text: bytes, final: bool = True, first: bool = True) -> tuple[Any, ...]:
+    return rows_of(kernel.array_elements(pa.py_buffer(text), final, first))
 
 
 def documents(kernel: Lines, text: bytes, final: bool = True) -> tuple[Any, ...]:
@@ -56,6 +56,17 @@ def documents(kernel: Lines, text: bytes, final: bool = True) -> tuple[Any, ...]
 def test_both_kernels_agree_on_any_text(text: bytes, final: bool) -> None:
     for cut in (cut_lines, elements, documents):
         assert cut(fallback, text, final) == cut(lines, text, final)
+    assert elements(fallback, text, final, False) == elements(lines, text, final, False)
+
+
+@KERNELS
+@given(TEXTS)
+def test_elements_of_any_text_are_the_same_at_every_cut(kernel: Lines, text: bytes) -> None:
+    whole = elements(kernel, text)
+    for cut in range(len(text) + 1):
+        rows, _, taken, closed = elements(kernel, text[:cut], False)
+        rest = [] if closed else elements(kernel, text[taken:], True, first=not rows)[0]
+        assert rows + rest == whole[0], cut
 
 
 @KERNELS
@@ -125,7 +136,7 @@ def test_documents_are_the_same_wherever_the_text_is_cut(
     inside = b" ,\n".join(texts) + b"]"
     at = data.draw(st.integers(0, len(inside)))
     first, _, taken, closed = elements(kernel, inside[:at], False)
-    rest = [] if closed else elements(kernel, inside[taken:], True)[0]
+    rest = [] if closed else elements(kernel, inside[taken:], True, first=not first)[0]
     assert first + rest == texts
 
     joined = b"\n".join(texts)
