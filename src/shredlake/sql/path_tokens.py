@@ -10,11 +10,13 @@ queries and those of `shredlake.sql` share this rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import Dialect, Token, TokenType
+from sqlglot.dialects.dialect import DialectType
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 
@@ -46,11 +48,31 @@ ANY: Final = "v"
 """A placeholder for the column of a path, because every path is read from all Variants."""
 
 
+DOLLAR_QUOTE: Final = re.compile(r"\$([^\W\d]\w*)?\$")
+"""What may open a string between dollars: `$$` or `$tag$`."""
+
+
 class DuckDBWithBackticks(DuckDB):
     """DuckDB's SQL, with the backticks around odd names that Spark's paths have."""
 
     class Tokenizer(DuckDB.Tokenizer):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012
+
+    class Parser(DuckDB.Parser):
+        def _warn_unsupported(self) -> None:
+            """DuckDB decides what is supported, and its errors say so."""
+
+    def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
+        """The tokens of a text. sqlglot takes the `$1,$` of two parameters for the start of a string."""
+        if DOLLAR_QUOTE.search(sql):
+            return super().tokenize(sql, dialect)
+        return _WithoutDollarQuotes(dialect=dialect or self).tokenize(sql)
+
+
+class _WithoutDollarQuotes(DuckDBWithBackticks.Tokenizer):
+    """Every dollar starts a parameter."""
+
+    HEREDOC_STRINGS = []  # noqa: RUF012
 
 
 DUCKDB: Final[Dialect] = DuckDBWithBackticks()

@@ -283,10 +283,13 @@ def test_a_value_that_does_not_cast_is_null_or_an_error() -> None:
         sl.sql("select variant_get(v, '$.a', 'int') from t", t=data).to_arrow()
 
 
-@pytest.mark.parametrize("query", ["create table x as select 1", "select 1; select 2", "drop table t", ""])
-def test_commands_are_refused(query: str) -> None:
+@pytest.mark.parametrize(
+    "query", ["create table x as select 1", "select 1; select 2", "drop table t", "execute x", ""]
+)
+def test_commands_are_refused(query: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(sl.InvalidExpression):
         sl.sql(query)
+    assert caplog.messages == []
 
 
 def test_errors_name_what_the_user_wrote(events: sl.Table) -> None:

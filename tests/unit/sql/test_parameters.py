@@ -41,6 +41,21 @@ def test_markers_take_values_by_name_and_by_position() -> None:
     assert by_position.schema.names == ["n"]
 
 
+@pytest.mark.parametrize(
+    ("query", "args", "row"),
+    [
+        ("select $1,$2", [1, 2], (1, 2)),
+        ("select $a,$b,$a as c", {"a": 1, "b": 2}, (1, 2, 1)),
+        ("select $1,$2 from t where id=$3", [1, 2, 3], (1, 2)),
+        ("select $$a,b$$, $1", [1], ("a,b", 1)),
+        ("select $tag$a$1,$2$tag$", None, ("a$1,$2",)),
+    ],
+)
+def test_a_dollar_starts_a_marker_or_a_string(query: str, args: Any, row: tuple[object, ...]) -> None:
+    [found] = sl.sql(query, args, t=ROWS).to_arrow().to_pylist()
+    assert tuple(found.values()) == row
+
+
 def test_values_skip_files_like_values_in_the_text(tmp_path: Any) -> None:
     table = sl.Table.create(tmp_path / "t", pa.schema([("v", sl.variant())]))
     for start in (0, 100):
