@@ -17,7 +17,7 @@ from shredlake.delta.read.deletion_vectors import check_inside, read_vector
 from shredlake.delta.read.layouts import Layout, layout_of
 from shredlake.delta.stats.columns import JsonPiece
 from shredlake.delta.storage.storage import Entry, Storage, decode_path
-from shredlake.errors import ShredlakeError
+from shredlake.errors import InvalidSchema, ShredlakeError
 from shredlake.parquet.read.counts import FooterCounts
 from shredlake.parquet.read.open_file import OpenFile
 from shredlake.parquet.variant_columns import parse_layout_json
@@ -100,7 +100,9 @@ def _data_findings(snapshot: Snapshot, data: DataFile, layout: Layout) -> Iterat
     try:
         measured = measure(snapshot, data, layout)
     except ShredlakeError as error:
-        yield Finding("page-damaged", data.add.path, str(error))
+        # A column of another type that fits the table's is fine, which only its values tell.
+        rule = "file-damaged" if isinstance(error, InvalidSchema) else "page-damaged"
+        yield Finding(rule, data.add.path, str(error))
         return
     # Bounds of a file with deleted rows may be wider than its live rows, and its null counts may be old.
     exact = data.add.deletion_vector is None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shredlake as sl
@@ -129,6 +130,16 @@ def test_what_is_not_parquet_is_damaged(table: sl.Table, tmp_path: Path, data: b
     (tmp_path / "x.parquet").write_bytes(data)
     result = check_file(made.snapshot, Add("x.parquet", len(data), 1, {"p": "1"}), quick=True)
     assert [one.rule for one in result.findings] == ["file-damaged"]
+
+
+@pytest.mark.parametrize("values", [["x"], [[1]], [2.5]], ids=["string", "list", "fraction"])
+def test_a_column_of_another_type_is_no_damaged_page(tmp_path: Path, values: list[object]) -> None:
+    made = sl.Table.create(tmp_path, pa.schema([("id", pa.int64())]))
+    pq.write_table(pa.table({"id": values}), tmp_path / "x.parquet")
+    add = Add("x.parquet", (tmp_path / "x.parquet").stat().st_size, 1, {})
+    [finding] = check_file(made.snapshot, add, quick=False).findings
+    assert finding.rule == "file-damaged"
+    assert "does not fit the table's int64" in finding.problem
 
 
 def test_the_layout_that_a_writer_would_have_tagged(table: sl.Table) -> None:
