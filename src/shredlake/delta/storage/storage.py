@@ -91,7 +91,7 @@ def normalized_uri(uri: str | os.PathLike[str]) -> str:
         if len(scheme) < 2:  # none, or a drive letter
             return Path(text).expanduser().absolute().as_uri().rstrip("/")
         if scheme == "file":
-            return Path(unquote(urlsplit(text).path)).as_uri().rstrip("/")
+            return Path(as_argument(text)).as_uri().rstrip("/")
     except (ValueError, RuntimeError) as error:
         raise TableError(f"{text!r} is not an address: {error}") from None
     if not text.rstrip("/").removeprefix(f"{scheme}:"):
@@ -104,8 +104,15 @@ def as_argument(uri: str) -> str:
 
     >>> as_argument("file:///data/a%20b"), as_argument("s3://bucket/a%20b")
     ('/data/a b', 's3://bucket/a%20b')
+    >>> as_argument("file:///data/part-?.json")  # not a query: the path may be a glob
+    '/data/part-?.json'
     """
-    return unquote(urlsplit(uri).path) if uri.startswith("file://") else uri
+    if not uri.startswith("file:"):
+        return uri
+    path = uri.removeprefix("file:")
+    if path.startswith("//"):  # a host, usually none
+        path = "/" + path[2:].partition("/")[2]
+    return unquote(path)
 
 
 def decode_path(path: str) -> str:

@@ -25,14 +25,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast
-from urllib.parse import unquote, urlsplit
 
 import obstore
 import zstandard
 from obstore.exceptions import NotFoundError
 
 from shredlake.delta.storage.secrets import StorageOptions, shown_address
-from shredlake.delta.storage.storage import Storage
+from shredlake.delta.storage.storage import Storage, as_argument
 from shredlake.errors import PipelineError
 from shredlake.formatting import is_text
 from shredlake.jobs.ingest.documents import Framing, framing
@@ -151,8 +150,8 @@ def find_files(source: str | Iterable[str], options: Mapping[str, str] | None = 
     kept = StorageOptions(options or {})
     found: dict[str, SourceFile] = {}
     for one in ("/dev/stdin" if str(each) == "-" else each for each in sources):
-        remote = "://" in str(one) and not str(one).startswith("file://")
-        files = _find_remote(str(one), kept) if remote else _find_local(str(one).removeprefix("file://"))
+        address = as_argument(str(one))
+        files = _find_remote(address, kept) if "://" in address else _find_local(address)
         matched = {file.uri: file for file in files}
         unnamed = next((uri for uri in matched if not is_text(uri)), None)
         if unnamed is not None:
@@ -336,10 +335,10 @@ def place(uri: str) -> tuple[str, ...]:
     >>> place("s3a://bucket/a//b/../c/") == place("s3://bucket/a/c")
     True
     """
-    if "://" not in uri or uri.startswith("file://"):
-        path = uri if "://" not in uri else unquote(urlsplit(uri).path)
-        return ("file", *os.path.realpath(path).split("/"))
-    root, key = _root_and_key(uri)
+    address = as_argument(uri)
+    if "://" not in address:
+        return ("file", *os.path.realpath(address).split("/"))
+    root, key = _root_and_key(address)
     scheme, _, bucket = root.partition("://")
     parts = posixpath.normpath(key.strip("/")).split("/") if key.strip("/") else []
     return (HADOOP_SCHEMES.get(scheme, scheme), bucket, *parts)

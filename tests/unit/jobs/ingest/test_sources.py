@@ -36,6 +36,15 @@ def lines_split(file: SourceFile, start: int, end: int) -> Split:
     return Split(file, start, end, 0, "lines")
 
 
+@pytest.mark.parametrize("pattern", ["a%20b", "a%20b/part%231.json", "a%20b/part?1.json", "a b/part#*"])
+@pytest.mark.parametrize("prefix", ["file://", "file:", "file://localhost"])
+def test_a_local_url_is_decoded_and_may_be_a_glob(tmp_path: Path, prefix: str, pattern: str) -> None:
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "part#1.json").write_text("1\n")
+    [file] = find_files(f"{prefix}{tmp_path}/{pattern}")
+    assert file.uri == str(tmp_path / "a b" / "part#1.json")
+
+
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.ndjson")).write_text("1\n")
     for source in (tmp_path, tmp_path / "*.ndjson"):
