@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.schema.types import Field, arrow_schema, from_arrow, parse_schema
 from shredlake.delta.storage.storage import Storage
 from shredlake.delta.write.constraints import DEFAULT, GENERATED, checks_of
-from shredlake.errors import InvalidSchema, UnsupportedExpression
+from shredlake.errors import InvalidExpression, InvalidSchema, UnsupportedExpression
 from shredlake.jobs.ingest.folder_columns import check_folders, folder_fields, refuse_for_columns
 from shredlake.jobs.ingest.ingest import (
     IngestOptions,
@@ -273,8 +274,9 @@ def _with_computed(parsed: DataFrame, options: IngestOptions) -> DataFrame:
     frame = parsed.withColumnRenamed(DOCUMENT, options.column)
     try:
         for name, expression in options.computed.items():
-            frame = frame.withColumn(name, from_user(expression))
-        frame.schema  # noqa: B018 - Connect resolves the expressions only here
+            with _accepted(f"the computed column {name!r}", frame):
+                frame = frame.withColumn(name, from_user(expression))
+                _ = frame.schema  # raises over Connect too
     except Exception as error:
         raise translated(error) from error
     return frame
@@ -375,7 +377,28 @@ def _arranged(rows: DataFrame, snapshot: Snapshot, options: IngestOptions, input
         return rows
     places = [at((name,)) for name in snapshot.metadata.partition_columns]
     keys = spark_order(options.sort_by)
-    if options.range_partition:
-        tasks = [-(-input_bytes // (options.task_bytes or LARGEST_TASK))] if input_bytes else []
-        rows = rows.repartitionByRange(*tasks, *places, *keys)
-    return rows.sortWithinPartitions(*places, *keys)
+    with _accepted("sort_by", rows):
+        if options.range_partition:
+            tasks = [-(-input_bytes // (options.task_bytes or LARGEST_TASK))] if input_bytes else []
+            rows = rows.repartitionByRange(*tasks, *places, *keys)
+        rows = rows.sortWithinPartitions(*places, *keys)
+        _ = rows.schema  # raises over Connect too
+    return rows
+
+
+@contextmanager
+def _accepted(option: str, frame: DataFrame) -> Iterator[None]:
+    """Raises for an expression that Spark does not accept, with the columns of the user.
+
+    Spark's own message suggests columns that only this module knows.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        yield
+    except AnalysisException as error:
+        reason = str(error).partition(" Did you mean")[0].partition("\n")[0]
+        columns = ", ".join(name for name in frame.columns if not name.startswith((REJECT, HELD)))
+        raise InvalidExpression(
+            f"Spark does not accept {option}: {reason.rstrip('.')}. The columns are {columns}"
+        ) from None

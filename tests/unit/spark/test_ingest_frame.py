@@ -69,7 +69,10 @@ def test_mistakes_are_found_before_the_first_task(spark: Any, table: str, tmp_pa
         (text.selectExpr("v", "1 AS more"), {}, r"the column 'more', which the table lacks"),
         (text.selectExpr("v", "'x' AS id"), {}, r"column id is string, but the table's is bigint"),
         (text.selectExpr("v AS text", "v"), {"document": "text"}, r"'text' go to the column 'v'"),
-        (text, {"computed": {"id": "nofunction(v)"}}, "nofunction"),
+        (text, {"computed": {"id": "nofunction(v)"}}, "'id': .*nofunction"),
+        (text, {"computed": {"id": "nothing + 1"}}, "'id': .*`nothing` .* The columns are v$"),
+        (text, {"sort_by": ("nothing",)}, "sort_by: .*`nothing` .* The columns are id, v$"),
+        (text, {"sort_by": ("upper(nothing)",)}, "sort_by: .*`nothing` .* The columns are id, v$"),
         (text, {"shredding": "struct<a nokind>"}, "nokind"),
     ]
     for given, options, message in cases:
