@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,23 @@ def use_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ENOUGH_BYTES", "FILES_PER_CORE"):
         monkeypatch.setattr(by_workers, name, 0)
     monkeypatch.setattr(aggregate, "_has_few_groups", lambda *_: True)
+
+
+def paths_read(frame: Any) -> set[str]:
+    """The paths that Spark's scans extract from Variants; `$` is a whole Variant."""
+    found: set[str] = set()
+
+    def walk(node: Any) -> None:
+        kind = node.getClass().getSimpleName()
+        if kind == "FileSourceScanExec":
+            found.update(re.findall(r'"path":"([^"]*)"', node.requiredSchema().json()))
+        below = [node.inputPlan()] if kind == "AdaptiveSparkPlanExec" else []
+        children = node.children()
+        for inner in (*below, *(children.apply(number) for number in range(children.size()))):
+            walk(inner)
+
+    walk(frame._jdf.queryExecution().executedPlan())
+    return found
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pytest
 
 import shredlake as sl
 from shredlake.spark.query.api import explain, sql
-from spark_tables import adopt, in_every_layout
+from spark_tables import adopt, in_every_layout, paths_read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,23 +81,6 @@ def rows_of(frame: Any) -> list[str]:
             return text
 
     return sorted(str([normal(value) for value in row.asDict(True).values()]) for row in frame.collect())
-
-
-def paths_read(frame: Any) -> set[str]:
-    """The paths that Spark's scans extract from Variants; `$` is a whole Variant."""
-    found: set[str] = set()
-
-    def walk(node: Any) -> None:
-        kind = node.getClass().getSimpleName()
-        if kind == "FileSourceScanExec":
-            found.update(re.findall(r'"path":"([^"]*)"', node.requiredSchema().json()))
-        below = [node.inputPlan()] if kind == "AdaptiveSparkPlanExec" else []
-        children = node.children()
-        for inner in (*below, *(children.apply(number) for number in range(children.size()))):
-            walk(inner)
-
-    walk(frame._jdf.queryExecution().executedPlan())
-    return found
 
 
 @pytest.mark.parametrize("layouts", [[LAYOUT], LAYOUTS], ids=["one layout", "three layouts"])
