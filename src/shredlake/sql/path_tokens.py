@@ -49,7 +49,7 @@ ANY: Final = "v"
 
 
 DOLLAR_QUOTE: Final = re.compile(r"\$([^\W\d]\w*)?\$")
-"""What may open a string between dollars: `$$` or `$tag$`."""
+"""The opening of a string between dollars: `$$` or `$tag$`."""
 
 
 class DuckDBWithBackticks(DuckDB):
