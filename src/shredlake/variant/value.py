@@ -211,7 +211,7 @@ class Variant:
             yield name, self._child(container, index)
 
     def walk(self, *, decode: bool = True, by_name: bool = False) -> Walk:
-        """The events of the whole value, for code that processes all of it ."""
+        """The events of the whole value, for code that processes all of it."""
         return Walk(self._dictionary, self.buffer, self._start, self._end, decode=decode, by_name=by_name)
 
     # Conversion

@@ -11,8 +11,8 @@ that it names, so an entry is either there with its files or not there. The comm
 removes one that was left behind, like the data files that it names.
 
 Others may have written to the table's folder. What a task can't have recorded is not believed, and the files
-that an entry names are compared with the source before they are committed (`task.holds`): where they differ,
-the task runs again. So a damaged or hostile journal costs work, and adds or hides no row.
+that an entry names are compared with the source before they are committed (`task.confirmed`): where they
+differ, the task runs again. So a damaged or hostile journal costs work, and adds or hides no row.
 """
 
 from __future__ import annotations
