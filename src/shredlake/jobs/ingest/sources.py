@@ -83,6 +83,8 @@ class SourceFile:
     """An open file to read the text from."""
     multi_line: bool | None = None
     """Whether documents may span lines, if that is known."""
+    seen: str | None = field(default=None, compare=False)
+    """The version of the object that `cut` has seen, so that all its splits are of that version."""
 
     @property
     def is_remote(self) -> bool:
@@ -256,8 +258,11 @@ def _find_remote(address: str, options: Mapping[str, str]) -> Iterator[SourceFil
 
 
 def _remote_file(uri: str, entry: Any, options: Mapping[str, str]) -> SourceFile:
-    tag = entry.get("e_tag") or entry["last_modified"].isoformat()
-    return SourceFile(uri, entry["size"], tag, options)
+    return SourceFile(uri, entry["size"], _version(entry), options)
+
+
+def _version(entry: Any) -> str:
+    return str(entry.get("e_tag") or entry["last_modified"].isoformat())
 
 
 def _head(store: Any, key: str) -> Any:
@@ -292,18 +297,20 @@ def cut(files: Iterable[SourceFile], split_size: int) -> list[Split]:
     looks = dict(zip((file.uri for file in large), call_storage(look_into, large), strict=True))
     splits: list[Split] = []
     for file in listed:
-        kind, packed = looks.get(file.uri, (None, False))
+        kind, packed, seen = looks.get(file.uri, (None, False, None))
         step = split_size if kind == "lines" and not packed else max(file.size, 1)
         for number, start in enumerate(range(0, max(file.size, 1), step)):
-            splits.append(Split(file, start, min(start + step, file.size), number, kind, packed))
+            end = min(start + step, file.size)
+            splits.append(Split(replace(file, seen=seen), start, end, number, kind, packed))
     return splits
 
 
-def look_into(file: SourceFile) -> tuple[Framing, bool]:
-    """Detects the framing of a file and whether it is compressed, regardless of its name."""
+def look_into(file: SourceFile) -> tuple[Framing, bool, str | None]:
+    """The framing of a file, whether it is compressed, regardless of its name, and an object's version."""
     text = open_at(file, piece=HEAD_SIZE)
     try:
-        return framing_of(file, text.read(HEAD_SIZE)), isinstance(text, _Inflater)
+        kind = framing_of(file, text.read(HEAD_SIZE))
+        return kind, isinstance(text, _Inflater), getattr(getattr(text, "raw", None), "seen", None)
     finally:
         text.close()
 
@@ -418,7 +425,7 @@ class _Remote(io.RawIOBase):
     def __init__(self, file: SourceFile, position: int) -> None:
         self._file, self._position = file, position
         self._path, self._store = location(file)
-        self._tag: str | None = None
+        self.seen = file.seen
 
     def readable(self) -> bool:
         return True
@@ -428,10 +435,10 @@ class _Remote(io.RawIOBase):
         if end <= self._position:
             return 0
         answer = obstore.get(self._store, self._path, options={"range": (self._position, end)})
-        tag = answer.meta["e_tag"]
-        if answer.meta["size"] != self._file.size or self._tag not in (None, tag):
+        version = _version(answer.meta)
+        if answer.meta["size"] != self._file.size or self.seen not in (None, version):
             raise _changed(self._file)
-        self._tag = tag
+        self.seen = version
         piece = memoryview(answer.bytes())
         target[: len(piece)] = piece
         self._position += len(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import obstore
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from shredlake.delta.storage.storage import Storage
 from shredlake.errors import PipelineError
 from shredlake.jobs.ingest.sampling import sample_windows
-from shredlake.jobs.ingest.sources import SourceFile, Split, find_files, open_at
+from shredlake.jobs.ingest.sources import SourceFile, Split, cut, find_files, open_at
 
 
 def test_finding_files(tmp_path: Path) -> None:
@@ -119,3 +120,13 @@ def test_an_object_that_is_replaced_while_it_is_read() -> None:
     obstore.put(store, "a.ndjson", b"2\n" * 100)
     with pytest.raises(PipelineError, match=r"a\.ndjson was changed while it was read"):
         text.read(100)
+
+
+def test_an_object_that_is_replaced_between_its_splits() -> None:
+    store = Storage("memory://replaced-between", {}).store
+    obstore.put(store, "a.ndjson", b"1\n" * 100)
+    splits = cut(find_files("memory://replaced-between/a.ndjson"), 50)
+    assert open_at(splits[0].file).read(4) == b"1\n1\n"
+    obstore.put(store, "a.ndjson", b"22\n2" * 50)
+    with pytest.raises(PipelineError, match=r"a\.ndjson was changed while it was read"):
+        open_at(pickle.loads(pickle.dumps(splits[1])).file, 49).read(10)
