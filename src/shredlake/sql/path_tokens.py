@@ -19,6 +19,7 @@ from sqlglot import Dialect, Token, TokenType
 from sqlglot.dialects.dialect import DialectType
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
+from sqlglot.parsers.duckdb import DuckDBParser
 
 from shredlake.caches import cached
 from shredlake.errors import InvalidExpression
@@ -58,7 +59,7 @@ class DuckDBWithBackticks(DuckDB):
     class Tokenizer(DuckDB.Tokenizer):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012
 
-    class Parser(DuckDB.Parser):
+    class Parser(DuckDBParser):
         def _warn_unsupported(self) -> None:
             """DuckDB decides what is supported, and its errors say so."""
 
