@@ -108,12 +108,12 @@ def raw_errors(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("breaks", "world", "name", "call", "kind", "message"),
     [
-        (careless_cleanup, "memory", "append", "create commit", "away", "not found"),
+        (careless_cleanup, "memory", "append", "create commit", "away", "does not exist"),
         (hasty_commit, "memory", "set properties", "create commit", "after", "an error, but it is done"),
         (anxious_reload, "memory", "append", "list log", "before", "an error, but it is done"),
         (writing_in_place, "local", "append", "write commit", "torn", "CorruptLog|neither"),
         (blind_vacuum, "local", "append", "write commit", "read-only", "vacuum left"),
-        (trusting_vacuum, "memory", "vacuum", "list log", "lag", "not found"),
+        (trusting_vacuum, "memory", "vacuum", "list log", "lag", "does not exist"),
         (raw_errors, "memory", "append", "list log", "before", "an exception that is not ours"),
     ],
 )

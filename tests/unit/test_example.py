@@ -18,7 +18,7 @@ def test_two_rows_of_which_a_path_is_shredded() -> None:
 
 def test_properties_are_added_and_replace_those_of_the_example() -> None:
     table = example_table(
-        "properties", {"delta.appendOnly": "true", "shredlake.shredding.v": "struct<a string>"}
+        "properties of a test", {"delta.appendOnly": "true", "shredlake.shredding.v": "struct<a string>"}
     )
     properties = table.snapshot.metadata.configuration
     assert properties["delta.appendOnly"] == "true"

@@ -37,16 +37,6 @@ def test_temporary_settings_end_with_the_block(spark: Any) -> None:
         assert settings(spark) == everything, "a setting that was not set is unset again"
 
 
-def test_a_setting_that_spark_refuses_changes_nothing(spark: Any) -> None:
-    everything = settings(spark)
-    with (
-        pytest.raises(Exception, match="timeZone"),
-        temporary_settings(spark, {UNSET: "7", ZONE: "Nowhere/At"}),
-    ):
-        pass
-    assert settings(spark) == everything
-
-
 def test_options_of_casts(spark: Any) -> None:
     found = session_options(spark, strict=True)
     assert (found.raises, found.timezone, found.dialect) == (True, "UTC", dialect_of(spark))

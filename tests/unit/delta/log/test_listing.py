@@ -365,7 +365,7 @@ def test_paths_that_climb_out_of_the_table(tmp_path: Path, path: str) -> None:
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     write_commit(tmp_path, 0, [PROTOCOL, metadata(), add("gone.parquet")])
-    with pytest.raises(sl.InvalidFile, match=r"gone.parquet can't be opened"):
+    with pytest.raises(sl.FileMissing, match=r"the data file gone\.parquet does not exist"):
         sl.Table(tmp_path).scan().to_arrow()
 
 

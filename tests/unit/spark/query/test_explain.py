@@ -59,7 +59,7 @@ def test_notes_say_what_is_not_a_plain_column(table: sl.Table) -> None:
     [note] = explained(table, ["v:a::bigint AS a"]).notes
     assert note == "v:a is mixed in 1 of 4 files: 7.5% of rows read from value"
     [note] = explained(table, ["v:z::bigint AS z"]).notes
-    assert note == "4 of 4 files are read by the workers: $.z is not shredded"
+    assert note == "workers read 4 of 4 files: $.z is not shredded"
 
 
 def test_parts_that_rule_out_nothing_say_why(table: sl.Table) -> None:
