@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.expr import Expr
 from shredlake.spark.arrow import spark_type
-from shredlake.spark.query.frames import table_rows
+from shredlake.spark.query.frames import cached_frame, table_rows
 from shredlake.spark.query.scan import SparkScan
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ def variants_frame(scan: SparkScan) -> DataFrame:
         if len(files) and plain:
             schema: Any = spark_type(snapshot.schema)
             return table_rows(scan.spark, schema, files)
-    return scan.frame()
+    return cached_frame(scan.spark, ("Variants", *scan.frame_identity), scan.frame, len(scan.files))

@@ -76,6 +76,8 @@ class SimpleQuery:
     selects: Selects
     words: frozenset[str]
     """Every name in the query, and more, in lower case."""
+    names: tuple[Edit, ...]
+    """The changes to the text that name columns of its result."""
 
     def uses(self, column: str) -> bool:
         """Whether the query may read a column. Spark has its own rules for letters beyond ASCII."""
@@ -101,6 +103,11 @@ class SimpleQuery:
             for token, behind in pairwise(tokens)
         )
 
+    @property
+    def reads_maps(self) -> bool:
+        """Whether it casts a path to a map, which Spark makes of the Variant at this path."""
+        return any(get.type is not None and get.type.name.startswith("map") for get in self.rewritten.fields)
+
     def over(self, views: Mapping[str, str]) -> str:
         """The text that reads views in place of tables, which `views` lists by their names in lower case.
 
@@ -110,8 +117,20 @@ class SimpleQuery:
         >>> found.over({"t": "x7", "s": "x8"})
         'select v.__path0 AS a from x7 AS `e` join x8 AS `s` on e.id = s.id'
         """
+        return self._edited(self.rewritten.edits, views)
+
+    def over_variants(self, views: Mapping[str, str]) -> str:
+        """The same for views with Variants: the paths remain.
+
+        >>> found = simple_query("select id, v:a::array<int> from t", frozenset({"v"}))
+        >>> found.over_variants({"t": "x7"})
+        'select id AS `id`, v:a::array<int> from x7 AS `t`'
+        """
+        return self._edited(self.names, views)
+
+    def _edited(self, changes: Sequence[Edit], views: Mapping[str, str]) -> str:
         tokens = self.rewritten.tokens
-        edits = list(self.rewritten.edits)
+        edits = list(changes)
         for select in self.selects.all:
             for source in select.sources:
                 if source.written is not None and not source.inner and source.table in views:
@@ -178,13 +197,14 @@ def _read(sql: str, variants: frozenset[str]) -> tuple[str, Rewritten, Selects]:
 
 def _parsed(sql: str, variants: frozenset[str]) -> SimpleQuery:
     sql, rewritten, selects = _read(sql, variants)
-    edits = list(rewritten.edits)
+    names: list[Edit] = []
     for select in selects.outermost:
         require(len(select.columns) <= MOST_COLUMNS)
-        edits += [edit for column in select.columns for edit in _name(rewritten, column)]
-    edits.sort()
+        names += [edit for column in select.columns for edit in _name(rewritten, column)]
+    edits = sorted((*rewritten.edits, *names))
     words = frozenset(token.text.casefold() for token in rewritten.tokens)
-    return SimpleQuery(sql, replace(rewritten, sql=edited(sql, edits), edits=tuple(edits)), selects, words)
+    named = replace(rewritten, sql=edited(sql, edits), edits=tuple(edits))
+    return SimpleQuery(sql, named, selects, words, tuple(names))
 
 
 def _name(rewritten: Rewritten, column: Span) -> Iterator[Edit]:

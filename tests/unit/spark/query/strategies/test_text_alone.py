@@ -68,6 +68,54 @@ def test_reasons(spark: Any, snapshot: Snapshot, sql: str, tables: list[str], ar
     assert reason in found.reason
 
 
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """Files whose typed columns do not hold all of `$.o`."""
+    table = sl.Table.create(tmp_path_factory.mktemp("mixed") / "t", ID_AND_VARIANT, properties=SHREDDED)
+    for n in range(2):
+        rows = rows_of([2 * n, 2 * n + 1], [{"a": n, "o": {"x": n}}, {"a": n, "o": "text"}])
+        table.append(rows, shredding={"v": "struct<a bigint, o struct<x bigint>>"})
+    return table.snapshot
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows", "files"),
+    [
+        ("select v:o::struct<x:int> from t where id in (0, 2) order by id", [({"x": 0},), ({"x": 1},)], [2]),
+        (
+            "select id, try_variant_get(v, '$.o', 'struct<x:int>') AS o from t where v:a::bigint > 0 "
+            "order by id",
+            [(2, {"x": 1}), (3, None)],
+            [1],
+        ),
+        (
+            "select max(try_variant_get(e.v, '$.o', 'struct<x:int>').x) AS x, count(*) as n "
+            "from t e join s on e.id = s.id where s.v:a::int = 1",
+            [(1, 2)],
+            [2, 1],
+        ),
+    ],
+)
+def test_variants_where_columns_do_not_hold_what_is_cast(
+    spark: Any, mixed: Snapshot, sql: str, rows: list[Any], files: list[int]
+) -> None:
+    asked = Question(spark, sql, dict.fromkeys(["t", "s"][: len(files)], mixed))
+    found = TextAlone().plan(asked)
+    assert isinstance(found, Answer)
+    assert "analysis" not in asked.__dict__
+    assert found.reads_variants
+    assert [len(scan.files) for scan in found.scans.values()] == files
+    assert [tuple(row.asDict(True).values()) for row in found.frame.collect()] == rows
+    assert found.frame.dtypes == asked.analysis.original.dtypes
+
+
+def test_maps_are_left_to_sub_variants(spark: Any, mixed: Snapshot) -> None:
+    sql = "select try_variant_get(v, '$.o', 'map<string,int>') AS o from t"
+    found = TextAlone().plan(Question(spark, sql, {"t": mixed}))
+    assert isinstance(found, NotApplicable)
+    assert "$.o" in found.reason
+
+
 def test_workers_may_reduce_the_rows_of_large_tables(
     spark: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
