@@ -104,12 +104,14 @@ def as_argument(uri: str) -> str:
 
     >>> as_argument("file:///data/a%20b"), as_argument("s3://bucket/a%20b")
     ('/data/a b', 's3://bucket/a%20b')
+    >>> as_argument("FILE:/data")
+    '/data'
     >>> as_argument("file:///data/part-?.json")  # not a query: the path may be a glob
     '/data/part-?.json'
     """
-    if not uri.startswith("file:"):
+    scheme, _, path = uri.partition(":")
+    if scheme.lower() != "file":
         return uri
-    path = uri.removeprefix("file:")
     if path.startswith("//"):  # a host, usually none
         path = "/" + path[2:].partition("/")[2]
     return unquote(path)
