@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -146,23 +147,33 @@ RUNS_ONCE = {("spark/worker.py", "prepare_worker")}
 STATE = {
     ("delta/protocol/properties.py", "KNOWN"),
     ("delta/storage/store_files.py", "_memory_stores"),
+    ("sql/path_tokens.py", "HEREDOC_STRINGS"),
 }
-"""A table of the code itself, and the contents of memory:// addresses, which can't be made again."""
+"""A table of the code itself, the contents of memory:// addresses, which can't be made again, and an option
+of sqlglot's tokenizer."""
+
+
+def last_name(call: ast.expr) -> str:
+    """The name of what is called or decorates, without its module, arguments and type parameters."""
+    return re.split(r"[(\[]", ast.unparse(call), maxsplit=1)[0].rpartition(".")[2]
 
 
 def unregistered(source: Path) -> Iterator[str]:
-    """Names of unregistered caches: functions under functools' caches, and module-level dicts."""
-    for node in source_trees.tree(source).body:
-        names = [ast.unparse(one).partition("(")[0] for one in getattr(node, "decorator_list", [])]
-        if isinstance(node, ast.FunctionDef) and {"cache", "lru_cache", "functools.cache"} & set(names):
+    """Names of unregistered caches: functions under functools' caches, containers of modules and classes."""
+    tree = source_trees.tree(source)
+    for node in ast.walk(tree):
+        names = {last_name(one) for one in getattr(node, "decorator_list", [])}
+        if isinstance(node, ast.FunctionDef) and {"cache", "lru_cache"} & names:
             yield node.name
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for node in [*tree.body, *(statement for one in classes for statement in one.body)]:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         emptied = isinstance(value, ast.Dict | ast.List | ast.Set) and not (
             value.keys if isinstance(value, ast.Dict) else value.elts
         )
-        made = isinstance(value, ast.Call) and ast.unparse(value.func) in MUTABLE and not value.args
-        unnamed = isinstance(value, ast.Call) and ast.unparse(value.func) in OURS and len(value.args) < 2
+        made = isinstance(value, ast.Call) and last_name(value) in MUTABLE and not value.args
+        unnamed = isinstance(value, ast.Call) and last_name(value) in OURS and len(value.args) < 2
         if emptied or made or unnamed:
             yield from (target.id for target in targets if isinstance(target, ast.Name))
 
@@ -177,9 +188,12 @@ def test_the_search_finds_caches_that_are_not_registered(tmp_path: Path) -> None
     source.write_text(
         "@lru_cache(maxsize=4)\ndef f(): ...\n@cache\ndef g(): ...\n_seen: dict[str, int] = {}\n"
         "_sizes = LruCache(4)\n_named = LruCache(4, 'sizes')\n_order = OrderedDict()\n"
-        "@cached(4, 'h')\ndef h(): ...\n"
+        "@cached(4, 'h')\ndef h(): ...\n@functools.lru_cache(maxsize=4)\ndef i(): ...\n"
+        "class A:\n    found = {}\n    @staticmethod\n    @cache\n    def j(): ...\n"
+        "_typed = LruCache[str, int](4)\n_weak = weakref.WeakValueDictionary()\n"
     )
-    assert list(unregistered(source)) == ["f", "g", "_seen", "_sizes", "_order"]
+    found = {"f", "g", "i", "j", "_seen", "_sizes", "_order", "found", "_typed", "_weak"}
+    assert set(unregistered(source)) == found
 
 
 def test_every_cache_is_registered() -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import shredlake as sl
+import source_trees
 from shredlake.delta.log.snapshot import Snapshot
 from shredlake.delta.protocol.actions import Add
 from shredlake.delta.read import scan as table_scan
 from shredlake.delta.read.data_file import DataFile
 from shredlake.runner import STORAGE_CALLS, OrderedRunner, as_done, call_storage, in_order
+from source_trees import SOURCE
 
 
 def jobs(started: list[int], count: int = 100) -> Iterator[Callable[[], int]]:
@@ -119,10 +121,29 @@ def test_an_error_cancels_the_jobs_that_have_not_started() -> None:
     assert len(started) < 10_000
 
 
+THREADS = {
+    "kernels/threads.py": "the pieces of one column",
+    "jobs/report.py": "the progress bar",
+    "spark/engine.py": "the progress of Spark's tasks",
+    "spark/start_messages.py": "what Spark prints while it starts",
+}
+"""Modules that start threads beside the pools of the runner, and what for."""
+
+
+def makers(*names: str) -> set[str]:
+    """The modules that call one of these."""
+    return {
+        path.relative_to(SOURCE).as_posix()
+        for path in source_trees.modules()
+        for node in source_trees.nodes(path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
+    }
+
+
 def test_pools_are_made_in_one_place() -> None:
-    source = Path(sl.__file__).parent
-    makers = {path.name for path in source.rglob("*.py") if "ThreadPoolExecutor" in path.read_text()}
-    assert makers == {"runner.py"}
+    assert makers("ThreadPoolExecutor", "ThreadPool") == {"runner.py"}
+    assert makers("ProcessPoolExecutor", "Pool") == {"cli/verbs/demo_data.py"}
+    assert makers("Thread") == set(THREADS)
 
 
 @pytest.fixture

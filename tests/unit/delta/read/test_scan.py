@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import shredlake as sl
 from shredlake import runner
 from shredlake.delta.read.scan import TableRun
+from shredlake.parquet.read import plan
 
 ROWS = 3_000
 
@@ -36,6 +38,21 @@ def test_all_ways_of_reading_give_the_same_rows(table: sl.Table, threads: int) -
     assert scan.count() == len(expected)
     assert scan.limit(1_100).to_arrow()["id"].to_pylist() == expected[:1_100]
     assert scan.limit(1_100).count() == 1_100
+
+
+def test_the_types_of_computed_columns_are_found_once_for_all_files(
+    table: sl.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    real = plan._output_type
+
+    def counted(*arguments: Any) -> pa.DataType:
+        found.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(plan, "_output_type", counted)
+    assert table.scan(["id + 1 AS next"]).to_arrow().num_rows == ROWS
+    assert not found, "the scan of the table finds them, and no file does again"
 
 
 def test_the_first_batch_of_a_stream_is_small(table: sl.Table) -> None:
