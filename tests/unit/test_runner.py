@@ -131,12 +131,13 @@ THREADS = {
 
 
 def makers(*names: str) -> set[str]:
-    """The modules that call one of these."""
+    """The modules that import one of these, or take it from its module."""
     return {
         path.relative_to(SOURCE).as_posix()
         for path in source_trees.modules()
         for node in source_trees.nodes(path)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
+        if (isinstance(node, ast.alias) and node.name in names)
+        or (isinstance(node, ast.Attribute) and node.attr in names)
     }
 
 

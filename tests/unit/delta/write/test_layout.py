@@ -180,8 +180,9 @@ def test_migrate_asks_property_and_pins(
     rows = two().select(["v"])
     write_draft(rows, tmp_path / "draft.parquet", {"v": "struct<a bigint>"})
     sl.Table.create(tmp_path / "t", rows.schema, properties=ON | properties)
-    migrate_files(LocalEngine(1), str(tmp_path / "draft.parquet"), str(tmp_path / "t"))
+    report = migrate_files(LocalEngine(1), str(tmp_path / "draft.parquet"), str(tmp_path / "t"))
     assert layouts(tmp_path / "t") == [expected]
+    assert report.layout == expected.get("v")
 
 
 def test_migrate_finds_columns_under_column_mapping(tmp_path: Path) -> None:
