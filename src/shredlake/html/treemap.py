@@ -62,7 +62,8 @@ def squarified(sizes: Sequence[float], width: float, height: float) -> list[Rect
         while count < len(areas) and _worst(areas[: count + 1], side) <= _worst(areas[:count], side):
             count += 1
         row, areas = areas[:count], areas[count:]
-        depth = sum(row) / side if side else 0.0
+        # What is left of the map has lost digits: without the bound, the last row could leave the map.
+        depth = min(sum(row) / side, max(width, height)) if side else 0.0
         offset = 0.0
         for area in row:
             length = area / depth if depth else 0.0
