@@ -244,7 +244,7 @@ def test_the_content_says_how_a_file_is_compressed(
 def test_a_line_of_many_reads_is_not_copied_for_each(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_bytes(b'"' + b"x" * 60_000_000 + b'"\n')
     [split] = cut(find_files(str(tmp_path)), 1 << 30)
-    started = time.monotonic()
+    started = time.process_time()
     [piece] = pieces(split, read_size=64 << 10)  # a thousand reads: 30 GB, if each copied what is held
     assert piece.rows.nbytes > 60_000_000
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
